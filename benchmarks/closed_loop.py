@@ -139,7 +139,7 @@ def _history(steps: int) -> xr.Dataset:
 
 @numba.njit
 def _announce(state, seen, price):  # type: ignore[no-untyped-def]
-    price[0], price[1], price[2] = state[0], 0.0, 0.0
+    price.per_byte = state[0]
 
 
 @numba.njit

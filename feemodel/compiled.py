@@ -32,7 +32,7 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
         holds an array, which takes atomic operations at every call: without them a step of the closed loop takes a
         third less time. numba has no public name for this option.
     """
-    options |= {} if makes_arrays else {"_nrt": False}
+    options["_nrt"] = makes_arrays  # said of each: what says nothing is compiled as its caller is
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():

@@ -41,7 +41,9 @@ from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.closed_loop.choices import PRICINGS
-from feemodel.simulation.closed_loop.policies import ArbitrumPricing, LineaPricing
+from feemodel.simulation.closed_loop.observations import policy_state
+from feemodel.simulation.policies.arbitrum import ArbitrumPricing
+from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.scenarios import beginning, bootstrap, replay
 from feemodel.simulation.sensitivity import morris_screening, sobol_indices
 from feemodel.simulation.surfaces import Workload
@@ -90,14 +92,13 @@ def linear(x: Any, z: Any) -> Any:
 
 @numba.njit
 def own_announce(state: Any, seen: Any, price: Any) -> None:
-    price[:] = 0.0
-    price[0] = state[0] * (1.0 + 1e-12 * seen[2])
+    price.per_byte = state.price * (1.0 + 1e-12 * seen.base_fee)
 
 
 @numba.njit
 def own_settle(state: Any, settled: Any) -> None:
-    if settled[0] > 0.0:
-        state[0] += 0.1 * (settled[1] / settled[0] - state[0])
+    if settled.posted_bytes > 0.0:
+        state.price += 0.1 * (settled.posted_cost / settled.posted_bytes - state.price)
 
 
 class Own:
@@ -107,7 +108,7 @@ class Own:
     l1_lag, balance_lag, level, target_balance = 3, 2, 1.1, 1e15
 
     def start(self, setting: Any) -> Any:
-        return np.array([even().price])
+        return policy_state(price=even().price)
 
 
 class OwnPython(Own):

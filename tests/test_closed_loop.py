@@ -12,14 +12,17 @@ from feemodel.errors import InvalidInput
 from feemodel.io import FinishedFolder
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.backtest import backtest
+from feemodel.simulation.closed_loop.accounts import DATA_LINES
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
-from feemodel.simulation.closed_loop.costs import DATA_LINES, Costs
+from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.paths import Bootstrap
-from feemodel.simulation.closed_loop.policies import Fixed, LineaPricing, VaultPricing
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.policies.fixed import Fixed
+from feemodel.simulation.policies.linea import LineaPricing
+from feemodel.simulation.policies.vault import VaultPricing
 from feemodel.simulation.posting import Posting, PriceCap, post
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
@@ -156,14 +159,12 @@ def test_days_from_midnight_begin_in_the_middle_of_one():
 
 @numba.njit
 def _user_announce(state, seen, price):
-    price[0] = state[0]
-    price[1] = 0.0
-    price[2] = 0.0
+    price.per_byte = state[0]
 
 
 @numba.njit
 def _user_settle(state, settled):
-    state[0] += 1e-10 * (1e18 - settled[5])
+    state[0] += 1e-10 * (1e18 - settled.end_balance)
 
 
 class _User:

@@ -11,16 +11,19 @@ from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism, taiko
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
-from feemodel.simulation.closed_loop.execution_prices import ArbitrumExecution, Eip1559, FixedExecution, TaikoPricing
+from feemodel.simulation.closed_loop.execution import announce_execution
 from feemodel.simulation.closed_loop.paths import checked_pricing
-from feemodel.simulation.closed_loop.policies import (
-    ArbitrumPricing,
-    Fixed,
-    LineaPricing,
-    OpStackPricing,
-    VaultEip1559,
-    VaultPricing,
-)
+from feemodel.simulation.policies import arbitrum_execution, eip1559
+from feemodel.simulation.policies.arbitrum import ArbitrumPricing
+from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution
+from feemodel.simulation.policies.eip1559 import Eip1559
+from feemodel.simulation.policies.execution import FixedExecution
+from feemodel.simulation.policies.fixed import Fixed
+from feemodel.simulation.policies.linea import LineaPricing
+from feemodel.simulation.policies.op_stack import OpStackPricing
+from feemodel.simulation.policies.taiko import TaikoPricing
+from feemodel.simulation.policies.vault import VaultPricing
+from feemodel.simulation.policies.vault_eip1559 import VaultEip1559
 from feemodel.simulation.scenarios import replay
 
 SETTING = at.Setting(12.0, 119.42, 165_000.0, 0.0, False)
@@ -28,24 +31,28 @@ RNG = np.random.default_rng(7)
 FEES = RNG.integers(30_000_000, 40_000_000_000, 300).astype(float)
 BLOB_FEES = RNG.integers(1, 300_000_000, 300).astype(float)
 TIP = 100_000_000.0
+MOVES = {Eip1559: eip1559.settle, TaikoPricing: eip1559.settle, ArbitrumExecution: arbitrum_execution.settle}
 
 
 def driven(pricing, steps, *, base_fee=FEES, blob_base_fee=BLOB_FEES, setting=SETTING, seen=(), settled=()):
-    """The three prices of each step; `seen` and `settled` are further columns by their place."""
-    state = pricing.start(setting)
-    price, prices = np.zeros(at.PRICES), np.empty((steps, at.PRICES))
+    """The three prices of each step; `seen` and `settled` are further columns by the name of their field."""
+    policy = checked_pricing(pricing)
+    state, execution = policy.start(setting), (policy.execution or FixedExecution()).start(setting)
+    look, price, prices = np.recarray(steps, at.SEEN), at.empty_record(at.PRICE), np.empty((steps, 3))
+    look.step, look.base_fee, look.blob_base_fee, look.tip = range(steps), base_fee[:steps], blob_base_fee[:steps], TIP
+    look.gas_used_ratio = look.blob_gas_used_ratio = 1.0
+    look.time = look.balance = look.calldata = 0.0
+    after = np.recarray(steps, at.SETTLED)
+    after[:] = np.zeros(1, at.SETTLED)
+    for rows, columns in ((look, seen), (after, settled)):
+        for name, values in dict(columns).items():
+            rows[name] = values[:steps]
     for k in range(steps):
-        row = np.ones(at.SEEN)
-        row[[at.STEP, at.BASE_FEE, at.BLOB_BASE_FEE, at.TIP]] = k, base_fee[k], blob_base_fee[k], TIP
-        row[at.CALLDATA] = 0.0
-        for place, values in dict(seen).items():
-            row[place] = values[k]
-        pricing.announce(state, row, price)
-        prices[k] = price
-        after = np.zeros(at.SETTLED)
-        for place, values in dict(settled).items():
-            after[place] = values[k]
-        pricing.settle(state, after)
+        policy.announce(state, look[k], price)
+        announce_execution(execution, price)
+        prices[k] = price.tolist()
+        policy.settle(state, after[k])
+        MOVES.get(type(policy.execution), lambda *_: None)(execution, after[k])
     return prices
 
 
@@ -70,7 +77,7 @@ def test_linea_announces_the_record_of_its_average_exactly():
 def test_linea_weighs_blocks_by_their_usage():
     ratios = RNG.random(300)
     rule = LineaPricing(estimate_margin=1.0, window=600.0, lower_bound=None, upper_bound=None)
-    found = driven(rule, 300, seen={at.GAS_USED_RATIO: ratios, at.BLOB_GAS_USED_RATIO: ratios[::-1]})[:, 0]
+    found = driven(rule, 300, seen={"gas_used_ratio": ratios, "blob_gas_used_ratio": ratios[::-1]})[:, 0]
     last = slice(250, 300)
     base, blob = np.average(FEES[last], weights=ratios[last]), np.average(BLOB_FEES[last], weights=ratios[::-1][last])
     cost = variable_cost(base, TIP, blob, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072,
@@ -97,7 +104,7 @@ def test_calldata_pressure_raises_what_linea_announces_exactly():
                         upper_bound=None)  # fmt: skip
     calldata = RNG.integers(0, 1_000_000, 300).astype(float)
     flat = np.full(300, 7e7)
-    found = driven(rule, 300, base_fee=flat, blob_base_fee=flat, seen={at.CALLDATA: calldata})[:, 0]
+    found = driven(rule, 300, base_fee=flat, blob_base_fee=flat, seen={"calldata": calldata})[:, 0]
     plain = variable_cost(7e7, TIP, 7e7, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072,
                           margin=1.0)  # fmt: skip
     latest = 0.0
@@ -127,7 +134,7 @@ def test_the_op_stack_moves_its_base_fee_block_by_block_exactly():
     rule = Eip1559(base_fee=1_000_000, denominator=50, elasticity=3, gas_limit=30_000_000, min_base_fee=900_000,
                    operator_fee_scalar=3, operator_fee_multiplier=100.0, operator_fee_constant=11.0)  # fmt: skip
     gas = RNG.integers(0, 6 * 30_000_000, 300).astype(float)
-    found = driven(OpStackPricing(execution=rule), 300, settled={at.GAS_USED: gas})
+    found = driven(OpStackPricing(execution=rule), 300, settled={"gas_used": gas})
     fee = 1_000_000
     for k in range(300):
         assert (fee + 300, 11.0) == (found[k, 1], found[k, 2])
@@ -138,7 +145,7 @@ def test_the_op_stack_moves_its_base_fee_block_by_block_exactly():
 
 def test_taiko_moves_its_base_fee_block_by_block_exactly():
     gas = RNG.integers(0, 3 * 240_000_000, 300).astype(float)
-    found = driven(TaikoPricing(block_time=4), 300, settled={at.GAS_USED: gas})
+    found = driven(TaikoPricing(block_time=4), 300, settled={"gas_used": gas})
     fee = 25_000_000
     for k in range(300):
         assert (0.0, fee) == (found[k, 0], found[k, 1])
@@ -152,7 +159,7 @@ def test_arbitrum_reports_move_the_price_as_the_node_does():
     spent = RNG.integers(5_000, 30_000, 300) * 10**9 * 16
     rule = ArbitrumPricing(price=16.0 * 10_000_000, equilibration_units=16_000_000.0, reward=10.0)
     found = driven(rule, 300, settled={
-        at.POSTED_BYTES: np.full(300, posted), at.POSTED_COST: spent, at.DATA_FEES: fees,
+        "posted_bytes": np.full(300, posted), "posted_cost": spent, "data_fees": fees,
     })[:, 0]  # fmt: skip
     state = arbitrum_l1_pricing.L1Pricing(price_per_unit=10_000_000)
     for k in range(300):
@@ -167,7 +174,7 @@ def test_arbitrum_reports_move_the_price_as_the_node_does():
 def test_arbitrum_l2_backlogs_price_gas_second_by_second_exactly():
     gas = RNG.integers(0, 12 * 120_000_000, 300)
     found = driven(ArbitrumPricing(price=1e8, execution=ArbitrumExecution()), 300,
-                   settled={at.GAS_USED: gas.astype(float)})[:, 1]  # fmt: skip
+                   settled={"gas_used": gas.astype(float)})[:, 1]  # fmt: skip
     seconds = np.repeat((gas / 12).astype(np.int64), 12)
     expected = arbitrum_l2_pricing.base_fees(seconds, np.arange(1, len(seconds) + 1), parent_timestamp=0).base_fees
 
@@ -178,7 +185,7 @@ def test_the_vault_follows_its_published_controller():
     target, balances = 1e18, 1e18 * RNG.normal(1.0, 0.4, 300)
     rule = VaultPricing(kp=0.3, ki=0.01, kd=0.2, target_balance=target, max_price=2e9, min_price=1e6,
                         least_proportional=0.0, gas_per_byte=0.5, blob_gas_per_byte=1.0)  # fmt: skip
-    found = driven(rule, 300, seen={at.BALANCE: balances})[:, 0]
+    found = driven(rule, 300, seen={"balance": balances})[:, 0]
     integral = filtered = before = 0.0
     for k in range(300):
         error = (target - balances[k]) / target
@@ -195,7 +202,7 @@ def test_the_vault_multiplies_its_price_at_each_posting():
     balances = 1e18 * RNG.normal(1.0, 3.0, 100)
     posted = (np.arange(100) % 3 == 0).astype(float)
     found = driven(VaultEip1559(price=1e8, target_balance=1e18, max_price=1e10), 100,
-                   settled={at.SEEN_BALANCE: balances, at.POSTED_BYTES: posted})[:, 0]  # fmt: skip
+                   settled={"seen_balance": balances, "posted_bytes": posted})[:, 0]  # fmt: skip
     fee = 1e8
     for k in range(100):
         assert fee == pytest.approx(found[k], rel=1e-12)

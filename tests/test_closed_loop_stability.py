@@ -9,9 +9,12 @@ import pytest
 
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.execution_prices import ArbitrumExecution, Eip1559
-from feemodel.simulation.closed_loop.policies import ArbitrumPricing, VaultEip1559, VaultPricing
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.policies.arbitrum import ArbitrumPricing
+from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution
+from feemodel.simulation.policies.eip1559 import Eip1559
+from feemodel.simulation.policies.vault import VaultPricing
+from feemodel.simulation.policies.vault_eip1559 import VaultEip1559
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 

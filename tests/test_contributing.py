@@ -91,7 +91,7 @@ def run(checkout: Path, *arguments: str) -> None:
 
 
 def test_every_page_adds_a_module_and_its_test():
-    assert list(PAGES) == ["A formula", "A codec", "A rollup's rule"]
+    assert list(PAGES) == ["A formula", "A codec", "A rollup's rule", "A pricing policy"]
     for page in PAGES.values():
         places = {Path(path).parts[0] for path in new_files(page)}
         assert {"feemodel", "tests"} == places

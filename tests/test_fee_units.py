@@ -17,8 +17,8 @@ from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.simulation import l1_demand
 from feemodel.simulation.backtest import backtest
-from feemodel.simulation.closed_loop.policies import Fixed
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.scenarios import bootstrap, check_scenario, replay, scenario
 from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees
 

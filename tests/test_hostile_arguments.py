@@ -31,9 +31,6 @@ NOT_CALLED = {
     "feemodel.rollups.taiko": {"Chain"},
     "feemodel.rollups.what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.attacks.denial": {"Victim"},
-    "feemodel.simulation.closed_loop.policies": {
-        "ArbitrumPricing", "Fixed", "LineaPricing", "OpStackPricing", "VaultEip1559", "VaultPricing",
-    },
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},

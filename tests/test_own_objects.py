@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
 from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
-from feemodel.simulation.closed_loop import policy_kernels
 from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
+from feemodel.simulation.closed_loop.observations import policy_state
+from feemodel.simulation.policies import linea
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.sensitivity import sobol_indices
 from tests.conftest import ROOT
@@ -24,13 +26,12 @@ FEES = replay(ROWS, source="by hand")
 
 @numba.njit
 def announce(state, seen, price):
-    price[:] = 0.0
-    price[0] = state[0]
+    price.per_byte = state[0]
 
 
 @numba.njit
 def settle(state, settled):
-    state[0] += 0.0 * settled[0]
+    state[0] += 0.0 * settled.posted_bytes
 
 
 class Own:
@@ -87,26 +88,24 @@ def announcing(write):
 
 
 def negative(state, seen, price):
-    price[:] = 0.0
-    price[0] = -1.0
+    price.per_byte = -1.0
 
 
 def negative_later(state, seen, price):
-    price[:] = 1.0
-    price[1] = 1.0 - seen[0]
+    price.per_byte = 1.0
+    price.per_gas = 1.0 - seen.step
 
 
 def negative_per_transaction(state, seen, price):
-    price[:] = 0.0
-    price[2] = -1e-9
+    price.per_transaction = -1e-9
 
 
 def not_a_number(state, seen, price):
-    price[:] = np.nan
+    price.per_gas = np.nan
 
 
 def infinite(state, seen, price):
-    price[:] = np.inf
+    price.per_byte = np.inf
 
 
 @pytest.mark.parametrize("write", [negative, negative_later, negative_per_transaction, not_a_number, infinite])
@@ -116,21 +115,21 @@ def test_a_price_that_is_negative_or_no_number_is_refused(write, kind):
         simulate(FEES, announcing(write)[kind])
 
 
-def beyond_the_prices(state, seen, price):
-    price[3] = 1.0
+def unknown_price(state, seen, price):
+    price.per_blob = 1.0
 
 
-def beyond_what_is_seen(state, seen, price):
-    price[0] = seen[400]
+def unknown_observation(state, seen, price):
+    price.per_byte = seen.gas_price
 
 
 def beyond_the_state(state, seen, price):
-    price[0] = state[10_000_000]
+    price.per_byte = state[10_000_000]
 
 
-@pytest.mark.parametrize("write", [beyond_the_prices, beyond_what_is_seen, beyond_the_state])
-def test_an_index_outside_of_an_array_is_named_before_compiled_code_runs(write):
-    with pytest.raises(InvalidInput, match=r"pricing\.announce: .*IndexError"):
+@pytest.mark.parametrize("write", [unknown_price, unknown_observation, beyond_the_state])
+def test_a_name_or_an_index_that_is_not_there_is_named_before_compiled_code_runs(write):
+    with pytest.raises(InvalidInput, match=r"pricing\.announce: .*(AttributeError|IndexError)"):
         simulate(FEES, announcing(write)[0])
 
 
@@ -138,19 +137,79 @@ def test_an_index_outside_of_an_array_is_named_before_compiled_code_runs(write):
 def test_a_start_that_is_no_array_of_numbers_is_named(state):
     own = type("Started", (Own,), {"start": lambda self, setting: state})()
 
-    with pytest.raises(InvalidInput, match=r"pricing\.start: expected an array of numbers in one dimension"):
+    with pytest.raises(InvalidInput, match=r"pricing\.start: expected a policy_state, or an array of numbers"):
         simulate(FEES, own)
 
 
 def test_built_in_rules_take_no_state_of_others():
-    """A state says where its parts are: a wrong one sends compiled code outside of the array."""
-    rules = {"announce": staticmethod(policy_kernels.announce), "settle": staticmethod(policy_kernels.settle)}
+    """A built-in rule reads the fields of its own state."""
+    rules = {"announce": staticmethod(linea.announce), "settle": staticmethod(linea.settle)}
     own = type("Borrowed", (Own,), {**rules, "start": lambda self, setting: np.array([2.0, 1e12])})()
-    derived = type("Derived", (Fixed,), {"data_rule": lambda self, setting: (2, [1e12] * 9)})(price=1e8)
+    derived = type("Derived", (Fixed,), {"start": lambda self, setting: np.array([1e12] * 9)})(price=1e8)
 
     for pricing in (own, derived):
         with pytest.raises(InvalidInput, match="expected announce and settle of its own"):
             simulate(FEES, pricing)
+
+
+@numba.njit
+def doubled(state, seen, price):
+    price.per_byte = 2.0 * state.price
+
+
+def test_a_function_that_replaces_one_of_a_built_in_policy_is_called():
+    derived = type("Derived", (Fixed,), {"announce": staticmethod(doubled)})(price=1e8)
+
+    assert simulate(FEES, derived).mean_price.item() == 2e8
+
+
+class State(NamedTuple):
+    terms: np.record
+    window: np.ndarray
+
+
+@numba.njit
+def average(state, seen, price):
+    state.window[seen.step % state.window.size].base_fee = seen.base_fee
+    total = 0.0
+    for row in range(state.window.size):
+        total += state.window[row].base_fee
+    price.per_byte = state.terms.factor * total / state.window.size
+
+
+@numba.njit
+def unchanged(state, settled):
+    state.terms.factor += 0.0 * settled.end_balance
+
+
+def test_a_state_may_be_a_named_tuple_of_records():
+    start = State(policy_state(factor=3.0), np.zeros(5, [("base_fee", np.float64)]))
+    given = {"start": lambda self, setting: start, "settle": staticmethod(unchanged)}
+    compiled = type("Averaging", (), {**given, "announce": staticmethod(average)})()
+    plain = {"announce": staticmethod(average.py_func), "settle": staticmethod(unchanged.py_func)}
+
+    found = simulate(FEES, compiled, record=1).price.values[0]
+    assert pytest.approx((found[:6] / 3.0 / 7e7 * 5.0).tolist()) == [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]
+    slowly = simulate(FEES, type("Plain", (), {**given, **plain})(), record=1)
+    assert found.tolist() == slowly.price.values[0].tolist()
+    assert not start.window["base_fee"].any()  # each path has a state of its own
+
+
+def test_prices_stay_until_they_are_written():
+    once = type("Once", (Own,), {"announce": staticmethod(numba.njit(announced_once))})()
+
+    assert simulate(FEES, once, record=1).price.values[0].tolist() == [5.0] * 100
+
+
+def announced_once(state, seen, price):
+    if seen.step == 0:
+        price.per_byte = 5.0
+
+
+@pytest.mark.parametrize("values", [{}, {"price": "1"}, {"price": np.nan}, {"price": None}])
+def test_a_policy_state_has_numbers(values):
+    with pytest.raises(InvalidInput):
+        policy_state(**values)
 
 
 def test_subclasses_of_what_the_loop_reads_are_refused():
@@ -234,12 +293,12 @@ def test_a_start_that_fails_is_named(start):
 
 def late(state, seen, price):
     state[0] += 1.0
-    price[0 if state[0] < 1e8 + 20.0 else 17] = 1e8
+    price.per_byte = state[0 if state[0] < 1e8 + 20.0 else 17]
 
 
 @numba.njit
 def unknown(state, seen, price):
-    price[0] = state["price"] if state[0] > 0.0 else 0.0
+    price.per_byte = state["price"] if seen.step > 0 else 0.0
 
 
 @pytest.mark.parametrize("function", [late, unknown])
@@ -259,7 +318,7 @@ def test_inputs_of_an_experiment_that_do_not_broadcast_are_named():
 
 POLICY = """
 def announce(state, seen, price):
-    price[:] = state[0]
+    price.per_byte = state[0]
 
 def settle(state, settled):
     state[0] += 0.0

@@ -15,12 +15,18 @@ from feemodel.simulation.attacks.surge import Surge, sustained_use
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.execution_prices import Eip1559, FixedExecution, TaikoPricing
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
-from feemodel.simulation.closed_loop.policies import ArbitrumPricing, Fixed, LineaPricing, VaultEip1559, VaultPricing
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.demand import Attack, attack_cost, pressure_path
+from feemodel.simulation.policies.arbitrum import ArbitrumPricing
+from feemodel.simulation.policies.eip1559 import Eip1559
+from feemodel.simulation.policies.execution import FixedExecution
+from feemodel.simulation.policies.fixed import Fixed
+from feemodel.simulation.policies.linea import LineaPricing
+from feemodel.simulation.policies.taiko import TaikoPricing
+from feemodel.simulation.policies.vault import VaultPricing
+from feemodel.simulation.policies.vault_eip1559 import VaultEip1559
 from feemodel.simulation.posting import Posting, PriceCap
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload

@@ -88,8 +88,7 @@ class Policy:
 
     @staticmethod
     def announce(state, seen, price):
-        price[:] = 0.0
-        price[0] = scaled(state[0]) + compiled(0.0) + raised(1.0) + set_before(0.0) + len(helpers.TABLE["low"])
+        price.per_byte = scaled(state[0]) + compiled(0.0) + raised(1.0) + set_before(0.0) + len(helpers.TABLE["low"])
 
     @staticmethod
     def settle(state, settled):

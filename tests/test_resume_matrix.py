@@ -70,8 +70,7 @@ class Policy:
         return np.array([self.price])
 
     def announce(self, state, seen, price):
-        price[:] = 0.0
-        price[0] = total(state[0])
+        price.per_byte = total(state[0])
 
     def settle(self, state, settled):
         state[0] += 0.0

@@ -204,7 +204,8 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
     """A policy that knows the gas of these submissions, where it computes with it."""
-    from feemodel.simulation.closed_loop.policies import LineaPricing, VaultPricing
+    from feemodel.simulation.policies.linea import LineaPricing
+    from feemodel.simulation.policies.vault import VaultPricing
 
     if isinstance(pricing, LineaPricing):
         return replace(pricing, execution_gas=submission.execution_gas, blob_gas=submission.blob_gas)

@@ -8,24 +8,31 @@ import math
 import numpy as np
 
 from feemodel.compiled import kept
-from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, BLOB_BASE_COST, GAS_PER_BLOB
+from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB
 
 SERIES_ERROR = 1e-4  # more than the integer series of a blob base fee loses to the exponential, relative to it
 EXACT = 2.0**61  # of update_fraction · e**(excess / update_fraction): no term and no sum of the series passes 64 bits
 
 
-@kept(nogil=True, error_model="numpy")
-def next_base_fee(base_fee, gas_used, target):  # type: ignore[no-untyped-def]
-    """`feemodel.ethereum.fee_market.next_base_fee`, with Ethereum's denominator, for a gas target.
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
+    """The step of EIP-1559: `feemodel.ethereum.fee_market.next_base_fee` for a gas target and a denominator.
 
-    >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000))
+    Parameters
+    ----------
+    base_fee : of the parent [wei / gas].
+    gas_used : by the parent [gas].
+    target : which the change is relative to [gas], at least 1.
+    compared_target : which gas used is compared with [gas]; the target, but for EIP-4396, which adjusts it.
+    denominator : 8 on Ethereum [1].
+
+    >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
     1012500000
     """
-    distance = abs(gas_used - target)
+    distance = abs(gas_used - compared_target)
     # base_fee · distance // target in two parts, neither of which passes 64 bits
-    step = base_fee // target * distance + base_fee % target * distance // target
-    step //= BASE_FEE_CHANGE_DENOMINATOR
-    return base_fee + max(step, 1) if gas_used > target else base_fee - step
+    step = (base_fee // target * distance + base_fee % target * distance // target) // denominator
+    return base_fee + max(step, 1) if gas_used > compared_target else base_fee - step
 
 
 @kept(nogil=True, error_model="numpy")

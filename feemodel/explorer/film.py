@@ -15,7 +15,7 @@ from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 if TYPE_CHECKING:
     import xarray as xr
 
-    from feemodel.simulation.closed_loop.baseline import BreakEven
+    from feemodel.simulation.policies.base import BreakEven
 
 HOUR, STEP = 3_600.0, 12.0  # seconds
 STEPS = round(HOUR / STEP)

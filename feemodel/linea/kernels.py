@@ -100,8 +100,18 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
 
 
 @inlined(error_model="numpy")
+def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
+    """`feemodel.linea.coordinator.variable_cost` without its bounds [wei / byte].
+
+    >>> round(variable_cost(7e7, 1e8, 4e6, 1.0, 65_250.0, 131_072.0, 131_072.0))
+    88629059
+    """
+    return ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
+
+
+@inlined(error_model="numpy")
 def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
-    cost = ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
+    cost = variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity)
     # False for NaN too; and no infinity passes, because products and sums of such are not below infinity.
     proven = (
         (base_fee >= 0.0)

@@ -46,6 +46,25 @@ class SharedFee(NamedTuple, Generic[Part]):
     treasury: Part
 
 
+def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
+    """The gas target of a block that took so long: min(gas_limit // 2 · block_time // 2, gas_limit · 95 // 100) [gas].
+
+    Parameters
+    ----------
+    gas_limit : of the block [gas], at least 2.
+    block_time : since the block before [s].
+
+    Whole numbers, not checked; both broadcast. Raises `Int64Overflow` where an array cannot hold the product.
+
+    >>> adjusted_target(240_000_000, 3)
+    180000000
+    """
+    return minimum(
+        multiply_divide("block_time", gas_limit // ELASTICITY, block_time, BLOCK_TIME_TARGET),
+        multiply_divide("gas_limit", gas_limit, MAX_TARGET_PERCENT, 100),
+    )
+
+
 @overload
 def next_base_fee(base_fee: int, gas_used: int, gas_limit: int, block_time: int, *, chain: Chain = ...) -> int: ...
 @overload
@@ -59,7 +78,7 @@ def next_base_fee(
 ) -> Whole:
     """The base fee of the next block.
 
-    With target = gas_limit // 2 and adjusted = min(target · block_time // 2, gas_limit · 95 // 100), the fee moves by
+    With target = gas_limit // 2 and the target adjusted to the block time, `adjusted_target`, the fee moves by
     base_fee · |gas_used − adjusted| // target // 8, up by at least 1 wei, and stays within the chain's bounds.
 
     Parameters
@@ -84,10 +103,7 @@ def next_base_fee(
     require("gas_used", "expected at most the gas limit", used, used <= limit)
     target: Whole = limit // ELASTICITY
     time = whole("block_time", block_time, unit="seconds")
-    adjusted = minimum(
-        multiply_divide("block_time", target, time, BLOCK_TIME_TARGET),
-        multiply_divide("gas_limit", limit, MAX_TARGET_PERCENT, 100),
-    )
+    adjusted = adjusted_target(limit, time)
     distance = maximum(used - adjusted, adjusted - used)
     step = multiply_divide("base_fee", fee, distance, target) // BASE_FEE_CHANGE_DENOMINATOR
     risen = add("base_fee", fee, where(used > adjusted, maximum(step, 1), 0))

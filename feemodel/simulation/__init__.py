@@ -10,22 +10,23 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.baseline import fitted as fitted
     from feemodel.simulation.closed_loop.costs import Costs as Costs
     from feemodel.simulation.closed_loop.demand import Demand as Demand
-    from feemodel.simulation.closed_loop.execution_prices import ArbitrumExecution as ArbitrumExecution
-    from feemodel.simulation.closed_loop.execution_prices import Eip1559 as Eip1559
-    from feemodel.simulation.closed_loop.execution_prices import FixedExecution as FixedExecution
-    from feemodel.simulation.closed_loop.execution_prices import TaikoPricing as TaikoPricing
     from feemodel.simulation.closed_loop.finality import price_of_finality as price_of_finality
+    from feemodel.simulation.closed_loop.observations import policy_state as policy_state
     from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
-    from feemodel.simulation.closed_loop.policies import ArbitrumPricing as ArbitrumPricing
-    from feemodel.simulation.closed_loop.policies import Fixed as Fixed
-    from feemodel.simulation.closed_loop.policies import LineaPricing as LineaPricing
-    from feemodel.simulation.closed_loop.policies import OpStackPricing as OpStackPricing
-    from feemodel.simulation.closed_loop.policies import VaultEip1559 as VaultEip1559
-    from feemodel.simulation.closed_loop.policies import VaultPricing as VaultPricing
     from feemodel.simulation.closed_loop.profit import linea_surplus as linea_surplus
     from feemodel.simulation.closed_loop.profit import profit_and_loss as profit_and_loss
     from feemodel.simulation.closed_loop.simulator import Experiment as Experiment
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
+    from feemodel.simulation.policies.arbitrum import ArbitrumPricing as ArbitrumPricing
+    from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution as ArbitrumExecution
+    from feemodel.simulation.policies.eip1559 import Eip1559 as Eip1559
+    from feemodel.simulation.policies.execution import FixedExecution as FixedExecution
+    from feemodel.simulation.policies.fixed import Fixed as Fixed
+    from feemodel.simulation.policies.linea import LineaPricing as LineaPricing
+    from feemodel.simulation.policies.op_stack import OpStackPricing as OpStackPricing
+    from feemodel.simulation.policies.taiko import TaikoPricing as TaikoPricing
+    from feemodel.simulation.policies.vault import VaultPricing as VaultPricing
+    from feemodel.simulation.policies.vault_eip1559 import VaultEip1559 as VaultEip1559
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.posting import PriceCap as PriceCap
 

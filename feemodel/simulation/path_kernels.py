@@ -3,7 +3,7 @@
 import numpy as np
 
 from feemodel.compiled import kept
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 from feemodel.ethereum.fee_market_kernels import next_base_fee, next_excess_blob_gas
 from feemodel.linea.kernels import recorded
 
@@ -23,7 +23,7 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
         base_fees[i], excesses[i] = base_fee, excess
         used[i] = np.int64(min(half * demand[i] / base_fee, float(gas_limit)))
         excess = next_excess_blob_gas(excess, blobs[i] * GAS_PER_BLOB, base_fee, target, maximum, fraction, reserve)
-        base_fee = next_base_fee(base_fee, used[i], half)
+        base_fee = next_base_fee(base_fee, used[i], half, half, BASE_FEE_CHANGE_DENOMINATOR)
     return base_fees, excesses, used
 
 

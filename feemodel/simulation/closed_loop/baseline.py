@@ -5,44 +5,24 @@
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from pkgutil import resolve_name
 
 import xarray as xr
 
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.records import printed_as_table
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import DAY, MOST_STEPS
-from feemodel.simulation.closed_loop.policies import (
-    ArbitrumPricing,
-    Fixed,
-    LineaPricing,
-    OpStackPricing,
-    Pricing,
-    VaultEip1559,
-    VaultPricing,
-)
+from feemodel.simulation.closed_loop.paths import MOST_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.l1_columns import RATIOS
+from feemodel.simulation.policies import POLICIES
+from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
+from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting, PriceCap
 
-TARGET_DAYS = 10.0  # of mean cost that a vault aims to hold
-REPAID_DAYS = 1.0  # in which the P term repays a deficit
-INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
 FIT_TOLERANCE, MOST_FITS = 1e-9, 40
-
-
-@printed_as_table
-class BreakEven(NamedTuple):
-    """What posting costs where demand does not answer prices."""
-
-    price: float  #: at which the fees of the whole history pay for it [wei / byte]
-    cost_per_day: float  #: [wei]
-    bytes_per_day: float  #: [byte]
 
 
 def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
@@ -90,30 +70,10 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     choice("pricing", kind, PRICINGS)
     instance("even", even, BreakEven)
     whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MOST_STEPS)
-    real_scalar("step", step, unit="s")
-    target = TARGET_DAYS * even.cost_per_day
-    proportional = target / (even.bytes_per_day * REPAID_DAYS)
-    if kind in ("linea", "linea-unbounded"):
-        bounds: dict[str, Any] = {} if kind == "linea" else {"lower_bound": None, "upper_bound": None}
-        return LineaPricing(
-            base_fee=0, fixed_cost=0, estimate_margin=1.0, window=window_blocks * step, update_interval=step,
-            bytes_per_submission=USABLE_BLOB_BYTES, **bounds,
-        )  # fmt: skip
-    if kind == "op-stack":
-        return OpStackPricing()
-    if kind == "arbitrum":
-        return ArbitrumPricing(price=even.price)
-    if kind == "feed-forward":
-        return VaultPricing()
-    if kind == "vault-p":
-        return VaultPricing(kp=proportional, target_balance=target)
-    if kind == "vault-pi":
-        steps = INTEGRAL_DAYS * DAY / step
-        return VaultPricing(kp=proportional, ki=proportional / steps, greatest_integral=10.0 * steps,
-                            target_balance=target)  # fmt: skip
-    if kind == "vault-eip1559":
-        return VaultEip1559(price=even.price, target_balance=target)
-    return Fixed(price=even.price)
+    made: Pricing = resolve_name(f"feemodel.simulation.policies.{POLICIES[kind]}")(
+        Baseline(even, window_blocks, real_scalar("step", step, unit="s"))
+    )
+    return made
 
 
 def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:

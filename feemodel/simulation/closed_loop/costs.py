@@ -2,18 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from feemodel.checks import RealArray, check_fields, check_plausible
+from feemodel.checks import check_fields, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT
+from feemodel.simulation.closed_loop.accounts import CostTerms
 
-#: Cost lines, in the order of the compiled loop; all in wei.
-LINES = (
-    "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
-    "finalization_base_fee", "finalization_tip", "proving", "overhead",
-)  # fmt: skip
-DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 MONTH = 30 * 86_400.0  # seconds
 
 
@@ -50,10 +43,15 @@ class Costs:
         """Whether finalization costs anything."""
         return bool(self.finalization_gas or self.finalization_gas_per_blob)
 
-    def terms(self, step: float) -> RealArray:
-        """The numbers that the compiled loop takes, in its order."""
-        every = (self.finalize_blobs or 0, 0.0 if self.finalize_seconds is None else self.finalize_seconds)
-        gas = (self.finalization_gas, self.finalization_gas_per_blob)
-        proving = (self.proving_per_gas, self.proving_per_byte)
-        overhead = self.overhead_per_month * step / MONTH
-        return np.array([float(self.finalizes), *gas, *every, *proving, overhead], dtype=np.float64)
+    def terms(self, step: float) -> CostTerms:
+        """The numbers that the compiled loop takes."""
+        return CostTerms(
+            finalizes=self.finalizes,
+            finalization_gas=float(self.finalization_gas),
+            finalization_gas_per_blob=float(self.finalization_gas_per_blob),
+            finalize_blobs=float(self.finalize_blobs or 0),
+            finalize_seconds=float(self.finalize_seconds or 0.0),
+            proving_per_gas=float(self.proving_per_gas),
+            proving_per_byte=float(self.proving_per_byte),
+            overhead=float(self.overhead_per_month * step / MONTH),
+        )

@@ -8,6 +8,7 @@ import numpy as np
 from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import LEAST_PRICE
+from feemodel.simulation.closed_loop.accounts import DemandTerms
 from feemodel.simulation.scenarios import MOST_PER_SECOND, PER_SECOND
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
@@ -83,9 +84,16 @@ class Demand:
             factors = factors * np.asarray(self.cycle, dtype=np.float64)[hour % len(self.cycle)]
         return np.asarray(factors)
 
-    def terms(self) -> RealArray:
-        """The numbers that the compiled loop takes, in its order."""
-        reference = 1.0 if self.reference_fee is None else self.reference_fee
-        sizes = (self.bytes_per_transaction, self.gas_per_transaction, self.calldata_per_transaction)
-        answer = (self.elasticity, reference, self.choke, float(self.answers == "total"), self.lag)
-        return np.array([self.rate, *sizes, *answer, float(self.poisson)], dtype=np.float64)
+    def terms(self) -> DemandTerms:
+        """The numbers that the compiled loop takes."""
+        return DemandTerms(
+            rate=float(self.rate),
+            bytes_per_transaction=float(self.bytes_per_transaction),
+            gas_per_transaction=float(self.gas_per_transaction),
+            calldata_per_transaction=float(self.calldata_per_transaction),
+            elasticity=float(self.elasticity),
+            reference_fee=1.0 if self.reference_fee is None else float(self.reference_fee),
+            choke=float(self.choke),
+            total=self.answers == "total",
+            poisson=bool(self.poisson),
+        )

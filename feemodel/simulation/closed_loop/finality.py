@@ -6,10 +6,9 @@ import xarray as xr
 from feemodel.checks import above_zero, check_plausible, instance, real_scalar
 from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
-from feemodel.linea import price_cap
-from feemodel.simulation.closed_loop import loop
-from feemodel.simulation.closed_loop.l1_steps import cheapest_step, held_fees, posting_terms, price_percentiles
-from feemodel.simulation.closed_loop.loop import capped_tip, hour_of_week
+from feemodel.simulation.closed_loop.accounts import Fees
+from feemodel.simulation.closed_loop.l1_steps import held_fees, looked_ahead, posting_terms
+from feemodel.simulation.closed_loop.loop import capped_tip
 from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
 
@@ -69,15 +68,14 @@ def price_of_finality(
     submission = posting.submission
     at_tip = submission.cost(base_fee, tip, blob_base_fee)
     left, paid_tip = due.copy(), tip[due]
+    caps = looked_ahead(base_fee, blob_base_fee, tip, posting, step)
     if posting.kind == "clairvoyant":
-        left = cheapest_step(at_tip, round((posting.deadline or 0.0) / step))[due]
+        left = caps.cheapest[due]
         paid_tip = tip[left]
     elif posting.kind == "price-cap":
-        caps = price_percentiles(base_fee, blob_base_fee, posting, step)
-        factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
-        left, paid_tip = _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, posting_terms(posting),
-                                caps, factors)  # fmt: skip
+        fees = Fees(base_fee, blob_base_fee, tip)
+        left, paid_tip = _leave(due, since, start_time, step, fees, posting_terms(posting), caps)
     cost = submission.cost(base_fee[left], paid_tip, blob_base_fee[left])
     delay = np.where(left > due, left * step - due_times, 0.0)
     at_once = at_tip[due]
@@ -95,20 +93,20 @@ def price_of_finality(
 
 
 @kept(nogil=True, error_model="numpy")
-def _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, terms, caps, factors):  # type: ignore[no-untyped-def]
+def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
     """The step in which each submission leaves and the tip that it pays, at the last step in any case."""
     left, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
-    last = base_fee.size - 1
+    last = fees.base_fee.size - 1
     for i in range(due.size):
         k = due[i]
         found = -1.0
         while True:
-            factor = factors[hour_of_week(start_time + k * step)]
+            now = Fees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
             elapsed = max(k * step - since[i], 0.0)
-            found = capped_tip(terms, base_fee[k], blob_base_fee[k], caps[0, k], caps[1, k], elapsed, factor, False)
+            found = capped_tip(k, terms, now, caps, elapsed, start_time + k * step, False)
             if found >= 0.0 or k == last:
                 break
             k += 1
         left[i] = k
-        paid[i] = found if found >= 0.0 and terms[loop.TIP_PAID] > 0.0 else tip[k]
+        paid[i] = found if found >= 0.0 and terms.tip_paid else fees.tip[k]
     return left, paid

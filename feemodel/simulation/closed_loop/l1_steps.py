@@ -8,6 +8,7 @@ from feemodel.checks import RealArray, real, real_scalar, whole_scalar
 from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
+from feemodel.simulation.closed_loop.accounts import Caps, PostingTerms
 from feemodel.simulation.l1_columns import TIP
 from feemodel.simulation.posting import KINDS, Posting
 from feemodel.simulation.scenarios import check_scenario
@@ -142,28 +143,52 @@ def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealA
     return (base_fee, blob_base_fee, tips), first_second(l1_fees) or 0.0
 
 
-def price_percentiles(base_fee: RealArray, blob_base_fee: RealArray, posting: Posting, step: float) -> RealArray:
-    """The percentiles that the price cap starts from, in each step: base fee, blob base fee [wei / gas].
+def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
+    """What a posting looks at besides a step's own fees, in each step; of no length where its kind does not need it.
 
-    >>> price_percentiles(np.array([10.0, 20.0]), np.array([1.0, 3e8]), Posting(), 12.0).tolist()
-    [[10.0, 11.0], [100000000.0, 100000000.0]]
+    Parameters
+    ----------
+    base_fee, blob_base_fee, tip : of L1 in each step, or a tip that stays [wei / gas].
+    posting : the policy; step : [s].
+
+    >>> cap = looked_ahead(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
+    >>> cap.base_fee_percentile.tolist(), cap.blob_base_fee_percentile.tolist()
+    ([10.0, 11.0], [100000000.0, 100000000.0])
     """
-    window = max(1, round(posting.cap.window / step))
-    found = [np.floor(rolling_quantile(fee, window, price_cap.PERCENTILE)) for fee in (base_fee, blob_base_fee)]
-    return np.stack([found[0], np.maximum(found[1], price_cap.LEAST_BLOB_FEE)])
+    base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    if posting.kind == "price-cap":
+        window = max(1, round(posting.cap.window / step))
+        base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
+        blob = np.floor(rolling_quantile(blob_base_fee, window, price_cap.PERCENTILE))
+        blob = np.maximum(blob, price_cap.LEAST_BLOB_FEE)
+    if posting.kind == "clairvoyant":
+        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
+        cheapest = cheapest_step(cost, round((posting.deadline or 0.0) / step))
+    hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
+    return Caps(base, blob, hours, cheapest)
 
 
-def posting_terms(posting: Posting) -> RealArray:
-    """The numbers of a `Posting` that the compiled loop takes, in its order.
+def posting_terms(posting: Posting) -> PostingTerms:
+    """The numbers of a `Posting` that the compiled loop takes.
 
-    >>> posting_terms(Posting())[:4].tolist()
-    [0.0, 130048.0, 1.0, 65250.0]
+    >>> posting_terms(Posting()).capacity
+    130048.0
     """
     submission, cap = posting.submission, posting.cap
-    terms = (KINDS.index(posting.kind), submission.capacity, posting.blobs, submission.execution_gas,
-             posting.further_blob_gas, submission.blob_gas, posting.deadline or 0.0,
-             posting.layer_cost_per_mib / MIB, posting.commitment_gas)  # fmt: skip
-    cap_terms = (cap.target_delay, cap.adjustment, cap.tip == "paid", cap.from_first_byte, cap.coefficient,
-                 cap.tip_cap, price_cap.MOST_FEE, price_cap.MOST_TIP, price_cap.MOST_BLOB_FEE,
-                 price_cap.MOST_FINALIZATION_FEE, price_cap.MOST_FINALIZATION_TIP)  # fmt: skip
-    return np.array([*terms, *cap_terms], dtype=np.float64)
+    return PostingTerms(
+        kind=KINDS.index(posting.kind),
+        capacity=float(submission.capacity),
+        need=float(submission.capacity) * float(posting.blobs),
+        execution_gas=float(submission.execution_gas),
+        further_blob_gas=float(posting.further_blob_gas),
+        blob_gas=float(submission.blob_gas),
+        deadline=float(posting.deadline or 0.0),
+        layer_cost=float(posting.layer_cost_per_mib / MIB),
+        commitment_gas=float(posting.commitment_gas),
+        target_delay=float(cap.target_delay),
+        adjustment=float(cap.adjustment),
+        tip_paid=cap.tip == "paid",
+        from_first_byte=bool(cap.from_first_byte),
+        coefficient=float(cap.coefficient),
+        tip_cap=float(cap.tip_cap),
+    )

@@ -1,39 +1,63 @@
-"""The arrays that a pricing policy reads when it announces and after each step, and the one it writes its prices to.
+"""Records that a pricing policy reads when it announces and after each step, and the one that it writes its prices to.
 
-A policy is an object with three functions: `start(setting)` returns the state, a float array; `announce(state, seen,
-price)` fills `price`; `settle(state, settled)` updates the state after the step. `seen`, `settled` and `price` are
-float arrays whose places are named here.
+A policy is an object with three functions: `start(setting)` returns the state; `announce(state, seen, price)` fills
+`price`; `settle(state, settled)` updates the state after the step. `seen`, `price` and `settled` are records: their
+fields are attributes, in compiled functions and in plain Python. A state is what `policy_state` makes, an array of
+numbers in one dimension, a structured array, or a named tuple of such.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-# Places of `seen`. L1 fees are those of `l1_lag` steps ago, the balance that of `balance_lag` steps ago.
-STEP = 0  # number of the step
-TIME = 1  # since 1970, or since the start of a scenario without dates [s]
-BASE_FEE = 2  # [wei / gas]
-BLOB_BASE_FEE = 3  # [wei / gas]
-TIP = 4  # [wei / gas]
-GAS_USED_RATIO = 5  # weight of base fee and tip in averages; 1 where the scenario has none [1]
-BLOB_GAS_USED_RATIO = 6  # [1]
-BALANCE = 7  # at the start of a step [wei]
-CALLDATA = 8  # of the step before [byte]
-SEEN = 9
+import numpy as np
+from numpy.typing import NDArray
 
-# Places of `settled`.
-POSTED_BYTES = 0  # in this step, 0 without a submission [byte]
-POSTED_COST = 1  # what the submissions of this step cost [wei]
-DATA_FEES = 2  # that users paid for data in this step [wei]
-GAS_USED = 3  # by the step's transactions [gas]
-ARRIVED_BYTES = 4  # in this step [byte]
-END_BALANCE = 5  # after the step [wei]
-SEEN_BALANCE = 6  # the balance of `balance_lag` steps ago, for rules that act at a posting [wei]
-SETTLED = 7
+from feemodel.errors import InvalidInput
 
-# Places of `price`.
-PER_BYTE = 0  # [wei / byte]
-PER_GAS = 1  # of L2 execution [wei / gas]
-PER_TRANSACTION = 2  # [wei]
-PRICES = 3
+#: What is seen before a step. L1 fees are those of `l1_lag` steps ago, the balance that of `balance_lag` steps ago.
+SEEN = np.dtype(
+    [
+        ("step", np.int64),  # number of the step, from 0 on
+        ("time", np.float64),  # since 1970, or since the start of a scenario without dates [s]
+        ("base_fee", np.float64),  # [wei / gas]
+        ("blob_base_fee", np.float64),  # [wei / gas]
+        ("tip", np.float64),  # [wei / gas]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 where the scenario has none [1]
+        ("blob_gas_used_ratio", np.float64),  # [1]
+        ("balance", np.float64),  # at the start of a step [wei]
+        ("calldata", np.float64),  # of the step before [byte]
+    ],
+    align=True,
+)
+
+#: What a step brought.
+SETTLED = np.dtype(
+    [
+        ("posted_bytes", np.float64),  # in this step, 0 without a submission [byte]
+        ("posted_cost", np.float64),  # of the submissions of this step [wei]
+        ("data_fees", np.float64),  # that users paid for data in this step [wei]
+        ("gas_used", np.float64),  # by the step's transactions [gas]
+        ("arrived_bytes", np.float64),  # in this step [byte]
+        ("end_balance", np.float64),  # after the step [wei]
+        ("seen_balance", np.float64),  # of `balance_lag` steps ago, for rules that act at a posting [wei]
+        ("transactions", np.float64),  # of this step
+        ("execution_fees", np.float64),  # that users paid for L2 execution in this step [wei]
+        ("operator_fees", np.float64),  # that users paid by the transaction in this step [wei]
+    ],
+    align=True,
+)
+
+#: Prices of a step; 0 before the first one, and as they were until they are written.
+PRICE = np.dtype(
+    [
+        ("per_byte", np.float64),  # [wei / byte]
+        ("per_gas", np.float64),  # of L2 execution [wei / gas]
+        ("per_transaction", np.float64),  # [wei]
+    ],
+    align=True,
+)
+
+#: State of a policy: a record, an array in one dimension, or a named tuple of such.
+State: TypeAlias = Any
 
 
 class Setting(NamedTuple):
@@ -44,3 +68,48 @@ class Setting(NamedTuple):
     gas_per_transaction: float  #: of L2 execution [gas]
     target_balance: float  #: of the operator, where the path starts [wei]
     tips_known: bool  #: whether the scenario has tips; otherwise `seen` holds what submissions pay
+
+
+def policy_state(**values: Any) -> np.record:
+    """A state with named fields, which a policy's functions read and write as attributes.
+
+    Parameters
+    ----------
+    values : a number for each field, which becomes a double, or an array of fixed length.
+
+    Raises `InvalidInput` without a field, and for what is not a number.
+
+    >>> state = policy_state(price=1e8, weight=0.1)
+    >>> state.price += 5.0
+    >>> state.price
+    np.float64(100000005.0)
+    """
+    if not values:
+        raise InvalidInput("values", "expected at least one field", values)
+    fields = {name: np.asarray(value) for name, value in values.items()}
+    for name, field in fields.items():
+        if field.dtype.kind not in "iuf" or np.isnan(field).any():
+            raise InvalidInput(name, "expected a number, or an array of numbers", values[name])
+    made = empty_record(np.dtype([(name, np.float64, field.shape) for name, field in fields.items()], align=True))
+    for name, field in fields.items():
+        made[name] = field
+    return made
+
+
+def empty_record(dtype: "np.dtype[Any]") -> np.record:
+    """A record of zeros, which compiled functions write to in place.
+
+    >>> empty_record(PRICE).per_gas
+    np.float64(0.0)
+    """
+    found: np.record = records(1, dtype)[0]
+    return found
+
+
+def records(count: int, dtype: "np.dtype[Any]") -> NDArray[Any]:
+    """Records of zeros, whose fields are attributes in plain Python too.
+
+    >>> records(2, PRICE)[1].per_gas
+    np.float64(0.0)
+    """
+    return np.zeros(count, np.dtype((np.record, dtype)))

@@ -5,7 +5,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numba
@@ -29,26 +29,45 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import IN_WEI_OF_ETH, LEAST_AMOUNT
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.axes import stream_of
-from feemodel.simulation.closed_loop import loop, policy_kernels
-from feemodel.simulation.closed_loop import observations as seen_at
+from feemodel.simulation.closed_loop.accounts import (
+    ACCOUNTS,
+    DAY,
+    L1,
+    SERIES,
+    Clock,
+    Found,
+    Path,
+    PolicyTerms,
+)
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.l1_steps import (
-    cheapest_step,
-    first_second,
-    held_rows,
-    posting_terms,
-    price_percentiles,
+from feemodel.simulation.closed_loop.l1_steps import first_second, held_rows, looked_ahead, posting_terms
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import (
+    PRICE,
+    SEEN,
+    SETTLED,
+    Setting,
+    State,
+    empty_record,
+    records,
 )
-from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.closed_loop.parameters import OPTIONAL, described
-from feemodel.simulation.closed_loop.policies import MOST_LAG, LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, summarized
 from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
+from feemodel.simulation.policies.base import MOST_LAG, Pricing
+from feemodel.simulation.policies.execution import (
+    OF_POLICY,
+    ExecutionPrice,
+    ExecutionState,
+    FixedExecution,
+    execution_state,
+)
+from feemodel.simulation.policies.fixed import Fixed
+from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.resume import Layout
 from feemodel.simulation.scenarios import (
@@ -61,13 +80,14 @@ from feemodel.simulation.scenarios import (
     generator_of,
 )
 
-DAY = 86_400.0  # seconds
+DAY_SECONDS = 86_400.0
 MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
 MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters: those of a compiler have pages
+POLICIES = "feemodel.simulation.policies"
 ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
 
 Checked = TypeVar("Checked")
@@ -81,7 +101,7 @@ class Bootstrap:
     """
 
     paths: int
-    block_seconds: float = DAY  #: [s]
+    block_seconds: float = DAY_SECONDS  #: [s]
     horizon: float | None = None  #: of a path; the history's own unless given [s]
     method: str = "stationary"
 
@@ -114,7 +134,7 @@ def path_job(
     """
     check_scenario("l1_fees", l1_fees)
     above_zero("step", step, unit="s")
-    if abs(DAY / step - round(DAY / step)) > 1e-9:
+    if abs(DAY_SECONDS / step - round(DAY_SECONDS / step)) > 1e-9:
         raise InvalidInput("step", "expected a whole number of steps in a day", step)
     if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
         raise InvalidInput("l1_fees", "expected one path to draw from", l1_fees.sizes["path"])
@@ -156,7 +176,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 
 def checked_pricing(pricing: Any) -> Pricing:
-    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`.
+    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`, an execution price `Fixed`.
 
     Raises `InvalidInput` for what lacks a function, for a level, lag or target balance that is not a number in its
     range, and for an attribute that is nearly named as one of them.
@@ -166,6 +186,8 @@ def checked_pricing(pricing: Any) -> Pricing:
     """
     if isinstance(pricing, PricingRule) and not isinstance(pricing, LineaPricing):
         return LineaPricing(**{field.name: getattr(pricing, field.name) for field in fields(pricing)})
+    if isinstance(pricing, ExecutionPrice):
+        return Fixed(price=0.0, execution=pricing)
     for name in ("start", "announce", "settle"):
         if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
             raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
@@ -175,18 +197,23 @@ def checked_pricing(pricing: Any) -> Pricing:
     check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
     for name in ("l1_lag", "balance_lag"):
         whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MOST_LAG)
-    if not _starts_as_built_in(pricing):
+    if not _is_built_in(pricing.start):
         _check_names(pricing)
-        if pricing.announce is policy_kernels.announce or pricing.settle is policy_kernels.settle:
+        if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):
             reason = "expected announce and settle of its own, next to a start of its own"
             raise InvalidInput("pricing", reason, pricing)
     return pricing  # type: ignore[no-any-return]
 
 
-def _starts_as_built_in(pricing: Any) -> bool:
-    """Whether the state that a policy starts with is made by this package, whose compiled rules trust it."""
-    makers = [getattr(type(pricing), name, None) for name in ("start", "data_rule", "execution_state")]
-    return all(getattr(one, "__module__", "").startswith(f"{__package__}.") for one in makers if one is not None)
+def _is_built_in(function: Any) -> bool:
+    """Whether a policy's function is of this package: a state of somebody else would mislead its compiled rules."""
+    return str(getattr(function, "__module__", "")).startswith(f"{POLICIES}.")
+
+
+def _has_own_loop(pricing: Any) -> bool:
+    """Whether a policy is a built-in one as it is, whose module has the loop compiled with its functions."""
+    functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
+    return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
 
 
 def _check_names(pricing: Any) -> None:
@@ -200,42 +227,55 @@ def _check_names(pricing: Any) -> None:
 def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
     """Try a policy of the user's own on the first step, in Python, where an index outside of an array is an error.
 
-    Raises `InvalidInput` for a state that is not an array of numbers in one dimension, and for what the three
-    functions raise.
+    Raises `InvalidInput` for a state of another kind, and for what the three functions raise.
     """
     state = started(pricing, setting)
-    if _starts_as_built_in(pricing):
+    if _has_own_loop(pricing):
         return
-    seen, settled, price = np.zeros(seen_at.SEEN), np.zeros(seen_at.SETTLED), np.zeros(seen_at.PRICES)
-    seen[seen_at.BASE_FEE], seen[seen_at.BLOB_BASE_FEE] = (float(l1_fees[name][0, 0]) for name in FEES)
-    seen[seen_at.GAS_USED_RATIO] = seen[seen_at.BLOB_GAS_USED_RATIO] = 1.0
-    settled[seen_at.POSTED_BYTES], settled[seen_at.POSTED_COST] = 1e5, 1e13
-    for name, arrays in (("announce", (state, seen, price)), ("settle", (state, settled))):
+    seen, settled, price = (empty_record(dtype) for dtype in (SEEN, SETTLED, PRICE))
+    seen.base_fee, seen.blob_base_fee = (float(l1_fees[name][0, 0]) for name in FEES)
+    seen.gas_used_ratio = seen.blob_gas_used_ratio = 1.0
+    settled.posted_bytes, settled.posted_cost = 1e5, 1e13
+    for name, given in (("announce", (state, seen, price)), ("settle", (state, settled))):
         tried = getattr(pricing, name)
         try:
             with np.errstate(all="ignore"):
-                getattr(tried, "py_func", tried)(*arrays)
+                getattr(tried, "py_func", tried)(*given)
         except Exception as error:  # whatever the user's function raises
-            reason = f"expected a function of the arrays that runs in the first step, it raises {error!r}"
+            reason = f"expected a function of the records that runs in the first step, it raises {error!r}"
             raise InvalidInput(f"pricing.{name}", reason, tried) from error
 
 
-def started(pricing: Pricing, setting: Setting) -> RealArray:
-    """The state of a policy at the start of a path, as an array of its own.
+def started(pricing: Pricing, setting: Setting) -> State:
+    """The state of a policy at the start of a path, with memory of its own.
 
-    >>> from feemodel.simulation.closed_loop.policies import Fixed
-    >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False))[2].item()
+    >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
     7000000.0
     """
     try:
-        state = np.asarray(pricing.start(setting))
+        state = pricing.start(setting)
+        parts = [np.array(part) for part in (state if _is_named_tuple(state) else (state,))]
     except InvalidInput:
         raise
     except Exception as error:  # whatever the user's function raises, or returns
         raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
-    if state.ndim != 1 or state.dtype.kind not in "iuf" or np.isnan(state).any():
-        raise InvalidInput("pricing.start", "expected an array of numbers in one dimension", state)
-    return np.array(state, dtype=np.float64)
+    for part in parts:
+        columns = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
+        numbers = all(column.dtype.kind in "iuf" and not np.isnan(column).any() for column in columns)
+        if not numbers or part.ndim > 1 or (part.ndim == 0 and not part.dtype.names):
+            reason = "expected a policy_state, or an array of numbers in one dimension"
+            raise InvalidInput("pricing.start", reason, state)
+    made = [_as_records(part) if part.dtype.names else part.astype(np.float64) for part in parts]
+    return type(state)(*made) if _is_named_tuple(state) else made[0]
+
+
+def _is_named_tuple(state: Any) -> bool:
+    return isinstance(state, tuple) and hasattr(state, "_fields")
+
+
+def _as_records(part: NDArray[Any]) -> Any:
+    """One record or several, whose fields are attributes in plain Python too."""
+    return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -273,7 +313,7 @@ class PathJob:
     @property
     def day_steps(self) -> int:
         """Steps of a day."""
-        return round(DAY / self.step)
+        return round(DAY_SECONDS / self.step)
 
     @property
     def start_time(self) -> float | None:
@@ -283,7 +323,7 @@ class PathJob:
     @property
     def day_offset(self) -> int:
         """Steps of the first day before the path begins."""
-        return 0 if self.days == "elapsed" else int((self.start_time or 0.0) % DAY // self.step)
+        return 0 if self.days == "elapsed" else int((self.start_time or 0.0) % DAY_SECONDS // self.step)
 
     @property
     def setting(self) -> Setting:
@@ -313,6 +353,18 @@ class PathJob:
 
     def __call__(self, path: int) -> PathResult:
         """Simulate one path."""
+        taken = self._path(path)
+        accounts, found = taken.accounts, taken.found
+        self._run(path, started(self.pricing, self.setting), taken)
+        if accounts.refused:
+            reason = f"expected finite prices of at least 0, in step {accounts.refused - 1:,} of path {path:,}"
+            raise InvalidInput("pricing", reason, list(taken.price.tolist()))
+        days, series = found.days.view(DAY), found.series.view(SERIES)
+        summary = summarized(days, found.prices, found.waits, accounts, step=self.step, day_steps=self.day_steps)
+        return PathResult(days, summary, series if path < self.record else None)
+
+    def _path(self, path: int) -> Path:
+        """All that the compiled loop takes of a path, and the empty records that it fills."""
         columns, count = self.columns(path), self.steps
         demand, day_steps, offset = self.demand, self.day_steps, self.day_offset
         start_time = self.start_time or 0.0
@@ -321,72 +373,56 @@ class PathJob:
             times = np.asarray(start_time + self.step * np.arange(count), dtype=np.float64)
             activity = demand.activity(columns["base_fee"], self.typical_base_fee, times)
             activity = np.broadcast_to(activity, count).copy() if activity.size == 1 else activity
-        caps, best = self._looked_ahead(columns)
-        prices, arrived = np.empty(count), np.empty(count)
-        days = np.zeros(((count + offset - 1) // day_steps + 1, loop.COLUMNS))
-        days[:, loop.LEAST_BALANCE] = np.inf
-        waits, accounts = np.zeros(min(count, LONGEST_WAIT)), np.zeros(loop.ACCOUNTS)
-        accounts[loop.BALANCE] = self.setting.target_balance
-        series = np.empty((loop.RECORDED, count if path < self.record else 0))
-        factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if self.posting.cap.time_of_day else np.ones(168)
-        state = started(self.pricing, self.setting)
-        self._run(
-            path,
-            state,
-            (columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS)),
-            activity,
-            np.array([start_time, self.step, day_steps, offset]),
-            np.array([float(getattr(self.pricing, name, 0)) for name in ("l1_lag", "balance_lag")]),
-            float(getattr(self.pricing, "level", 1.0)),
-            demand.terms(),
-            posting_terms(self.posting),
-            self.costs.terms(self.step),
-            caps,
-            factors,
-            best,
-            stream_of(self.seed, path, 1),
-            prices,
-            arrived,
-            days,
-            waits,
-            series,
-            accounts,
+        l1 = L1(columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS))
+        days = records((count + offset - 1) // day_steps + 1, DAY)
+        days["least_balance"] = np.inf
+        series = records(count if path < self.record else 0, SERIES)
+        accounts = empty_record(ACCOUNTS)
+        accounts.balance = self.setting.target_balance
+        return Path(
+            execution=self._execution_state(),
+            l1=l1,
+            activity=activity,
+            clock=Clock(float(start_time), self.step, day_steps, offset),
+            policy=PolicyTerms(float(getattr(self.pricing, "level", 1.0)), int(getattr(self.pricing, "l1_lag", 0))),
+            demand=demand.terms(),
+            posting=posting_terms(self.posting),
+            costs=self.costs.terms(self.step),
+            caps=looked_ahead(l1.base_fee, l1.blob_base_fee, l1.tip, self.posting, self.step),
+            rng=stream_of(self.seed, path, 1),
+            balances=np.empty(int(getattr(self.pricing, "balance_lag", 0)) + 1),
+            charges=np.empty(demand.lag + 1),
+            seen=empty_record(SEEN),
+            price=empty_record(PRICE),
+            settled=empty_record(SETTLED),
+            accounts=accounts,
+            found=Found(np.empty(count), np.empty(count), days, np.zeros(min(count, LONGEST_WAIT)), series),
         )
-        if accounts[loop.REFUSED] > 0.0:
-            step, announced = int(accounts[loop.REFUSED]) - 1, accounts[loop.REFUSED_PRICES : loop.ACCOUNTS].tolist()
-            reason = f"expected finite prices of at least 0, in step {step:,} of path {path:,}"
-            raise InvalidInput("pricing", reason, announced)
-        summary = summarized(days, prices, waits, accounts, step=self.step, day_steps=day_steps)
-        return PathResult(days, summary, series if path < self.record else None)
 
-    def _run(self, path: int, *arguments: Any) -> None:
+    def _run(self, path: int, state: State, taken: Path) -> None:
         try:
-            self._runner()(*arguments)
+            self._runner()(state, taken)
         except Exception as error:
-            if _starts_as_built_in(self.pricing):
+            if _has_own_loop(self.pricing):
                 raise
             reason = f"expected functions that run on path {path:,}, they raise {repr(error)[:LONGEST_ERROR]}"
             raise InvalidInput("pricing", reason, self.pricing) from error
 
-    def _runner(self) -> Callable[..., None]:
-        announce, settle = self.pricing.announce, self.pricing.settle
-        if announce is policy_kernels.announce and settle is policy_kernels.settle:
-            return loop.run_built_in
-        if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
-            return lambda *arguments: loop.run_loop(announce, settle, *arguments)
-        slowly: Any = loop.run_loop
-        return lambda *arguments: slowly.py_func(announce, settle, *arguments)
+    def _execution_state(self) -> ExecutionState:
+        """The state of the built-in price of L2 execution; a policy of the user's own announces one itself."""
+        if not _is_built_in(self.pricing.announce):
+            return execution_state(OF_POLICY)
+        return (getattr(self.pricing, "execution", None) or FixedExecution()).start(self.setting)
 
-    def _looked_ahead(self, columns: dict[str, RealArray]) -> tuple[RealArray, Any]:
-        """Percentiles of the price cap, and the cheapest steps of the clairvoyant; of no length where not needed."""
-        posting = self.posting
-        caps, best = np.empty((2, 0)), np.empty(0, dtype=np.int64)
-        if posting.kind == "price-cap":
-            caps = price_percentiles(columns["base_fee"], columns["blob_base_fee"], posting, self.step)
-        if posting.kind == "clairvoyant":
-            cost = posting.submission.cost(columns["base_fee"], columns[TIP], columns["blob_base_fee"])
-            best = cheapest_step(cost, round((posting.deadline or 0.0) / self.step))
-        return caps, best
+    def _runner(self) -> Callable[[State, Path], None]:
+        """The loop with the policy: of a built-in one kept on disk, of another one compiled in every process."""
+        if _has_own_loop(self.pricing):
+            return self.pricing.run  # type: ignore[attr-defined,no-any-return]
+        announce, settle = self.pricing.announce, self.pricing.settle
+        if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
+            return _compiled_loop(announce, settle)
+        slowly: Any = run_loop
+        return lambda state, path: slowly.py_func(announce, settle, state, path)
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
@@ -420,9 +456,8 @@ class PathJob:
     def layout(self, path: int) -> Layout:
         """Types and shapes of the arrays that are stored of a path."""
         days = (self.steps + self.day_offset - 1) // self.day_steps + 1
-        real = np.dtype(np.float64)
-        found: Layout = {"days": (real, (days, loop.COLUMNS)), "summary": (real, (len(OF_PATH),))}
-        return found if path >= self.record else {**found, "series": (real, (loop.RECORDED, self.steps))}
+        found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(OF_PATH),))}
+        return found if path >= self.record else {**found, "series": (SERIES, (self.steps,))}
 
     def to_arrays(self, part: PathResult) -> dict[str, NDArray[Any]]:
         """The arrays of a path: its days, its statistics in the order of `OF_PATH`, its series where it has them."""
@@ -438,13 +473,30 @@ class PathJob:
     def description(self) -> str:
         """All that decides the result, as JSON."""
         told = description(
-            l1_fees=self.l1_fees, pricing=self.pricing, start=started(self.pricing, self.setting),
+            l1_fees=self.l1_fees, pricing=self.pricing, start=_parts(started(self.pricing, self.setting)),
             read={name: getattr(self.pricing, name, None) for name in OPTIONAL},
             posting=self.posting, demand=self.demand, costs=self.costs, step=self.step, bootstrap=self.bootstrap,
             days=self.days, record=self.record, seed=self.seed, versions=self.attributes["versions"],
             package=package_source("feemodel.simulation.closed_loop.simulator"),
         )  # fmt: skip
         return json.dumps(told)
+
+
+@lru_cache(maxsize=64)
+def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
+    """The loop compiled with a policy's functions: as arguments of each call they would take long to recognise."""
+
+    @numba.njit(nogil=True, error_model="numpy")
+    def run(state, path):  # type: ignore[no-untyped-def]
+        run_loop(announce, settle, state, path)
+
+    compiled: Callable[[State, Path], None] = run
+    return compiled
+
+
+def _parts(state: State) -> list[Any]:
+    """A state as arrays: its own, or those of a named tuple."""
+    return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]
 
 
 def _seed_sequence(rng: Rng) -> SeedSequence:

@@ -55,7 +55,7 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
     Raises `InvalidInput` for a result of something else, and for a day without a price.
 
-    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -96,7 +96,7 @@ def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
     -------
     Dataset over `path` and `day`: `invoice_paid`, `eth_burned`, `spent_on_linea`, `invoice_arrears` at its end [ETH].
 
-    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

@@ -4,34 +4,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
-from feemodel.simulation.closed_loop import loop
-from feemodel.simulation.closed_loop.costs import LINES
+from feemodel.simulation.closed_loop.accounts import DATA_LINES, DAY, LINES
 from feemodel.simulation.metadata import described_dataset
 
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
-SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}
+SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # units
 
-#: Variables over path and day: column of the loop, units, long name.
+#: Variables over path and day: units, long name.
 DAILY = {
-    "data_fees": (loop.DATA_FEES, "wei", "fees that users paid for data"),
-    "execution_fees": (loop.EXECUTION_FEES, "wei", "fees that users paid for L2 execution"),
-    "operator_fees": (loop.OPERATOR_FEES, "wei", "fees that users paid by the transaction"),
-    **{line: (loop.FIRST_LINE + place, "wei", f"cost, cash: {line.replace('_', ' ')}")
-       for place, line in enumerate(LINES)},
-    "accrued_data_cost": (loop.ACCRUED_DATA, "wei", "cost of posting the bytes that came on the day"),
-    "accrued_finalization_cost": (loop.ACCRUED_FINALIZATION, "wei", "cost of finalizing the bytes of the day"),
-    "transactions": (loop.TRANSACTIONS, "1", "transactions"),
-    "bytes": (loop.BYTES, "byte", "compressed bytes that came"),
-    "submissions": (loop.SUBMISSIONS, "1", "submissions"),
-    "blobs": (loop.BLOBS, "1", "blobs posted"),
-    "finalizations": (loop.FINALIZATIONS, "1", "finalizations"),
-    "last_price": (loop.LAST_PRICE, "wei / byte", "data price in the last step"),
-    "least_balance": (loop.LEAST_BALANCE, "wei", "least balance of the operator at the end of a step"),
-    "lost_transactions": (loop.LOST_TRANSACTIONS, "1", "demand at the reference fee minus demand, where positive"),
-}  # fmt: skip
+    "data_fees": ("wei", "fees that users paid for data"),
+    "execution_fees": ("wei", "fees that users paid for L2 execution"),
+    "operator_fees": ("wei", "fees that users paid by the transaction"),
+    **{line: ("wei", f"cost, cash: {line.replace('_', ' ')}") for line in LINES},
+    "accrued_data_cost": ("wei", "cost of posting the bytes that came on the day"),
+    "accrued_finalization_cost": ("wei", "cost of finalizing the bytes of the day"),
+    "transactions": ("1", "transactions"),
+    "bytes": ("byte", "compressed bytes that came"),
+    "submissions": ("1", "submissions"),
+    "blobs": ("1", "blobs posted"),
+    "finalizations": ("1", "finalizations"),
+    "last_price": ("wei / byte", "data price in the last step"),
+    "least_balance": ("wei", "least balance of the operator at the end of a step"),
+    "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
+}
 
 #: Variables over path: units, long name.
 OF_PATH = {
@@ -64,43 +63,44 @@ OF_PATH = {
 class PathResult(NamedTuple):
     """The results of one path."""
 
-    days: RealArray  #: day × column of the loop
+    days: NDArray[Any]  #: records of the type `feemodel.simulation.closed_loop.accounts.DAY`
     summary: dict[str, float]
-    series: RealArray | None  #: series × step, of a recorded path
+    series: NDArray[Any] | None  #: of a recorded path, a record of the type `SERIES` for each step
 
 
-def summarized(days: RealArray, prices: RealArray, waits: RealArray, accounts: RealArray, *, step: float,
+def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,
                day_steps: int) -> dict[str, float]:  # fmt: skip
     """The statistics of a path from what the loop filled.
 
-    >>> days = np.zeros((1, loop.COLUMNS))
-    >>> days[0, [loop.DATA_FEES, loop.DATA_BLOB_FEE, loop.STEPS]] = 6.0, 4.0, 2.0
-    >>> nothing = np.zeros(1), np.zeros(loop.ACCOUNTS)
-    >>> summarized(days, np.ones(2), *nothing, step=12.0, day_steps=7_200)["recovery"]
+    >>> from feemodel.simulation.closed_loop.accounts import ACCOUNTS
+    >>> from feemodel.simulation.closed_loop.observations import empty_record, records
+    >>> days = records(1, DAY)
+    >>> days["data_fees"], days["data_blob_fee"], days["steps"] = 6.0, 4.0, 2.0
+    >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    total = days.sum(axis=0)
-    data_fees = total[loop.DATA_FEES]
-    data_cost = total[loop.DATA_BASE_FEE : loop.DATA_LAYER + 1].sum()
-    fees = data_fees + total[loop.EXECUTION_FEES] + total[loop.OPERATOR_FEES]
-    cost = total[loop.FIRST_LINE : loop.FIRST_LINE + len(LINES)].sum()
-    whole = days[:, loop.STEPS] == day_steps
-    below = days[whole, loop.DATA_FEES] < days[whole, loop.ACCRUED_DATA]
+    # Day by day as rows of a table, so that sums do not depend on how NumPy takes a field's strides.
+    total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
+    data_fees = total["data_fees"]
+    data_cost = np.array([total[line] for line in DATA_LINES]).sum()
+    fees = data_fees + total["execution_fees"] + total["operator_fees"]
+    cost = np.array([total[line] for line in LINES]).sum()
+    whole = days[days["steps"] == day_steps]
+    below = whole["data_fees"] < whole["accrued_data_cost"]
     length = len(prices) / day_steps
-    drawdown = accounts[loop.DRAWDOWN]
+    drawdown = accounts["drawdown"]
     median, p99 = np.quantile(prices, (0.5, 0.99))
-    wanted = total[loop.TRANSACTIONS] + total[loop.LOST_TRANSACTIONS]
     found = {
         "recovery": _over(data_fees, data_cost),
         "total_recovery": _over(fees, cost),
         "under_recovery_days": float(below.sum()),
-        "under_recovery_probability": _over(below.sum(), whole.sum()),
-        "whole_days": float(whole.sum()),
+        "under_recovery_probability": _over(below.sum(), len(whole)),
+        "whole_days": float(len(whole)),
         "volatility": volatility(prices, step),
         "p99_over_median": _over(p99, median),
-        "overcharge": _over(total[loop.OVERCHARGE], data_cost),
-        "undercharge": _over(total[loop.UNDERCHARGE], data_cost),
-        "bytes_below_cost": _over(total[loop.BYTES_BELOW_COST], total[loop.BYTES]),
+        "overcharge": _over(total["overcharge"], data_cost),
+        "undercharge": _over(total["undercharge"], data_cost),
+        "bytes_below_cost": _over(total["bytes_below_cost"], total["bytes"]),
         "worst_drawdown": float(drawdown),
         "drawdown_days": _over(drawdown, cost / length),
         "mean_price": float(prices.mean()),
@@ -109,10 +109,10 @@ def summarized(days: RealArray, prices: RealArray, waits: RealArray, accounts: R
         "total_cost": float(cost),
         "total_fees": float(fees),
         "break_even_level": _over(data_cost, data_fees),
-        "lost_demand": _over(total[loop.LOST_TRANSACTIONS], wanted),
-        "lost_fees": float(total[loop.LOST_FEES]),
-        "mean_wait": _over(accounts[loop.WAITED], waits.sum()),
-        "deadline_share": _over(accounts[loop.AT_DEADLINE], total[loop.BYTES]),
+        "lost_demand": _over(total["lost_transactions"], total["transactions"] + total["lost_transactions"]),
+        "lost_fees": float(total["lost_fees"]),
+        "mean_wait": _over(accounts["waited"], waits.sum()),
+        "deadline_share": _over(accounts["at_deadline"], total["bytes"]),
     }
     reached = np.cumsum(waits) / waits.sum() if waits.any() else np.full(len(waits), np.nan)
     for level in DELAYS:
@@ -142,30 +142,30 @@ def volatility(prices: RealArray, step: float) -> float:
 def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
     """The results of all paths over `path` and `day`, and `step` for recorded paths.
 
-    >>> one = PathResult(np.ones((2, loop.COLUMNS)), dict.fromkeys(OF_PATH, 1.0), None)
+    >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(OF_PATH, 1.0), None)
     >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)
     {'path': 1, 'day': 2}
     """
     days = np.stack([one.days for one in results])
     variables: dict[str, Any] = {
-        name: (("path", "day"), days[:, :, column], units, text) for name, (column, units, text) in DAILY.items()
+        name: (("path", "day"), days[name].copy(), units, text) for name, (units, text) in DAILY.items()
     }
     with np.errstate(invalid="ignore"):
-        mean = days[:, :, loop.PRICE_SUM] / days[:, :, loop.STEPS]
+        mean = days["price_sum"] / days["steps"]
     variables["mean_price_of_day"] = (("path", "day"), mean, "wei / byte", "mean data price")
     for name, (units, text) in OF_PATH.items():
         variables[name] = ("path", np.array([one.summary[name] for one in results]), units, text)
     coordinates: dict[str, Any] = {
         "path": np.arange(len(results)),
         "day": ("day", np.arange(days.shape[1]), "d", "day of the path"),
-        "covered": ("day", days[0, :, loop.STEPS] / day_steps, "1", "covered part of the day"),
+        "covered": ("day", days["steps"][0] / day_steps, "1", "covered part of the day"),
     }
     if recorded:
         series = np.stack([one.series for one in results[:recorded] if one.series is not None])
-        for place, (name, units) in enumerate(SERIES.items()):
-            variables[name] = (("recorded_path", "step"), series[:, place], units)
+        for name, units in SERIES.items():
+            variables[name] = (("recorded_path", "step"), series[name].copy(), units)
         coordinates["recorded_path"] = np.arange(len(series))
-        coordinates["elapsed"] = ("step", step * np.arange(series.shape[2]), "s")
+        coordinates["elapsed"] = ("step", step * np.arange(series.shape[1]), "s")
     return described_dataset(variables, coordinates)
 
 

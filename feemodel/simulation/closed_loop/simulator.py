@@ -15,9 +15,9 @@ from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.parameters import parameters, with_parameters
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
-from feemodel.simulation.closed_loop.policies import Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, dataset
 from feemodel.simulation.executors import Where
+from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.resume import Finished, parts
 from feemodel.simulation.scenarios import Rng
@@ -46,7 +46,7 @@ def simulate(
     ----------
     l1_fees : a scenario, see `feemodel.simulation.scenarios`. Rows further apart than a step are held until the next
         one; the last of them only ends the one before.
-    pricing : a policy of `feemodel.simulation.closed_loop.policies`, a `PricingRule`, or one's own, see `Pricing`.
+    pricing : a policy of `feemodel.simulation.policies`, a `PricingRule`, or one's own, see `Pricing`.
     posting : when data leaves; filled blobs unless given. Its `stream_ratio` must be 1: what a transaction takes in the
         shared stream is the demand's `bytes_per_transaction`.
     demand : who sends how much; the defaults of `Demand` unless given.
@@ -75,7 +75,7 @@ def simulate(
     At 1,000 wei a byte users pay 119.42 · 1,000 · 1.45 · 12 wei a step:
 
     >>> from feemodel.simulation.scenarios import replay
-    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> round(simulate(fees, Fixed(price=1_000.0)).data_fees.sum().item() / 3)
     2077908
@@ -110,7 +110,7 @@ class Experiment:
 
     Raises `InvalidInput` for an input that is no field, an output that is no statistic, and what the classes refuse.
 
-    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
     >>> run = Experiment(l1_fees=replay(rows, source="by hand"), pricing=Fixed(price=1e8))

@@ -1,0 +1,105 @@
+"""Arbitrum's L1 pricing controller.
+
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23), arbos/l1pricing/l1pricing.go.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import check_limit
+from feemodel.compiled import kept
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
+from feemodel.simulation.policies.base import MOST_LAG, Baseline, BuiltIn
+
+UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
+
+#: A batch that is posted and not yet reported.
+BATCH = np.dtype([("surplus", np.float64), ("units", np.float64)], align=True)
+
+
+class ArbitrumState(NamedTuple):
+    """Parameters and memory of the controller."""
+
+    terms: np.record
+    batches: NDArray[Any]  #: a ring of records of the type `BATCH`
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Announce the price of a unit for every unit of a byte."""
+    price.per_byte = state.terms.price_per_unit * state.terms.units_per_byte
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Take in what users paid; at a posting move the price by the report of the batch of `delay` batches ago."""
+    terms, batches = state.terms, state.batches
+    terms.surplus += settled.data_fees
+    if settled.posted_bytes <= 0.0:
+        return
+    units = settled.posted_bytes * terms.units_per_byte
+    terms.surplus -= settled.posted_cost + terms.reward * units
+    number = int(terms.posted)
+    posted = batches[number % batches.size]
+    posted.surplus, posted.units = terms.surplus, units
+    terms.posted += 1.0
+    if number + 1 < batches.size:
+        return
+    reported = batches[(number + 1) % batches.size]
+    desired = -reported.surplus / terms.equilibration_units
+    actual = (reported.surplus - terms.last_surplus) / reported.units
+    moved = (desired - actual) * reported.units / (terms.equilibration_units / terms.inertia + reported.units)
+    terms.price_per_unit = max(0.0, terms.price_per_unit + moved)
+    terms.last_surplus = reported.surplus
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArbitrumPricing(BuiltIn):
+    """Arbitrum's L1 pricing controller: a batch report moves the price by the surplus and by its change."""
+
+    price: float  #: at the start [wei / byte]
+    equilibration_units: float = 160_000_000.0  #: [unit]
+    inertia: float = 10.0  #: [1]
+    reward: float = 0.0  #: [wei / unit]
+    report_delay: int = 0  #: [batches]
+    units_per_byte: float = UNITS_PER_BYTE  #: [unit / byte]
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    def __post_init__(self) -> None:
+        self._check(above_zero=("equilibration_units", "inertia", "units_per_byte"))
+        check_limit(self.report_delay, "batches of report_delay", MOST_LAG)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        terms = policy_state(
+            equilibration_units=self.equilibration_units,
+            inertia=self.inertia,
+            reward=self.reward,
+            units_per_byte=self.units_per_byte,
+            price_per_unit=self.price / self.units_per_byte,
+            surplus=0.0,
+            last_surplus=0.0,
+            posted=0.0,
+        )
+        return ArbitrumState(terms, records(self.report_delay + 1, BATCH))
+
+
+def baseline(at: Baseline) -> ArbitrumPricing:
+    """The controller from the break-even price on.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price
+    100000000.0
+    """
+    return ArbitrumPricing(price=at.even.price)

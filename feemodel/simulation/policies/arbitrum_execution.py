@@ -1,0 +1,54 @@
+"""Arbitrum's L2 base fee from backlogs of gas."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feemodel.checks import INT64_MAX, check_fields, instance, sequence
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.rollups.arbitrum_kernels import base_fees
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
+from feemodel.simulation.closed_loop.observations import Setting
+from feemodel.simulation.policies.execution import (
+    BACKLOGS,
+    MOST_PRICE,
+    ExecutionPrice,
+    ExecutionState,
+    execution_state,
+    whole_blocks,
+)
+
+
+@kept(nogil=True, error_model="numpy")
+def settle(execution, settled):  # type: ignore[no-untyped-def]
+    """Move the base fee and the backlogs by a step's blocks of one second and equal gas."""
+    terms = execution.terms
+    used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
+    seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
+    _, stored = base_fees(
+        used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
+        np.int64(terms.per_gas), fees,
+    )  # fmt: skip
+    terms.per_gas = stored  # of a runaway price the last one that fits 64 bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArbitrumExecution(ExecutionPrice):
+    """Arbitrum's L2 base fee from backlogs of gas, one for each constraint, in blocks of one second."""
+
+    min_base_fee: int = 20_000_000  #: [wei / gas]
+    constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS
+
+    def __post_init__(self) -> None:
+        check_fields(self, maximum={"min_base_fee": MOST_PRICE})
+        for place, one in enumerate(sequence("constraints", self.constraints)):
+            if instance("constraints", one, GasConstraint).target * one.window > INT64_MAX:
+                raise InvalidInput("constraints", "expected target · window within 64 bits", one, (place,))
+
+    def start(self, setting: Setting) -> ExecutionState:
+        """The state at the start of a path."""
+        return execution_state(
+            BACKLOGS, constraints=self.constraints, per_gas=self.min_base_fee, min_base_fee=self.min_base_fee,
+            blocks=whole_blocks(setting.step, 1.0),
+        )  # fmt: skip

@@ -1,0 +1,93 @@
+"""The L2 base fee of EIP-1559, moved block by block."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feemodel.checks import check_fields, check_plausible, whole_scalar
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market_kernels import next_base_fee
+from feemodel.simulation.closed_loop.observations import Setting
+from feemodel.simulation.policies.execution import (
+    BLOCK_BY_BLOCK,
+    IN_GAS,
+    LEAST_LIMIT,
+    LONGEST_BLOCK,
+    MOST_PRICE,
+    ExecutionPrice,
+    ExecutionState,
+    execution_state,
+    whole_blocks,
+)
+
+MOST_GAS_LIMIT = 3_000_000_000  # of a block [gas]: its square fits 64 bits
+MOST_ELASTICITY = 1_000
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(execution, settled):  # type: ignore[no-untyped-def]
+    """Move the base fee by a step's blocks of equal gas, in the nodes' integers."""
+    terms = execution.terms
+    used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
+    fee = np.int64(terms.per_gas)
+    for _ in range(terms.blocks):
+        fee = next_base_fee(fee, used, terms.target, terms.compared_target, terms.denominator)
+        fee = min(max(fee, terms.min_base_fee), terms.max_base_fee)
+    terms.per_gas = fee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eip1559(ExecutionPrice):
+    """The L2 base fee of EIP-1559, block by block, with the operator fee of the OP Stack on top.
+
+    The defaults are OP Mainnet's since Holocene: denominator 250, elasticity 2, blocks of 2 s with 40 Mgas.
+
+    >>> Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0).further_per_gas
+    300.0
+    """
+
+    base_fee: int = 1_000_000  #: of the first block [wei / gas]
+    gas_limit: int = 40_000_000  #: of a block [gas]
+    elasticity: int = 2  #: gas limit over gas target [1]
+    denominator: int = 250  #: [1]
+    min_base_fee: int = 0  #: [wei / gas]
+    max_base_fee: int = MOST_PRICE  #: [wei / gas]
+    block_time: float = 2.0  #: [s]
+    operator_fee_scalar: int = 0
+    operator_fee_multiplier: float = 1e-6  #: of the scalar: 1e-6 in Isthmus, 100 from Jovian on [1]
+    operator_fee_constant: float = 0.0  #: of a transaction [wei]
+
+    def __post_init__(self) -> None:
+        most = {"gas_limit": MOST_GAS_LIMIT, "elasticity": MOST_ELASTICITY, "denominator": MOST_PRICE}
+        check_fields(self, above_zero=("elasticity", "denominator", "block_time"), maximum=most)
+        whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
+        check_plausible("block_time", self.block_time, "in seconds; 250 ms are 0.25", most=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
+        check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
+
+    @property
+    def further_per_gas(self) -> float:
+        """The operator fee's price [wei / gas]."""
+        return self.operator_fee_scalar * self.operator_fee_multiplier
+
+    def start(self, setting: Setting) -> ExecutionState:
+        """The state at the start of a path."""
+        target = self.gas_limit // self.elasticity
+        return execution_state(
+            BLOCK_BY_BLOCK, per_gas=self.base_fee, further_per_gas=self.further_per_gas,
+            per_transaction=self.operator_fee_constant, blocks=whole_blocks(setting.step, self.block_time),
+            gas_limit=self.gas_limit, target=target, compared_target=target, denominator=self.denominator,
+            min_base_fee=self.min_base_fee, max_base_fee=self.max_base_fee,
+        )  # fmt: skip
+
+
+def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
+    """Raise `InvalidInput` where a base fee is not between its bounds, or these not below 2**53.
+
+    >>> check_bounds(7, 5, 9)
+    """
+    if not min_base_fee <= max_base_fee <= MOST_PRICE:
+        raise InvalidInput("max_base_fee", "expected from min_base_fee to 2**53", max_base_fee)
+    if not min_base_fee <= base_fee <= max_base_fee:
+        raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", base_fee)

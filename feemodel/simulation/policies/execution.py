@@ -1,0 +1,107 @@
+"""Prices of L2 execution: the record that their rules share, and a constant price.
+
+Each is the `execution` of a policy that prices data, and can be simulated by itself, without a price for data.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import check_fields, check_plausible
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI
+from feemodel.simulation.closed_loop.observations import Setting, empty_record
+
+LONGEST_BLOCK = 60.0  # seconds; more are probably milliseconds
+LEAST_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
+IN_GAS = "in gas; 30 Mgas are 30,000,000"
+MOST_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
+
+FIXED, BLOCK_BY_BLOCK, BACKLOGS, OF_POLICY = range(4)  # rules; the last one: the policy announces the prices itself
+
+TERMS = np.dtype(
+    [
+        ("rule", np.int64),
+        ("per_gas", np.float64),  # which a rule moves [wei / gas]
+        ("further_per_gas", np.float64),  # on top [wei / gas]
+        ("per_transaction", np.float64),  # [wei]
+        ("blocks", np.int64),  # L2 blocks of a step
+        ("gas_limit", np.int64),  # of a block [gas]
+        ("target", np.int64),  # of a block, which a change is relative to [gas]
+        ("compared_target", np.int64),  # which gas used is compared with [gas]
+        ("denominator", np.int64),  # [1]
+        ("min_base_fee", np.int64),  # [wei / gas]
+        ("max_base_fee", np.int64),  # [wei / gas]
+    ],
+    align=True,
+)
+
+
+class ExecutionState(NamedTuple):
+    """Terms and memory of a price of execution."""
+
+    terms: np.record  #: of the type `TERMS`
+    targets: NDArray[np.int64]  #: of each constraint on gas [gas / s]
+    scales: NDArray[np.int64]  #: target times window [gas]
+    backlogs: NDArray[np.int64]  #: [gas]
+
+
+def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> ExecutionState:
+    """The state of a rule at the start of a path.
+
+    Parameters
+    ----------
+    rule : one of those above.
+    constraints : on gas, each with a target and a window.
+    terms : fields of `TERMS`; 0 where not given.
+
+    >>> execution_state(FIXED, per_gas=30.0).terms.per_gas.item()
+    30.0
+    """
+    record = empty_record(TERMS)
+    record.rule = rule
+    for name, value in terms.items():
+        record[name] = value
+    targets = np.array([one.target for one in constraints], dtype=np.int64)
+    scales = np.array([one.target * one.window for one in constraints], dtype=np.int64)
+    return ExecutionState(record, targets, scales, np.zeros(len(targets), dtype=np.int64))
+
+
+class ExecutionPrice(ABC):
+    """A price of L2 execution."""
+
+    @abstractmethod
+    def start(self, setting: Setting) -> ExecutionState:
+        """The state at the start of a path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedExecution(ExecutionPrice):
+    """A constant price of execution."""
+
+    per_gas: float = 0.0  #: [wei / gas]
+    per_transaction: float = 0.0  #: [wei]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("per_gas", "per_transaction"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=1.0)
+
+    def start(self, setting: Setting) -> ExecutionState:
+        """The state at the start of a path."""
+        return execution_state(FIXED, per_gas=self.per_gas, per_transaction=self.per_transaction)
+
+
+def whole_blocks(step: float, block_time: float) -> int:
+    """L2 blocks in a step; raises `InvalidInput` where a step is not a whole number of them.
+
+    >>> whole_blocks(12.0, 2.0)
+    6
+    """
+    blocks = round(step / block_time)
+    if blocks < 1 or abs(blocks * block_time - step) > 1e-9 * step:
+        raise InvalidInput("step", f"expected a whole number of L2 blocks of {block_time:g} s", step)
+    return blocks

@@ -1,0 +1,48 @@
+"""A constant price of data."""
+
+from dataclasses import dataclass
+
+from feemodel.compiled import kept
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
+from feemodel.simulation.policies.base import Baseline, BuiltIn
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Announce the constant price."""
+    price.per_byte = state.price
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Leave the state as it is."""
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed(BuiltIn):
+    """A constant price."""
+
+    price: float  #: [wei / byte]
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        return policy_state(price=self.price)
+
+
+def baseline(at: Baseline) -> Fixed:
+    """The break-even price.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price
+    100000000.0
+    """
+    return Fixed(price=at.even.price)

@@ -1,0 +1,171 @@
+"""Linea's coordinator: a margin on a moving average of L1 fees, rounded into the pricing record.
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import check_limit
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.linea.kernels import recorded, variable_cost
+from feemodel.linea.parameters import NODE
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
+from feemodel.simulation.policies.base import MOST_LAG, Baseline
+from feemodel.simulation.policies.execution import FixedExecution
+
+#: A block's L1 fees times their weights, and the weights; also the sums of these over a window.
+WEIGHTED = np.dtype(
+    [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
+)
+
+
+class LineaState(NamedTuple):
+    """Parameters and memory of the coordinator."""
+
+    terms: np.record
+    sums: np.record  #: over the window, of the type `WEIGHTED`
+    window: NDArray[Any]  #: a ring of records of that type
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Take the block into the averages; at an update announce the cost at them."""
+    terms = state.terms
+    tip = seen.tip if terms.tip < 0.0 else terms.tip
+    _replace_oldest(state, seen, tip)
+    terms.calldata += seen.calldata
+    if seen.step % int(terms.update_steps) == 0:
+        _update(terms, state.sums, seen, tip)
+    price.per_byte = terms.announced * terms.estimate_margin
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
+    """Put a block into the window in place of the oldest one, and into the sums."""
+    terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
+    terms.oldest = terms.oldest + 1.0 if terms.oldest + 1.0 < state.window.size else 0.0
+    base_fee, tip = seen.base_fee * seen.gas_used_ratio, tip * seen.gas_used_ratio
+    blob_base_fee = seen.blob_base_fee * seen.blob_gas_used_ratio
+    sums.base_fee = sums.base_fee - row.base_fee + base_fee
+    sums.tip = sums.tip - row.tip + tip
+    sums.weight = sums.weight - row.weight + seen.gas_used_ratio
+    sums.blob_base_fee = sums.blob_base_fee - row.blob_base_fee + blob_base_fee
+    sums.blob_weight = sums.blob_weight - row.blob_weight + seen.blob_gas_used_ratio
+    row.base_fee, row.tip, row.weight = base_fee, tip, seen.gas_used_ratio
+    row.blob_base_fee, row.blob_weight = blob_base_fee, seen.blob_gas_used_ratio
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
+    """Announce the variable cost at the averages, or at the block's own fees where every weight is 0."""
+    base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
+    if sums.weight > 0.0:
+        base_fee, tip = sums.base_fee / sums.weight, sums.tip / sums.weight
+    if sums.blob_weight > 0.0:
+        blob_base_fee = sums.blob_base_fee / sums.blob_weight
+    cost = variable_cost(
+        base_fee, tip, blob_base_fee, terms.margin, terms.execution_gas, terms.blob_gas, terms.bytes_per_submission
+    )
+    cost = min(max(cost, terms.lower_bound), terms.upper_bound)
+    if terms.denominator > 0.0:
+        pressure = min(max((terms.calldata - terms.calldata_target) / terms.calldata_target, -1.0), 1.0)
+        cost = max(cost, terms.announced * (1.0 + pressure / terms.denominator))
+    terms.calldata = 0.0
+    terms.announced = recorded(cost)
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Leave the state as it is."""
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineaPricing(PricingRule):
+    """Linea's coordinator, as `PricingRule` describes it, in a loop.
+
+    The window holds whole steps and ends with the step's own L1 fees (`l1_lag` 0). Averages are weighted by usage
+    ratios where the scenario has them. Execution costs `base_fee + estimate_margin · fixed_cost` a gas.
+    """
+
+    level: float = 1.0  #: factor on the announced data price [1]
+    l1_lag: int = 0  #: [steps]
+    balance_lag: int = 0  #: [steps]
+    target_balance: float = 0.0  #: [wei]
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    @property
+    def execution(self) -> FixedExecution:
+        """The price of L2 execution."""
+        return FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
+        if window < 1 or updates < 1:
+            raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
+                               self.window if window < 1 else self.update_interval)  # fmt: skip
+        check_limit(window, "steps of window", MOST_LAG)
+        terms = policy_state(
+            execution_gas=self.execution_gas,
+            blob_gas=self.blob_gas,
+            bytes_per_submission=self.bytes_per_submission,
+            margin=self.margin,
+            lower_bound=-math.inf if self.lower_bound is None else self.lower_bound,
+            upper_bound=math.inf if self.upper_bound is None else self.upper_bound,
+            update_steps=updates,
+            estimate_margin=self.estimate_margin,
+            denominator=0.0,  # of calldata pressure; 0: none
+            calldata_target=1.0,  # in an update's steps [byte]
+            tip=-1.0 if setting.tips_known else self.tip,  # in place of the one seen; below 0: none
+            announced=0.0,  # before the estimate margin [wei / byte]
+            calldata=0.0,  # since the update [byte]
+            oldest=0.0,  # place in the window
+        )
+        if self.pressure is not None:
+            terms.denominator = float(self.pressure.denominator)
+            terms.calldata_target = self.pressure.max_block_calldata * updates * setting.step / (2.0 * NODE.block_time)
+        return LineaState(terms, empty_record(WEIGHTED), records(window, WEIGHTED))
+
+
+def baseline(at: Baseline) -> LineaPricing:
+    """No costs but posting, an update every step.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> pricing = baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
+    >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
+    (600.0, 1.0, 90000001.0)
+    """
+    return _baseline(at)
+
+
+def unbounded(at: Baseline) -> LineaPricing:
+    """The same without the coordinator's bounds.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> unbounded(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).lower_bound is None
+    True
+    """
+    return _baseline(at, lower_bound=None, upper_bound=None)
+
+
+def _baseline(at: Baseline, **bounds: Any) -> LineaPricing:
+    return LineaPricing(
+        base_fee=0, fixed_cost=0, estimate_margin=1.0, window=at.window_blocks * at.step, update_interval=at.step,
+        bytes_per_submission=USABLE_BLOB_BYTES, **bounds,
+    )  # fmt: skip

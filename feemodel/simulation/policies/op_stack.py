@@ -1,0 +1,65 @@
+"""The OP Stack's L1 data fee.
+
+Source: ethereum-optimism/specs at fd72cf7 (2026-04).
+"""
+
+from dataclasses import dataclass
+
+from feemodel.compiled import kept
+from feemodel.rollups.optimism import MIN_SCALED_SIZE
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
+from feemodel.simulation.policies.base import Baseline, BuiltIn
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Announce the weighted L1 fees."""
+    weighted = 16.0 * state.base_fee_scalar * seen.base_fee + state.blob_base_fee_scalar * seen.blob_base_fee
+    price.per_byte = weighted * state.scale / 1e6
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Leave the state as it is."""
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpStackPricing(BuiltIn):
+    """The OP Stack's L1 data fee from Ecotone on: no tip, no average, the fees of the L1 origin.
+
+    The defaults are OP Mainnet's scalars; the origin is four L1 blocks old, as the sequencer's confirmations keep it.
+    """
+
+    base_fee_scalar: int = 5_227  #: [10⁻⁶]
+    blob_base_fee_scalar: int = 1_014_213  #: [10⁻⁶]
+    estimated_size: float | None = None  #: that a transaction is charged for, at least 100; the stream's bytes [byte]
+    l1_lag: int = 4
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        posted = setting.bytes_per_transaction
+        size = posted if self.estimated_size is None else self.estimated_size
+        return policy_state(
+            base_fee_scalar=self.base_fee_scalar,
+            blob_base_fee_scalar=self.blob_base_fee_scalar,
+            scale=max(size, MIN_SCALED_SIZE / 1e6) / posted,
+        )
+
+
+def baseline(at: Baseline) -> OpStackPricing:
+    """OP Mainnet's scalars.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).base_fee_scalar
+    5227
+    """
+    return OpStackPricing()

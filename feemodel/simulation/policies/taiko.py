@@ -1,0 +1,53 @@
+"""Taiko's L2 base fee, EIP-4396: EIP-1559 with a gas target that is adjusted to the block time."""
+
+from dataclasses import dataclass
+
+from feemodel.checks import check_fields, check_plausible
+from feemodel.rollups import taiko
+from feemodel.simulation.closed_loop.observations import Setting
+from feemodel.simulation.policies.eip1559 import MOST_GAS_LIMIT, check_bounds
+from feemodel.simulation.policies.execution import (
+    BLOCK_BY_BLOCK,
+    IN_GAS,
+    LEAST_LIMIT,
+    LONGEST_BLOCK,
+    ExecutionPrice,
+    ExecutionState,
+    execution_state,
+    whole_blocks,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaikoPricing(ExecutionPrice):
+    """Taiko's base fee: EIP-4396 on L2 gas between two bounds; L1 data is not an input."""
+
+    base_fee: int = taiko.MAINNET.initial_base_fee  #: of the first block [wei / gas]
+    gas_limit: int = 240_000_000  #: of a block [gas]
+    block_time: int = taiko.BLOCK_TIME_TARGET  #: [s]
+    min_base_fee: int = taiko.MAINNET.min_base_fee  #: [wei / gas]
+    max_base_fee: int = taiko.MAINNET.max_base_fee  #: [wei / gas]
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self, above_zero=("block_time",), minimum={"gas_limit": taiko.ELASTICITY},
+            maximum={"gas_limit": MOST_GAS_LIMIT},
+        )  # fmt: skip
+        check_plausible("block_time", self.block_time, "in seconds; 2,000 ms are 2", most=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
+        check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
+
+    def start(self, setting: Setting) -> ExecutionState:
+        """The state at the start of a path."""
+        target = self.gas_limit // taiko.ELASTICITY
+        return execution_state(
+            BLOCK_BY_BLOCK,
+            per_gas=self.base_fee,
+            blocks=whole_blocks(setting.step, self.block_time),
+            gas_limit=self.gas_limit,
+            target=target,
+            compared_target=int(taiko.adjusted_target(self.gas_limit, self.block_time)),
+            denominator=taiko.BASE_FEE_CHANGE_DENOMINATOR,
+            min_base_fee=self.min_base_fee,
+            max_base_fee=self.max_base_fee,
+        )

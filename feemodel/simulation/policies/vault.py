@@ -1,0 +1,150 @@
+"""Feed-forward of L1 fees and feedback of the operator's balance.
+
+Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
+copied).
+"""
+
+import math
+from dataclasses import dataclass
+
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.linea.parameters import COORDINATOR
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
+from feemodel.simulation.policies.base import Baseline, BuiltIn
+
+LIMITS = ("least_proportional", "least_integral", "greatest_integral", "max_price")  # which may be infinite
+TARGET_DAYS = 10.0  # of mean cost that a vault of the baseline aims to hold
+REPAID_DAYS = 1.0  # in which the P term repays a deficit
+INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
+DAY = 86_400.0  # seconds
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Announce feed-forward and feedback, within the bounds."""
+    error = (state.target - seen.balance) / state.target
+    state.integral = min(max(state.integral + error, state.least_integral), state.greatest_integral)
+    change = error - state.last_error if seen.step > 0 else 0.0
+    state.derivative = state.memory * state.derivative + (1.0 - state.memory) * change
+    state.last_error = error
+    proportional = max(state.kp * error * state.range, state.least_proportional)
+    feedback = proportional + (state.ki * state.integral + state.kd * state.derivative) * state.range
+    forward = state.gas_per_byte * (seen.base_fee + seen.tip) + state.blob_gas_per_byte * seen.blob_base_fee
+    price.per_byte = min(max(forward + feedback, state.min_price), state.max_price)
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Leave the state as it is."""
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VaultPricing(BuiltIn):
+    """Feed-forward of L1 fees plus a P, PI or PID controller on the operator's balance.
+
+        error = (target − balance) / target
+        fee = gas_per_byte · (base_fee + tip) + blob_gas_per_byte · blob_base_fee
+              + range · (max(kp · error, least P) + ki · Σ error + kd · filtered change), clamped
+
+    `range` is 1 wei a byte unless `max_price` is finite: then it is `max_price − min_price`, as the source has it.
+    """
+
+    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: 0 turns it off [gas / byte]
+    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: [gas / byte]
+    kp: float = 0.0  #: [range]
+    ki: float = 0.0  #: a step [range]
+    kd: float = 0.0  #: [range]
+    least_proportional: float = -math.inf  #: below which the P term does not fall [wei / byte]
+    least_integral: float = 0.0  #: of Σ error; 0 cannot take back an overshoot
+    greatest_integral: float = 10.0
+    derivative_memory: float = 0.8  #: β of the filter [1]
+    min_price: float = 0.0  #: [wei / byte]
+    max_price: float = math.inf  #: [wei / byte]
+    l1_lag: int = 5
+    balance_lag: int = 5
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    def __post_init__(self) -> None:
+        self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
+        if not self.derivative_memory < 1.0:
+            raise InvalidInput("derivative_memory", "expected at least 0 and below 1", self.derivative_memory)
+        if not self.max_price >= self.min_price:
+            raise InvalidInput("max_price", "expected at least min_price", self.max_price)
+        if not self.greatest_integral >= self.least_integral:
+            raise InvalidInput("greatest_integral", "expected at least least_integral", self.greatest_integral)
+        if (self.kp or self.ki or self.kd) and not self.target_balance > 0.0:
+            raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        return policy_state(
+            target=self.target_balance or 1.0,
+            gas_per_byte=self.gas_per_byte,
+            blob_gas_per_byte=self.blob_gas_per_byte,
+            kp=self.kp,
+            ki=self.ki,
+            kd=self.kd,
+            least_proportional=self.least_proportional,
+            least_integral=self.least_integral,
+            greatest_integral=self.greatest_integral,
+            memory=self.derivative_memory,
+            min_price=self.min_price,
+            max_price=self.max_price,
+            range=self.max_price - self.min_price if math.isfinite(self.max_price) else 1.0,
+            integral=0.0,
+            derivative=0.0,
+            last_error=0.0,
+        )
+
+
+def feed_forward(at: Baseline) -> VaultPricing:
+    """L1 fees alone.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> feed_forward(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
+    0.0
+    """
+    return VaultPricing()
+
+
+def proportional(at: Baseline) -> VaultPricing:
+    """L1 fees and a P term that repays a deficit in a day.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> proportional(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
+    1000000000.0
+    """
+    target = target_of(at)
+    return VaultPricing(kp=target / (at.even.bytes_per_day * REPAID_DAYS), target_balance=target)
+
+
+def proportional_integral(at: Baseline) -> VaultPricing:
+    """The same, and an I term that is as large after four days of a steady error.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> round(proportional_integral(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).ki)
+    34722
+    """
+    target, steps = target_of(at), INTEGRAL_DAYS * DAY / at.step
+    kp = target / (at.even.bytes_per_day * REPAID_DAYS)
+    return VaultPricing(kp=kp, ki=kp / steps, greatest_integral=10.0 * steps, target_balance=target)
+
+
+def target_of(at: Baseline) -> float:
+    """The balance that a vault of the baseline aims to hold: ten days of mean cost [wei].
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> target_of(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
+    1e+16
+    """
+    return TARGET_DAYS * at.even.cost_per_day

@@ -1,0 +1,74 @@
+"""A price that every posting multiplies by how far the operator's balance is from its target.
+
+Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
+copied).
+"""
+
+import math
+from dataclasses import dataclass
+
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
+from feemodel.simulation.policies.base import Baseline, BuiltIn
+from feemodel.simulation.policies.vault import target_of
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Announce the price of the last posting."""
+    price.per_byte = state.price
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
+    """Multiply the price at a posting."""
+    if settled.posted_bytes > 0.0:
+        error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
+        state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate a path."""
+    run_loop(announce, settle, state, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VaultEip1559(BuiltIn):
+    """At each posting the price is multiplied by `1 + clamp(error, −8, 1) / denominator`."""
+
+    price: float  #: at the start [wei / byte]
+    denominator: float = 8.0  #: [1]
+    min_price: float = 0.0  #: [wei / byte]
+    max_price: float = math.inf  #: [wei / byte]
+
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
+    def __post_init__(self) -> None:
+        self._check(above_zero=("denominator",), unchecked=("max_price",))
+        if not self.target_balance > 0.0:
+            raise InvalidInput("target_balance", "expected above 0 wei", self.target_balance)
+        if not self.max_price >= self.min_price:
+            raise InvalidInput("max_price", "expected at least min_price", self.max_price)
+
+    def start(self, setting: Setting) -> State:
+        """The state at the start of a path."""
+        return policy_state(
+            target=self.target_balance,
+            denominator=self.denominator,
+            min_price=self.min_price,
+            max_price=self.max_price,
+            price=min(max(self.price, self.min_price), self.max_price),
+        )
+
+
+def baseline(at: Baseline) -> VaultEip1559:
+    """From the break-even price on, with the target of the other vaults.
+
+    >>> from feemodel.simulation.policies.base import BreakEven
+    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).target_balance
+    1e+16
+    """
+    return VaultEip1559(price=at.even.price, target_balance=target_of(at))
