@@ -4,11 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market_kernels import next_base_fee
+from feemodel.linea import kernels
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism, taiko
+from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
 from feemodel.simulation.closed_loop.execution import announce_execution
@@ -230,6 +235,48 @@ def test_the_vault_multiplies_its_price_at_each_posting():
     ],
 )  # fmt: skip
 def test_a_wrong_parameter_is_named(make, name):
+    with pytest.raises(InvalidInput) as caught:
+        make()
+
+    assert name == caught.value.name
+
+
+REAL = st.floats(0.0, 1e13)
+
+
+@given(REAL, REAL, REAL, st.floats(0.0, 10.0), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 10**7))
+def test_the_compiled_variable_cost_is_the_coordinators(base_fee, tip, blob_base_fee, margin, gas, blob_gas, size):
+    expected = variable_cost(
+        base_fee, tip, blob_base_fee, execution_gas=gas, blob_gas=blob_gas, bytes_per_submission=size, margin=margin
+    )
+
+    compiled = kernels.variable_cost(base_fee, tip, blob_base_fee, margin, float(gas), float(blob_gas), float(size))
+    assert expected == pytest.approx(compiled, rel=1e-15)
+
+
+LIMITS = st.integers(taiko.ELASTICITY, eip1559.MOST_GAS_LIMIT)
+
+
+@given(st.integers(1, 2**53), LIMITS, st.floats(0.0, 1.0), st.integers(1, 60))
+def test_the_compiled_step_of_eip_4396_is_taikos(base_fee, gas_limit, share, block_time):
+    used, chain = int(gas_limit * share), replace(taiko.MAINNET, min_base_fee=0, max_base_fee=2**62)
+    target = taiko.adjusted_target(gas_limit, block_time)
+    found = next_base_fee(base_fee, used, gas_limit // taiko.ELASTICITY, target, taiko.BASE_FEE_CHANGE_DENOMINATOR)
+
+    assert taiko.next_base_fee(base_fee, used, gas_limit, block_time, chain=chain) == max(found, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: Eip1559(gas_limit=3_000_000_001), "gas_limit"),  # whose products pass 64 bits
+        (lambda: TaikoPricing(gas_limit=2**40), "gas_limit"),
+        (lambda: Eip1559(gas_limit=30_000_000, elasticity=2_000), "elasticity"),
+        (lambda: ArbitrumExecution(min_base_fee=2**60), "min_base_fee"),
+        (lambda: ArbitrumExecution(constraints=(GasConstraint(2**40, 2**40),)), "constraints"),
+    ],
+)
+def test_a_price_of_execution_that_integers_of_64_bits_cannot_hold_is_refused(make, name):
     with pytest.raises(InvalidInput) as caught:
         make()
 
