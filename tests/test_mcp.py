@@ -80,5 +80,5 @@ def test_a_comparison_is_that_of_the_package():
 def test_integers_that_doubles_do_not_hold_are_digits():
     answer = call_tool("max_send", SEND)
 
-    assert answer["maxValue"] == "999999969507399696"
+    assert answer["maxValue"] == "999999969507399798"
     assert answer["gasLimit"] == 21_000
