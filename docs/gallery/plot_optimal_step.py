@@ -1,0 +1,29 @@
+"""
+The optimal step of a fee rule
+==============================
+
+A rule that moves the log of a fee with each block's use trades persistent shifts of demand against the noise of single
+blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). For a random walk seen through noise the best step is the gain of
+the Kalman filter, and the loss is flat around it where demand is persistent, as that for blobs is (10⁻⁵).
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+
+def loss(k, ratio):
+    """Mean squared distance of the use from its target over the variance of the noise."""
+    return 1 + (ratio + k**2) / (2 * k - k**2)
+
+
+fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+factors = np.logspace(-1.5, 1.5, 200)
+for power in (-5, -3, -1):
+    ratio = 10.0**power
+    gain = (np.sqrt(ratio**2 + 4 * ratio) - ratio) / 2
+    inside = factors[factors * gain < 1.5]
+    label = f"variance of a shift over that of the noise $10^{{{power}}}$"
+    ax.plot(inside, loss(inside * gain, ratio) / loss(gain, ratio), label=label)
+ax.set(xscale="log", ylim=(0.98, 1.6), xlabel="step over the optimal step", ylabel="loss over the least loss")
+ax.grid(alpha=0.25)
+ax.legend(fontsize=8)
