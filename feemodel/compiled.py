@@ -15,6 +15,30 @@ Kernel = Callable[..., Any]
 _IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
+def say_when_compiling(say: Callable[[], object]) -> None:
+    """Call a function once, when numba first compiles a kernel that was not kept; it may take seconds."""
+    _TO_CALL[:] = [say]
+
+
+_TO_CALL: list[Callable[[], object]] = []
+
+
+@cache
+def _listen() -> None:
+    """Let numba's compiler call what `say_when_compiling` was given."""
+    from numba.core import event
+
+    class FirstCompilation(event.Listener):
+        def on_start(self, event: Any) -> None:
+            while _TO_CALL:
+                _TO_CALL.pop()()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
+
+
 def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function as `numba.njit` does with these options, and keep the machine code for later processes.
 
@@ -39,6 +63,7 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
             return function
         import numba
 
+        _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
             kept_in = kernel._cache._cache_file  # numba has no public name for what it compares

@@ -27,8 +27,8 @@ setup() {
     if [ "$installed" != "$stamp" ] && { [ "${installed%% *}" != test ] || [ "$1" = test ]; }; then
         echo "Installing the pinned requirements into .venv ..." >&2
         install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
-        "${install[@]}" -r "requirements/$1.txt" >&2
-        [ "$1" != test ] || "${install[@]}" --no-deps -r requirements/execution.txt >&2
+        "${install[@]}" --require-hashes -r "requirements/$1.txt" >&2
+        [ "$1" != test ] || "${install[@]}" --no-deps --require-hashes -r requirements/execution.txt >&2
         "${install[@]}" --no-deps --editable . >&2
         echo "$stamp" >.venv/installed
     fi
@@ -40,7 +40,7 @@ setup() {
 # `setup_native required` it fails then.
 setup_native() {
     local stamp reason=
-    stamp="$(cat native/Cargo.toml native/.cargo/config.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
+    stamp="$(cat native/Cargo.toml native/versions.txt native/.cargo/config.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
     if [ "$stamp" = "$(cat .venv/native-installed 2>/dev/null || true)" ]; then
         return
     fi
@@ -51,8 +51,20 @@ setup_native() {
         return
     fi
     echo "Building the native engine into .venv, which takes minutes the first time ..." >&2
+    .venv/bin/python scripts/native-crates lock
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native >&2
     echo "$stamp" >.venv/native-installed
+}
+
+# Whether cargo reaches its registry, within eight seconds; native/Cargo.lock stays as it is.
+cargo_answers() {
+    local folder
+    folder=$(mktemp -d)
+    cp -r native/Cargo.toml native/src "$folder"
+    CARGO_NET_RETRY=0 timeout 8 cargo generate-lockfile --quiet --manifest-path "$folder/Cargo.toml" 2>/dev/null
+    local code=$?
+    rm -rf "$folder"
+    return $code
 }
 
 # Why the native engine cannot be built here, within ten seconds; nothing where it can.
@@ -66,7 +78,7 @@ native_obstacle() {
     found=$(cargo --version | cut -d ' ' -f 2)
     if [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
         echo "cargo $found is older than $wanted"
-    elif ! CARGO_NET_RETRY=0 timeout 8 cargo generate-lockfile --quiet --manifest-path native/Cargo.toml 2>/dev/null; then
+    elif ! cargo_answers; then
         echo "cargo does not reach its registry"
     fi
 }

@@ -27,8 +27,9 @@ from feemodel.rollups import (
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chains import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
-from tests.glamsterdam import draft
+from tests.optional import optional
 
+draft = optional("tests.glamsterdam", "draft")
 Inputs = Mapping[str, Any]
 
 

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from feemodel.compiled import say_when_compiling
 
 VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -16,6 +19,8 @@ def compiled_kernels() -> Iterator[None]:
 
     It begins with the kernels that are in the folder named by NUMBA_CACHE_DIR, as an image has them.
     """
+    if sys.stderr.isatty():
+        say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
     named = os.environ.get(VARIABLE)
     folders = [Path(named)] if named else [Path(__file__).parent.parent / "__pycache__", Path.home() / ".cache"]
     if any(_is_writable(folder) for folder in folders):
