@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.calibrate import calibrate as calibrate
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.forecast.distribution import forecast as forecast
+    from feemodel.simulation.forecast.recommend import recommend as recommend
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.reduce import over as over
     from feemodel.simulation.samples import grid as grid

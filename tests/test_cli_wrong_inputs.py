@@ -77,6 +77,7 @@ NEEDED = {
     "calibrate": {"--hours": "1", "--arrival-rate": "0.02", "--paths": "2"},
     "simulate": {"--l1": "{folder}/hour.csv", "--step": "600", "--paths": "1", "--arrival-rate": "0.02"},
     "forecast": {"--horizon": "10min", "--paths": "2", "--method": "persistence"},
+    "recommend": {"family": "op-stack", "--paths": "2", "--hold": "3600"},
     "sizes": {"file": "{folder}/transactions.jsonl"},
     "train": {"file": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
     "replay": {"file": "{folder}/object.json"},

@@ -32,6 +32,7 @@ NOT_CALLED = {
     "feemodel.rollups.what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
+    "feemodel.simulation.forecast.recommend": {"Parameter", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation.reduce": {"Over"},

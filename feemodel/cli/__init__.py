@@ -41,6 +41,7 @@ VERBS = {
     "simulate": "a rollup in a closed loop: prices, demand, posting and the operator's balance act on each other",
     "calibrate": "the smallest margin that keeps the probability of a loss below a bound",
     "forecast": "the distribution of L1 fees ahead: quantiles, paths, a fan chart",
+    "recommend": "fee parameters of a chain for a loss probability or a margin, from a forecast",
     "sizes": "measure a file of transactions under every codec",
     "train": "train a zstd dictionary on a file of transactions",
     "replay": "real blocks executed again: gas, estimates and fees next to the recorded ones",

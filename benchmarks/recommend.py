@@ -1,0 +1,86 @@
+"""Recommended fee parameters, set anew every day, in the closed loop over the month that ships."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.stats import binomtest
+
+from feemodel.checks import RealArray
+from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation import Fixed, LineaPricing, OpStackPricing
+from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.forecast.recommend import recommend
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import replay
+
+PAYS_TIPS = ("op-stack", "recommended")  # the operator fee by the transaction
+WARM_UP = 8  # days that the first forecast reads
+LOSS = 0.05  # target a day
+DEADLINE = 3_600.0  # of posting; a blob is full after 750 s [s]
+
+
+class Days(NamedTuple):
+    """Fees and costs of a policy, one a day [wei]."""
+
+    fees: RealArray
+    costs: RealArray
+
+    @property
+    def overcharge(self) -> float:
+        """Fees above the costs of their day, over all costs [1]."""
+        return float(np.maximum(self.fees - self.costs, 0.0).sum() / self.costs.sum())
+
+    @property
+    def losing(self) -> int:
+        return int((self.fees < self.costs).sum())
+
+
+def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[str, Days]:
+    """Each policy over the same days: recommended daily, the chain's own parameters, and a fixed price.
+
+    The fixed price is the one that loses on as many of these days, known only afterwards.
+    """
+    times = history["time"].to_numpy()
+    first = times[0].astype("datetime64[D]") + np.timedelta64(warm_up + 1, "D")
+    found: Mapping[str, list[tuple[float, float]]] = {"recommended": [], "chain": [], "unit": []}
+    for day in np.arange(first, times[-1].astype("datetime64[D]")):
+        past = history.isel(step=times < day)
+        today = history.isel(step=(times >= day) & (times < day + np.timedelta64(1, "D")))
+        terms = recommend(past, family=family, loss_probability=LOSS, paths=500, rng=1).parameters
+        if family == "op-stack":
+            scalars = {name: int(terms[name].value) for name in ("base_fee_scalar", "blob_base_fee_scalar")}
+            policies = {"recommended": OpStackPricing(**scalars), "chain": OpStackPricing()}
+        else:
+            level = terms["margin"].value
+            policies = {
+                "recommended": LineaPricing(level=level, estimate_margin=1.0, lower_bound=None, upper_bound=None),
+                "chain": LineaPricing(),
+            }
+        for name, policy in {**policies, "unit": Fixed(price=1e9)}.items():
+            run = simulate(today, policy, Posting(deadline=DEADLINE))
+            by_transaction = float(terms["operator_fee_constant"].value) if (family, name) == PAYS_TIPS else 0.0
+            fees = float(run["data_fees"].sum()) + by_transaction * float(run["transactions"].sum())
+            found[name].append((fees, float(run["accrued_data_cost"].sum())))
+    made = {name: Days(*np.array(rows).T) for name, rows in found.items()}
+    unit = made.pop("unit")
+    even = np.sort(unit.costs / unit.fees)[::-1]  # factors on 1 gwei a byte that break even on a day
+    factor = float(even[min(made["recommended"].losing, len(even) - 1)])
+    made["fixed"] = Days(factor * unit.fees, unit.costs)
+    return made
+
+
+def main() -> None:
+    history = replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
+    for family in ("op-stack", "linea"):
+        print(f"\n   {family}, a target of {LOSS:.0%} losing days")
+        found = daily(history, family)
+        for name, days in found.items():
+            count, losing = len(days.fees), days.losing
+            interval = binomtest(losing, count).proportion_ci(0.95)
+            print(
+                f"   {name:12} recovery {days.fees.sum() / days.costs.sum():6.3f}, losing days {losing} of {count}"
+                f" ({interval.low:.2f} to {interval.high:.2f}), overcharge {days.overcharge:.3f} of the cost",
+                flush=True,
+            )

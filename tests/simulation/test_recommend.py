@@ -1,0 +1,101 @@
+"""Recommended fee parameters: targets, units, and what they do in the closed loop over the month that ships."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from benchmarks.recommend import LOSS, daily
+from feemodel.cli import main
+from feemodel.errors import InvalidInput
+from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation.forecast.recommend import FAMILIES, recommend
+from feemodel.simulation.scenarios import replay
+
+
+@pytest.fixture(scope="module")
+def month():
+    return replay(read_shipped_l1_fees(), source="the month that ships")
+
+
+@pytest.fixture(scope="module")
+def quiet():
+    """Ten days of constant fees, a blob at its reserve price."""
+    times = np.arange(0, 10 * 86_400, 600) + 1_770_000_000
+    return replay({"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times})
+
+
+@pytest.mark.system  # a minute each: 21 days, three policies
+@pytest.mark.parametrize("family", ["op-stack", "linea"])
+def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than_a_fixed_price(month, family):
+    found = daily(month, family)
+    days = found["recommended"]
+    interval = binomtest(days.losing, len(days.fees)).proportion_ci(0.95)
+
+    assert interval.low <= LOSS <= interval.high
+    assert days.losing >= found["fixed"].losing  # which is chosen to lose on as many days
+    assert days.overcharge <= 0.6 * found["fixed"].overcharge
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_lower_loss_probability_asks_for_more(month, family):
+    careful, bold = (
+        recommend(month, family=family, loss_probability=share, paths=100, hold=7_200.0, rng=1) for share in (0.02, 0.5)
+    )
+
+    assert careful.factor > bold.factor
+    assert careful.loss_probability <= bold.loss_probability
+    assert careful.parameters.keys() == bold.parameters.keys()
+
+
+def test_scalars_at_constant_fees_pay_for_the_gas_of_a_byte(quiet):
+    found = recommend(quiet, family="op-stack", loss_probability=0.5, paths=50, hold=7_200.0, rng=1)
+    values = {name: one.value for name, one in found.parameters.items()}
+
+    # 65,250 gas and 131,072 blob gas carry 130,048 bytes; the tip is 0.1 gwei, a transaction 119.42 bytes.
+    assert values["base_fee_scalar"] == pytest.approx(65_250 / 130_048 / 16 * 1e6, rel=0.05)
+    assert values["blob_base_fee_scalar"] == pytest.approx(131_072 / 130_048 * 1e6, rel=0.05)
+    assert values["operator_fee_constant"] == pytest.approx(1e8 * 65_250 / 130_048 * 119.42, rel=0.05)
+
+
+def test_a_target_margin_is_that_of_the_median_path(month):
+    found = recommend(month, family="scroll", margin=0.25, paths=100, hold=7_200.0, rng=1)
+
+    assert found.expected_margin == pytest.approx(0.25)
+
+
+def test_the_variable_cost_is_in_whole_kwei_and_covers_the_average_of_l1(quiet):
+    found = recommend(quiet, family="linea", paths=50, hold=7_200.0, rng=1)
+    now = ((1e9 + 1e8) * 65_250 + 1e9 / 16 * 131_072) / 131_072
+
+    assert found.parameters["variable_cost"].value % 1_000 == 0
+    assert found.parameters["variable_cost"].value == pytest.approx(found.factor * now, rel=1e-3)
+    assert found.holds_for >= found.hold
+
+
+@pytest.mark.parametrize(
+    ("terms", "named"),
+    [
+        ({"hold": 601.0}, "hold"),
+        ({"hold": 10 * 86_400.0}, "hold"),
+        ({"interval": 100.0}, "interval"),
+        ({"loss_probability": 1.5}, "loss_probability"),
+        ({"loss_probability": 0.1, "margin": 0.1}, "margin"),
+        ({"bytes_per_transaction": 0.0}, "bytes_per_transaction"),
+        ({"paths": 0}, "paths"),
+    ],
+)
+def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
+    with pytest.raises(InvalidInput, match=named):
+        recommend(quiet, family="linea", **terms)
+
+
+def test_the_verb_prints_a_table_and_json(capsys):
+    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20")
+
+    assert main([*short, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["parameters"]["base_fee_scalar"]["value"] > 0
+    assert main([*short]) == 0
+    assert "blob_base_fee_scalar" in capsys.readouterr().out
