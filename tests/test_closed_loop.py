@@ -119,6 +119,7 @@ def test_demand_answers_the_price_up_to_the_choke():
 def test_users_who_look_late_answer_an_old_price():
     demand = Demand(elasticity=1.0, reference_fee=119.42 * 1e8, lag=5)
     found = simulate(HISTORY, VaultPricing(l1_lag=0), demand=demand, record=1)
+    assert float(found["peak_price"][0]) == float(found["price"].isel(recorded_path=0).max())
     price, number = (found[name].to_numpy()[0] for name in ("price", "transactions_in_step"))
 
     answered = 1.45 * 12.0 * np.minimum(10.0, 1e8 / price)
