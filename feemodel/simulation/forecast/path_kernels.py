@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from feemodel.compiled import kept
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 from feemodel.ethereum.fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 
 RESPONSE = 8.0  # blocks in which excess blob gas makes up for most of its distance from a price
@@ -52,7 +52,7 @@ def follow(  # type: ignore[no-untyped-def]
                 gas, np.int64(blobs) * GAS_PER_BLOB, fee, target * GAS_PER_BLOB, maximum * GAS_PER_BLOB,
                 update_fraction, reserve,
             )  # fmt: skip
-            fee = next_base_fee(fee, used, half)
+            fee = next_base_fee(fee, used, half, half, BASE_FEE_CHANGE_DENOMINATOR)
 
 
 @kept(nogil=True, error_model="numpy")
