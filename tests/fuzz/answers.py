@@ -91,12 +91,8 @@ def _is_request(call: Any) -> bool:
     if not isinstance(call, dict) or call.get("jsonrpc") != "2.0" or not isinstance(call.get("method"), str):
         return False
     identity = call.get("id")
-    fits = identity is None or (type(identity) in (str, int, float) and _fits_64_bits(identity))
+    fits = identity is None or type(identity) in (str, int, float)
     return fits and isinstance(call.get("params"), (list, dict, NoneType))
-
-
-def _fits_64_bits(identity: Any) -> bool:
-    return not isinstance(identity, int) or -(2**63) <= identity < 2**64
 
 
 def _is_notification(call: Any) -> bool:

@@ -53,6 +53,13 @@ def test_calls_notifications_and_batches(body, expected):
     assert expected == respond(body)
 
 
+@pytest.mark.parametrize("identity", [0, -1, 2**64 - 1, 2**64, -(2**70), 10**4_000, 1.5, "", "a", None])
+def test_an_id_comes_back_as_it_was_sent(identity):
+    for method in ("later", "nothing"):
+        call = {"jsonrpc": "2.0", "id": identity, "method": method, "params": [1]}
+        assert respond(json.dumps(call))["id"] == identity
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [
