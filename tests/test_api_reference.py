@@ -16,6 +16,7 @@ import pytest
 
 from docs.reference import field_comments, short_types, to_markdown
 from feemodel import rollups
+from feemodel.simulation import policies
 from tests.conftest import ROOT
 
 LISTED = (
@@ -42,7 +43,9 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.closed_loop.l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",
     "feemodel.simulation.closed_loop.parameters", "feemodel.simulation.closed_loop.paths",
-    "feemodel.simulation.policies.base", "feemodel.simulation.policies.execution",
+    "feemodel.simulation.closed_loop.pricing",
+    # The classes of policies are public names of `feemodel.simulation`.
+    *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
     "feemodel.simulation.closed_loop.results", "feemodel.simulation.path_kernels", "feemodel.simulation.resume",
     "feemodel.simulation.corpus.calldata", "feemodel.simulation.corpus.fitted",
     "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",

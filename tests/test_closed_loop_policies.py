@@ -17,7 +17,7 @@ from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
 from feemodel.simulation.closed_loop.execution import announce_execution
-from feemodel.simulation.closed_loop.paths import checked_pricing
+from feemodel.simulation.closed_loop.pricing import checked_pricing
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution

@@ -289,10 +289,10 @@ def test_arrays_of_other_shapes_and_types_are_refused(load, reduce):
 
     paths = Memory()
     simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=paths)
-    for name, wrong in {"days": paths.held[0]["days"][:, :-1], "summary": paths.held[0]["summary"].tolist()}.items():
+    for name, wrong in {"days": paths.held[0]["days"][:-1], "summary": paths.held[0]["summary"].tolist()}.items():
         changed = Memory()
         changed.held = {0: paths.held[0] | {name: wrong}}
-        with pytest.raises(InvalidInput, match=f"finished: expected the array {name} of part 0 as float64"):
+        with pytest.raises(InvalidInput, match=f"finished: expected the array {name} of part 0 as "):
             simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=changed)
     paths.held[0] = None
     with pytest.raises(InvalidInput, match="finished: expected the arrays of part 0 by their names"):

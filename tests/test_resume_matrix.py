@@ -112,7 +112,7 @@ OF_PATHS = {
     "the policy's parameter": ("price=1e8", "price=2e8"),
     "the starting state": ("np.array([self.price])", "np.array([2.0 * self.price])"),
     "a lag": ("l1_lag = 0", "l1_lag = 1"),
-    "announce": ("price[0] = total(state[0])", "price[0] = 2.0 * total(state[0])"),
+    "announce": ("price.per_byte = total(state[0])", "price.per_byte = 2.0 * total(state[0])"),
     "settle": ("state[0] += 0.0", "state[0] += 1.0"),
 }
 COUNTER = itertools.count()

@@ -2,10 +2,9 @@
 
 import json
 import platform
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numba
@@ -23,11 +22,9 @@ from feemodel.checks import (
     check_plausible,
     choice,
     instance,
-    real_scalar,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI_OF_ETH, LEAST_AMOUNT
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.axes import stream_of
@@ -44,7 +41,6 @@ from feemodel.simulation.closed_loop.accounts import (
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.l1_steps import first_second, held_rows, looked_ahead, posting_terms
-from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import (
     PRICE,
     SEEN,
@@ -55,19 +51,19 @@ from feemodel.simulation.closed_loop.observations import (
     records,
 )
 from feemodel.simulation.closed_loop.parameters import OPTIONAL, described
+from feemodel.simulation.closed_loop.pricing import (
+    check_first_step,
+    checked_pricing,
+    execution_of,
+    has_own_loop,
+    runner,
+    started,
+    state_arrays,
+)
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, summarized
 from feemodel.simulation.fingerprint import description, package_source
-from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
-from feemodel.simulation.policies.base import MOST_LAG, Pricing
-from feemodel.simulation.policies.execution import (
-    OF_POLICY,
-    ExecutionPrice,
-    ExecutionState,
-    FixedExecution,
-    execution_state,
-)
-from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.policies.linea import LineaPricing
+from feemodel.simulation.l1_columns import RATIOS, TIP
+from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.resume import Layout
 from feemodel.simulation.scenarios import (
@@ -87,8 +83,6 @@ MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters: those of a compiler have pages
-POLICIES = "feemodel.simulation.policies"
-ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
 
 Checked = TypeVar("Checked")
 
@@ -173,109 +167,6 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
-
-
-def checked_pricing(pricing: Any) -> Pricing:
-    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`, an execution price `Fixed`.
-
-    Raises `InvalidInput` for what lacks a function, for a level, lag or target balance that is not a number in its
-    range, and for an attribute that is nearly named as one of them.
-
-    >>> checked_pricing(PricingRule(window=600.0)).window
-    600.0
-    """
-    if isinstance(pricing, PricingRule) and not isinstance(pricing, LineaPricing):
-        return LineaPricing(**{field.name: getattr(pricing, field.name) for field in fields(pricing)})
-    if isinstance(pricing, ExecutionPrice):
-        return Fixed(price=0.0, execution=pricing)
-    for name in ("start", "announce", "settle"):
-        if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
-            raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
-    for name in ("level", "target_balance"):
-        real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
-    balance = getattr(pricing, "target_balance", 0.0)
-    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
-    for name in ("l1_lag", "balance_lag"):
-        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MOST_LAG)
-    if not _is_built_in(pricing.start):
-        _check_names(pricing)
-        if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):
-            reason = "expected announce and settle of its own, next to a start of its own"
-            raise InvalidInput("pricing", reason, pricing)
-    return pricing  # type: ignore[no-any-return]
-
-
-def _is_built_in(function: Any) -> bool:
-    """Whether a policy's function is of this package: a state of somebody else would mislead its compiled rules."""
-    return str(getattr(function, "__module__", "")).startswith(f"{POLICIES}.")
-
-
-def _has_own_loop(pricing: Any) -> bool:
-    """Whether a policy is a built-in one as it is, whose module has the loop compiled with its functions."""
-    functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
-    return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
-
-
-def _check_names(pricing: Any) -> None:
-    for name in dir(pricing):
-        if name.startswith("_") or name in OPTIONAL or name in ("start", "announce", "settle"):
-            continue
-        if meant := get_close_matches(name, [one for one in OPTIONAL if not hasattr(pricing, one)], 1, ALIKE):
-            raise InvalidInput(f"pricing.{name}", f"expected another name: did you mean {meant[0]}?", name)
-
-
-def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
-    """Try a policy of the user's own on the first step, in Python, where an index outside of an array is an error.
-
-    Raises `InvalidInput` for a state of another kind, and for what the three functions raise.
-    """
-    state = started(pricing, setting)
-    if _has_own_loop(pricing):
-        return
-    seen, settled, price = (empty_record(dtype) for dtype in (SEEN, SETTLED, PRICE))
-    seen.base_fee, seen.blob_base_fee = (float(l1_fees[name][0, 0]) for name in FEES)
-    seen.gas_used_ratio = seen.blob_gas_used_ratio = 1.0
-    settled.posted_bytes, settled.posted_cost = 1e5, 1e13
-    for name, given in (("announce", (state, seen, price)), ("settle", (state, settled))):
-        tried = getattr(pricing, name)
-        try:
-            with np.errstate(all="ignore"):
-                getattr(tried, "py_func", tried)(*given)
-        except Exception as error:  # whatever the user's function raises
-            reason = f"expected a function of the records that runs in the first step, it raises {error!r}"
-            raise InvalidInput(f"pricing.{name}", reason, tried) from error
-
-
-def started(pricing: Pricing, setting: Setting) -> State:
-    """The state of a policy at the start of a path, with memory of its own.
-
-    >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
-    7000000.0
-    """
-    try:
-        state = pricing.start(setting)
-        parts = [np.array(part) for part in (state if _is_named_tuple(state) else (state,))]
-    except InvalidInput:
-        raise
-    except Exception as error:  # whatever the user's function raises, or returns
-        raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
-    for part in parts:
-        columns = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
-        numbers = all(column.dtype.kind in "iuf" and not np.isnan(column).any() for column in columns)
-        if not numbers or part.ndim > 1 or (part.ndim == 0 and not part.dtype.names):
-            reason = "expected a policy_state, or an array of numbers in one dimension"
-            raise InvalidInput("pricing.start", reason, state)
-    made = [_as_records(part) if part.dtype.names else part.astype(np.float64) for part in parts]
-    return type(state)(*made) if _is_named_tuple(state) else made[0]
-
-
-def _is_named_tuple(state: Any) -> bool:
-    return isinstance(state, tuple) and hasattr(state, "_fields")
-
-
-def _as_records(part: NDArray[Any]) -> Any:
-    """One record or several, whose fields are attributes in plain Python too."""
-    return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -380,7 +271,7 @@ class PathJob:
         accounts = empty_record(ACCOUNTS)
         accounts.balance = self.setting.target_balance
         return Path(
-            execution=self._execution_state(),
+            execution=execution_of(self.pricing, self.setting),
             l1=l1,
             activity=activity,
             clock=Clock(float(start_time), self.step, day_steps, offset),
@@ -401,28 +292,12 @@ class PathJob:
 
     def _run(self, path: int, state: State, taken: Path) -> None:
         try:
-            self._runner()(state, taken)
+            runner(self.pricing)(state, taken)
         except Exception as error:
-            if _has_own_loop(self.pricing):
+            if has_own_loop(self.pricing):
                 raise
             reason = f"expected functions that run on path {path:,}, they raise {repr(error)[:LONGEST_ERROR]}"
             raise InvalidInput("pricing", reason, self.pricing) from error
-
-    def _execution_state(self) -> ExecutionState:
-        """The state of the built-in price of L2 execution; a policy of the user's own announces one itself."""
-        if not _is_built_in(self.pricing.announce):
-            return execution_state(OF_POLICY)
-        return (getattr(self.pricing, "execution", None) or FixedExecution()).start(self.setting)
-
-    def _runner(self) -> Callable[[State, Path], None]:
-        """The loop with the policy: of a built-in one kept on disk, of another one compiled in every process."""
-        if _has_own_loop(self.pricing):
-            return self.pricing.run  # type: ignore[attr-defined,no-any-return]
-        announce, settle = self.pricing.announce, self.pricing.settle
-        if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
-            return _compiled_loop(announce, settle)
-        slowly: Any = run_loop
-        return lambda state, path: slowly.py_func(announce, settle, state, path)
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
@@ -473,30 +348,13 @@ class PathJob:
     def description(self) -> str:
         """All that decides the result, as JSON."""
         told = description(
-            l1_fees=self.l1_fees, pricing=self.pricing, start=_parts(started(self.pricing, self.setting)),
+            l1_fees=self.l1_fees, pricing=self.pricing, start=state_arrays(started(self.pricing, self.setting)),
             read={name: getattr(self.pricing, name, None) for name in OPTIONAL},
             posting=self.posting, demand=self.demand, costs=self.costs, step=self.step, bootstrap=self.bootstrap,
             days=self.days, record=self.record, seed=self.seed, versions=self.attributes["versions"],
             package=package_source("feemodel.simulation.closed_loop.simulator"),
         )  # fmt: skip
         return json.dumps(told)
-
-
-@lru_cache(maxsize=64)
-def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
-    """The loop compiled with a policy's functions: as arguments of each call they would take long to recognise."""
-
-    @numba.njit(nogil=True, error_model="numpy")
-    def run(state, path):  # type: ignore[no-untyped-def]
-        run_loop(announce, settle, state, path)
-
-    compiled: Callable[[State, Path], None] = run
-    return compiled
-
-
-def _parts(state: State) -> list[Any]:
-    """A state as arrays: its own, or those of a named tuple."""
-    return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]
 
 
 def _seed_sequence(rng: Rng) -> SeedSequence:
