@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     need("feemodel mcp", "mcp", "msgspec")
-    from feemodel.server.mcp import serve_stdio
+    from feemodel.cli.mcp_tools import serve_stdio
 
     serve_stdio()
     return 0
