@@ -9,16 +9,14 @@ arXiv 2310.01155 (2023), as its abstract and its authors' summary give it; the f
 """
 
 import numpy as np
-import numpy.typing as npt
-from numpy.typing import NDArray
 
-from feemodel.checks import real
+from feemodel.checks import RealArray, real
 from feemodel.errors import InvalidInput
 
 
 def posting_interval(
-    rate: npt.ArrayLike, posting_cost: npt.ArrayLike, delay_cost: npt.ArrayLike, *, capacity: float = np.inf
-) -> NDArray[np.float64]:
+    rate: float | RealArray, posting_cost: float | RealArray, delay_cost: float | RealArray, *, capacity: float = np.inf
+) -> RealArray:
     """Return the interval of postings that costs least a second: √(2 · cost / (delay cost · rate)), or full.
 
     Parameters
@@ -50,8 +48,11 @@ def posting_interval(
 
 
 def calldata_threshold(
-    blob_cost: npt.ArrayLike, calldata_cost: npt.ArrayLike, calldata_price: npt.ArrayLike, delay_cost: npt.ArrayLike
-) -> NDArray[np.float64]:
+    blob_cost: float | RealArray,
+    calldata_cost: float | RealArray,
+    calldata_price: float | RealArray,
+    delay_cost: float | RealArray,
+) -> RealArray:
     """Return the arrival rate below which calldata is cheaper: 2 · delay cost · (√blob − √calldata)² / price².
 
     Parameters
@@ -82,7 +83,7 @@ def calldata_threshold(
     return np.asarray(2.0 * delay * (np.maximum(blob - calldata, 0.0) / price) ** 2)
 
 
-def shared_blob_payment(share: npt.ArrayLike) -> NDArray[np.float64]:
+def shared_blob_payment(share: float | RealArray) -> RealArray:
     """Return the part of a shared blob that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
     Two rollups that post blobs before they are full would pay √(2 · delay cost · blob cost · rate) a second each, and
@@ -112,11 +113,11 @@ def shared_blob_payment(share: npt.ArrayLike) -> NDArray[np.float64]:
     return np.asarray(1.0 + np.sqrt(part) - np.sqrt(1.0 - part) - part)
 
 
-def _real(name: str, value: npt.ArrayLike) -> NDArray[np.float64]:
+def _real(name: str, value: float | RealArray) -> RealArray:
     return np.asarray(real(name, value), dtype=np.float64)
 
 
-def _positive(name: str, value: npt.ArrayLike) -> NDArray[np.float64]:
+def _positive(name: str, value: float | RealArray) -> RealArray:
     found = _real(name, value)
     if not (found > 0.0).all():
         raise InvalidInput(name, "expected above 0", float(found[found <= 0.0].flat[0]))

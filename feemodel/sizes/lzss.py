@@ -146,7 +146,11 @@ class Lzss:
 
 
 def complete_dictionary(dictionary: bytes) -> bytes:
-    """A dictionary that holds both reserved bytes: the compressor appends them where one is missing."""
+    """Return a dictionary that holds both reserved bytes: the compressor appends them where one is missing.
+
+    >>> complete_dictionary(b"ab").hex()
+    '6162feff'
+    """
     return dictionary if all(byte in dictionary for byte in RESERVED) else dictionary + RESERVED
 
 
