@@ -297,7 +297,11 @@ def variable_cost_of(client):
     return client.ask("feemodel_pricing").get("result", {}).get("variableCost")
 
 
-@pytest.mark.parametrize("fault", [node_server.reset, node_server.status(500), node_server.silent], ids=str)
+@pytest.mark.parametrize(
+    "fault",
+    [node_server.reset, node_server.status(500), node_server.silent],
+    ids=["reset", "status 500", "silent"],
+)
 def test_a_second_node_gives_the_costs_while_the_first_one_fails(l1, fault):
     with node_server.running() as second:
         answering(l1, eth_feeHistory=FLAT)
