@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import SET_CODE, Transaction
 from feemodel.rollups.factors import Rule
@@ -57,6 +57,7 @@ def payments(
     >>> [(one.rule, one.total) for one in paid[0]]
     [('op-mainnet/jovian', 29363200101)]
     """
+    rules = [instance("rules", one, Rule) for one in sequence("rules", rules)]
     if not rules:
         raise InvalidInput("rules", "expected at least one", [])
     sizes = measured_sizes(transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec)

@@ -325,8 +325,17 @@ def comparison(
 
 
 def in_eth(total: int, one: Rule) -> int | None:
-    """An amount of a rule's token in wei of ETH; exact where the token is ETH."""
-    per_eth = one.token_per_eth
+    """Return an amount of a rule's token in wei of ETH, exact where the token is ETH.
+
+    `None` where the chain's parameters have no price of the token. Raises `InvalidInput` for an amount that is not an
+    integer.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> in_eth(29_363_200_101, rule("op-mainnet/jovian"))
+    29363200101
+    """
+    total = whole_scalar("total", total, unit="wei")
+    per_eth = instance("one", one, Rule).token_per_eth
     return None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
 
 

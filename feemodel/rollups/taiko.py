@@ -54,11 +54,13 @@ def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     gas_limit : of the block [gas], at least 2.
     block_time : since the block before [s].
 
-    Whole numbers, not checked; both broadcast. Raises `Int64Overflow` where an array cannot hold the product.
+    Both broadcast. Raises `InvalidInput` for what is not whole, `Int64Overflow` where an array cannot hold the product.
 
     >>> adjusted_target(240_000_000, 3)
     180000000
     """
+    gas_limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
+    block_time = whole("block_time", block_time, unit="seconds")
     return minimum(
         multiply_divide("block_time", gas_limit // ELASTICITY, block_time, BLOCK_TIME_TARGET),
         multiply_divide("gas_limit", gas_limit, MAX_TARGET_PERCENT, 100),

@@ -10,12 +10,16 @@ arXiv 2310.01155 (2023), as its abstract and its authors' summary give it; the f
 
 import numpy as np
 
-from feemodel.checks import RealArray, real
+from feemodel.checks import RealArray, real, real_scalar
 from feemodel.errors import InvalidInput
 
 
 def posting_interval(
-    rate: float | RealArray, posting_cost: float | RealArray, delay_cost: float | RealArray, *, capacity: float = np.inf
+    rate: float | RealArray,
+    posting_cost: float | RealArray,
+    delay_cost: float | RealArray,
+    *,
+    capacity: float | None = None,
 ) -> RealArray:
     """Return the interval of postings that costs least a second: √(2 · cost / (delay cost · rate)), or full.
 
@@ -24,7 +28,7 @@ def posting_interval(
     rate : of compressed data, above 0 [byte / s].
     posting_cost : whatever is posted [wei].
     delay_cost : of a byte that waits for a second, above 0 [wei / (byte s)].
-    capacity : of a posting; the interval in which it fills is the longest [byte].
+    capacity : of a posting; the interval in which it fills is the longest; `None` for no limit [byte].
 
     All broadcast against each other.
 
@@ -41,10 +45,14 @@ def posting_interval(
     >>> float(posting_interval(10.0, 2e12, 1e7)), float(posting_interval(10.0, 2e12, 1e7, capacity=500))
     (200.0, 50.0)
     """
-    if not capacity > 0.0:  # it may be infinite
-        raise InvalidInput("capacity", "expected above 0 bytes", capacity)
     data, delay = _positive("rate", rate), _positive("delay_cost", delay_cost)
-    return np.asarray(np.minimum(np.sqrt(2.0 * _real("posting_cost", posting_cost) / (delay * data)), capacity / data))
+    best = np.asarray(np.sqrt(2.0 * _real("posting_cost", posting_cost) / (delay * data)))
+    if capacity is None:
+        return best
+    most = real_scalar("capacity", capacity, unit="bytes")
+    if most == 0.0:
+        raise InvalidInput("capacity", "expected above 0 bytes", capacity)
+    return np.asarray(np.minimum(best, most / data))
 
 
 def calldata_threshold(

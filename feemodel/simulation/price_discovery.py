@@ -55,6 +55,8 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     used = [whole_scalar("blobs", one, maximum=rules.maximum, unit="blobs") * GAS_PER_BLOB for one in given]
     excess, base_fee, schedule = l1.excess_blob_gas, l1.base_fee, l1.schedule
     fees = [blob_base_fee(excess, 0, schedule)]
+    if fees[0] > HIGHEST_PRICE:
+        raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
     begun = (excess, base_fee)  # of this round of `blobs`
     while fees[-1] < asked:
         blocks = len(fees) - 1

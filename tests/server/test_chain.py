@@ -146,12 +146,19 @@ def test_code_is_as_the_genesis_has_it(client):
     assert client.result("eth_getCode", TOKEN) == development_genesis()["alloc"][TOKEN]["code"]
 
 
-@pytest.mark.parametrize("account", ["0x12", HOLDER[2:], HOLDER + "00", "", 5, None, [HOLDER], "0x" + "zz" * 20])
+@pytest.mark.parametrize("account", ["0x12", HOLDER[2:], HOLDER + "00", "", 5, [HOLDER], "0x" + "zz" * 20])
 @pytest.mark.parametrize("method", ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"])
 def test_what_is_no_address_is_refused(client, method, account):
     error = client.error(method, account)
     assert error["code"] == -32602
     assert error["message"].startswith("address: ")
+
+
+@pytest.mark.parametrize("method", ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"])
+def test_null_is_no_address(client, method):
+    error = client.error(method, None)
+    assert error["code"] == -32602
+    assert error["message"].startswith("missing value for required argument 0")
 
 
 def test_the_chain_says_what_it_is(client):

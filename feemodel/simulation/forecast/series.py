@@ -14,7 +14,7 @@ WEEK = 7 * DAY  # [bins]
 LONGEST = 10 * 366 * DAY  # [bins]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FeeSeries:
     """A fee in bins of ten minutes, as its logarithm."""
 
