@@ -108,6 +108,7 @@ def text(gauges: Gauges) -> bytes:
     asked.register(_Asked(gauges))
     registry = REGISTRY
     if path := os.environ.get(FOLDER):
+        Path(path).mkdir(0o700, exist_ok=True)  # the library takes no folder that was cleaned away
         _forget_ended(Path(path))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

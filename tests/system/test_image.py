@@ -28,6 +28,7 @@ BASE = {
     "PATH": "/srv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": "/srv/lib",
     "PYTHONPATH": "/mnt", "PYTHONFAULTHANDLER": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
 }  # fmt: skip
+LOCKS = r"python scripts/native-crates lock\s*&& "  # the versions of its crates
 BUILDS = "&& /opt/feemodel/bin/pip install --no-cache-dir ./native"  # the compiled engine
 UNPRIVILEGED = "--clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs"
 UNIT = (ROOT / "deploy" / "feemodel.service").read_text(encoding="utf-8")
@@ -133,7 +134,8 @@ class Image:
                 continue
             where = f"{self.stage}{self.folder}/{target}"
             copied = f"mkdir -p {where} && cp -r {ROOT}/{source}/. {where}/"
-            self.script.append(copied if (ROOT / source).is_dir() else f"cp {ROOT}/{source} {where}")
+            one_file = f"mkdir -p $(dirname {where}) && cp {ROOT}/{source} {where}"
+            self.script.append(copied if (ROOT / source).is_dir() else one_file)
 
     def do_env(self, argument):
         for name, value in re.findall(r"(\w+)=(\S+)", argument):
@@ -143,7 +145,7 @@ class Image:
         self.user = argument
 
     def do_run(self, argument):
-        self.script.append(self.run(command_of(argument.replace(BUILDS, ""))) + " >&2")
+        self.script.append(self.run(command_of(re.sub(LOCKS, "", argument.replace(BUILDS, "")))) + " >&2")
 
     def container(self):
         """The documented command: read-only, a folder for temporary files, the volume; then what is seen inside."""
@@ -208,7 +210,9 @@ def test_it_runs_without_a_network_a_capability_or_a_place_to_write(seen):
 
 
 def test_the_engine_is_the_compiled_one(seen):
-    assert BUILDS in " ".join(argument for _, argument in instructions())
+    steps = " ".join(argument for _, argument in instructions())
+    assert re.search(LOCKS, steps)
+    assert BUILDS in steps
     assert [line.partition(" ")[0] for line in seen[0]["engines"]] == ['feemodel_estimates_total{engine="native"}']
 
 
