@@ -202,8 +202,7 @@ class Dispatcher:
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
             self._answered[label].inc()
         except Exception as error:
-            found = _as_call_error(error)
-            response, code = _failed(identity, found), found.code
+            response, code = _failed(identity, error)  # a name for the error here would be a cycle with its traceback
             CALLS.labels(label, str(code) if code in _KNOWN_CODES else "other").inc()  # those of a node may be any
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
@@ -294,21 +293,22 @@ def _as_call_error(error: Exception) -> CallError:
     return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
 
 
-def _failed(identity: Any, error: CallError) -> bytes:
-    """Return the response with an error object."""
-    fields = {"code": error.code, "message": error.message}
-    if error.data is not None:
-        fields["data"] = error.data
+def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
+    """Return the response with an error object, and the code of the error."""
+    found = _as_call_error(error)
+    fields = {"code": found.code, "message": found.message}
+    if found.data is not None:
+        fields["data"] = found.data
     try:
-        return _encode({"jsonrpc": "2.0", "id": identity, "error": fields})
+        return _encode({"jsonrpc": "2.0", "id": identity, "error": fields}), found.code
     except Exception as unwritable:  # the words of a node may not be valid text, and its code may have any length
-        return _failed(identity, _as_call_error(unwritable))
+        return _failed(identity, unwritable)
 
 
 def _refused(error: CallError) -> bytes:
     """Count and return the response to what is no call."""
     CALLS.labels("", str(error.code)).inc()
-    return _failed(None, error)
+    return _failed(None, error)[0]
 
 
 def document(methods: Mapping[str, Method]) -> bytes:

@@ -1,8 +1,10 @@
 """JSON-RPC 2.0: requests, batches and their limits, and what the log and the caller are told of errors."""
 
 import asyncio
+import gc
 import json
 import logging
+import weakref
 
 import pytest
 
@@ -88,6 +90,26 @@ def test_errors_of_the_package_keep_their_message(error, code):
 
     answer = asyncio.run(Dispatcher({"fail": Method(fail)}).answer(request("fail")))
     assert {"code": code, "message": str(error)} == json.loads(answer)["error"]
+
+
+def test_an_error_is_freed_with_its_answer_and_not_by_the_next_garbage_collection():
+    raised = []
+
+    def fail() -> None:
+        error = CallError(-32602, "storageKeys: too many")
+        raised.append(weakref.ref(error))
+        try:
+            raise error
+        finally:
+            del error
+
+    dispatcher = Dispatcher({"fail": Method(fail)})
+    gc.disable()
+    try:
+        asyncio.run(dispatcher.answer(request("fail")))
+        assert [one() for one in raised] == [None]
+    finally:
+        gc.enable()
 
 
 def test_the_log_has_the_unforeseen_and_the_caller_its_identifier(caplog):
