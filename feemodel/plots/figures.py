@@ -279,6 +279,23 @@ def given_or_new(ax: Axes | None) -> Axes:
     return instance("ax", ax, Axes)
 
 
+def draw_bands(
+    ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
+) -> None:
+    """Fill the space between quantiles of paths over time.
+
+    Parameters
+    ----------
+    ax : to draw on.
+    times : (steps).
+    values : (paths, steps).
+    bands : lower quantile, upper quantile and opacity of each.
+    """
+    for low, high, alpha in bands:
+        edges = np.quantile(values, (low, high), axis=0)
+        ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+
+
 def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
     """The axes with plain numbers on those named, a light grid ("both", "x", "y", or "" for none), a small legend."""
     for axis in plain:

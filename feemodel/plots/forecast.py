@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, GREY, ORANGE, finished, given_or_new, log_ticks
+from feemodel.plots.figures import BLUE, GREY, ORANGE, draw_bands, finished, given_or_new, log_ticks
 from feemodel.plots.simulation import FEE_NAMES
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def plot_forecast(
     """
     ax = given_or_new(ax)
     times, values = found["time"].to_numpy(), found[fee].to_numpy() / WEI_PER_GWEI
-    for low, high, alpha in BANDS:
-        edges = np.quantile(values, (low, high), axis=0)
-        ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+    draw_bands(ax, times, values, BANDS)
     ax.plot(times, np.median(values, axis=0), color=BLUE, linewidth=1.6, label="median")
     ax.plot(times, values[:2].T, color=GREY, linewidth=0.6, label=["two paths", "_second path"])
     first = times[0]

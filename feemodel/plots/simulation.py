@@ -16,7 +16,7 @@ from feemodel.checks import RealArray, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, finished, given_or_new, log_ticks
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, draw_bands, finished, given_or_new, log_ticks
 
 if TYPE_CHECKING:
     import xarray
@@ -113,9 +113,7 @@ def plot_fee_fan(
     ax = given_or_new(ax)
     days = scenario["elapsed"].to_numpy() / 86_400
     values = scenario[fee].to_numpy() / WEI_PER_GWEI
-    for low, high, alpha in BANDS:
-        edges = np.quantile(values, (low, high), axis=0)
-        ax.fill_between(days, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+    draw_bands(ax, days, values, BANDS)
     ax.plot(days, values[0], color=GREY, linewidth=0.7, label="one path")
     if history is not None:
         seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
