@@ -10,7 +10,7 @@ import zstandard
 from benchmarks import interleaved, per_item, ratio
 from feemodel.simulation.corpus import corpus
 from feemodel.sizes.codecs import FastLz, compressed_sizes
-from tests.fastlz_plain import fastlz_length
+from tests.helpers.fastlz_plain import fastlz_length
 
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))
 BARE_CHUNK = 16_384  # payloads in a call; the bare loop is slower on smaller pieces, and no faster on larger ones

@@ -23,7 +23,7 @@ from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.hashing import poseidon2
 from feemodel.ledger.maintenance import back_up, verify
-from tests.serving import serving
+from tests.helpers.serving import serving
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
 

@@ -11,8 +11,8 @@ from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message
 from feemodel.execution.native import Native
 from feemodel.execution.state import Account, CallState
-from tests.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
-from tests.execution_programs import push
+from tests.helpers.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
+from tests.helpers.execution_programs import push
 from tests.system.evm_programs import (
     ECADD_LOOP,
     ECMUL_LOOP,

@@ -24,9 +24,9 @@ from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
-from tests import anvil
-from tests.development import ALDER, GENESIS, HOLDERS, encoded
-from tests.serving import serving
+from tests.helpers import anvil
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, encoded
+from tests.helpers.serving import serving
 from tests.system import nginx
 from tests.system.client import Connection, Latencies, http, port_of, post, rpc, run, table, timed
 from tests.system.processes import serving_time

@@ -26,9 +26,9 @@ import urllib3
 from benchmarks import ratio
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
-from tests import anvil
-from tests.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
-from tests.serving import Server, serving
+from tests.helpers import anvil
+from tests.helpers.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
+from tests.helpers.serving import Server, serving
 
 CONNECTIONS, WORKERS = 16, 2
 ROUNDS, SECONDS, CHECKED_SECONDS = 5, 3, 1

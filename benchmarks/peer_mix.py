@@ -24,7 +24,7 @@ from feemodel.estimates.replay import steps
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.state import CallState
 from feemodel.io.replay import ReplayTransaction, read_replay
-from tests import anvil
+from tests.helpers import anvil
 
 CAPTURES = "data/replays/*.mainnet.json.gz"
 ROUNDS, SECONDS = 3, 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store
-from tests.serving import Server, serving
+from tests.helpers.serving import Server, serving
 from tests.system.client import Connection, Latencies, port_of, post, run, timed
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.inputs import ROOT as ROOT
-from tests.inputs import SMALL, inputs
+from tests.helpers.inputs import ROOT as ROOT
+from tests.helpers.inputs import SMALL, inputs
 
 # No test is timed: the first example of a property may compile a kernel. Where a check must give the same answer
 # twice, the examples are the same too; elsewhere every run looks at new ones.
@@ -38,7 +38,7 @@ def full_inputs(shared: Path) -> Path:
 @pytest.fixture(scope="module")  # it keeps the thread's event loop, which other tests need
 def page_browser() -> Iterator[Any]:
     """A browser for the tests of the explorer's page."""
-    from tests.browser import browsing
+    from tests.helpers.browser import browsing
 
     with browsing() as browser:
         yield browser
@@ -47,7 +47,7 @@ def page_browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page_server(page_browser: Any) -> Iterator[Any]:
     """The server whose page it is; not started without a browser."""
-    from tests.serving import serving
+    from tests.helpers.serving import serving
 
     with serving("--workers", "1") as server:
         yield server
@@ -56,7 +56,7 @@ def page_server(page_browser: Any) -> Iterator[Any]:
 @pytest.fixture
 def open_tab(page_browser: Any, page_server: Any) -> Iterator[Callable[..., Any]]:
     """Tabs that must have made no error, and asked nobody but the server."""
-    from tests.browser import Tab
+    from tests.helpers.browser import Tab
 
     tabs = []
 

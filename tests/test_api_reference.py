@@ -52,7 +52,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",
     "feemodel.sizes.lzss_suffixes",
 }  # fmt: skip
-NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
+NODE = "asks a node: tests/io/test_node.py and tests/io/test_fetch.py run one"
 FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
     "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",

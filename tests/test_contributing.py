@@ -18,10 +18,10 @@ NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "out", "node_modules")
 
 TAKEN_IN = (
     "tests/test_house.py",
-    "tests/test_codecs.py::test_many_equal_one_by_one[CalldataRuns()]",
-    "tests/test_codecs.py::test_codecs_are_values",
-    "tests/test_codecs.py::test_names_lead_to_codecs",
-    "tests/test_rollups_rules.py::test_compiled_sums_are_exact_fees_added_up[blob-share]",
+    "tests/sizes/test_codecs.py::test_many_equal_one_by_one[CalldataRuns()]",
+    "tests/sizes/test_codecs.py::test_codecs_are_values",
+    "tests/sizes/test_codecs.py::test_names_lead_to_codecs",
+    "tests/rollups/test_rules.py::test_compiled_sums_are_exact_fees_added_up[blob-share]",
 )
 
 

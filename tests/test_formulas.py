@@ -17,8 +17,8 @@ import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 from feemodel.extras import has_numba
 from tests.conftest import ROOT
-from tests.formulas import FORMULAS, Formula, array_parameters, functions
-from tests.optional import optional
+from tests.helpers.formulas import FORMULAS, Formula, array_parameters, functions
+from tests.helpers.optional import optional
 
 pd = optional("pandas")
 pa = optional("pyarrow")

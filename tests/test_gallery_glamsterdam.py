@@ -4,7 +4,7 @@ import pytest
 
 from feemodel.rollups import read_rules
 from tests.conftest import ROOT
-from tests.glamsterdam import draft
+from tests.helpers.glamsterdam import draft
 
 # kind, value, recipient exists, delegated -> intrinsic, runtime execution, runtime state: EIP-2780's reference table
 RECIPIENTS = [

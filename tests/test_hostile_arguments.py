@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from feemodel.errors import FeeModelError
-from tests.hostile import calls_of, hostile_calls, modules_of, public_names
+from tests.helpers.hostile import calls_of, hostile_calls, modules_of, public_names
 from tests.test_api_reference import INSIDE
 
 KERNELS = {"feemodel.rollups.kernels", "feemodel.rollups.arbitrum_kernels"}

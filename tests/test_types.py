@@ -7,12 +7,12 @@ from typing import Any, get_overloads
 
 import pytest
 
-from tests.anvil import PEERS
 from tests.conftest import ROOT
-from tests.formulas import array_parameters, functions
+from tests.helpers.anvil import PEERS
+from tests.helpers.formulas import array_parameters, functions
 from tests.system.clients import require
 
-CALLS = "tests/typed_calls.py"
+CALLS = "tests/helpers/typed_calls.py"
 FORMULAS = [(name, function) for name, function in functions() if array_parameters(function)]
 
 

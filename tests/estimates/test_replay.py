@@ -25,8 +25,8 @@ from feemodel.io.replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes.lzss import Lzss
-from tests.execution_engines import address
-from tests.inputs import SMALL
+from tests.helpers.execution_engines import address
+from tests.helpers.inputs import SMALL
 
 SENDER, TARGET = address(0x5E17DE5), address(0x7A67)
 RECORD = PricingRecord(30_000_000, 1_000_000_000, 41_904_000).to_bytes()

@@ -11,7 +11,7 @@ from feemodel.ethereum.transaction import FORMS
 from feemodel.execution import Account, CallState
 from feemodel.execution.message import parse_request
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from tests.execution_engines import ENGINES, address
+from tests.helpers.execution_engines import ENGINES, address
 
 RICH, TARGET = address(0x41C4), address(0x7A67)
 FORM = CostPerByte(variable_cost=10**9, fixed_cost=30_000_000)

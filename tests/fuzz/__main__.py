@@ -1,7 +1,7 @@
 """Fuzzes the targets, one child process each: python -m tests.fuzz [--target NAME] [--runs N] [--seconds S]
 
 Prints the executions of each target and of all. An input that shows a defect is made small and kept in
-`crashes/<target>/`, where `tests/test_fuzz.py` finds it; the exit status is then 1.
+`crashes/<target>/`, where `tests/fuzz/test_fuzz.py` finds it; the exit status is then 1.
 """
 
 import argparse

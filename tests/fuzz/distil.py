@@ -1,6 +1,6 @@
 """Picks from what fuzzing found the few inputs that reach what the seeds do not: python -m tests.fuzz.distil FOLDER
 
-FOLDER is the one given to `scripts/fuzz --corpus`. The inputs go to `corpus/<target>/`, where `tests/test_fuzz.py`
+FOLDER is the one given to `scripts/fuzz --corpus`. The inputs go to `corpus/<target>/`, where `tests/fuzz/test_fuzz.py`
 replays them.
 """
 

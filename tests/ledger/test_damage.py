@@ -17,8 +17,8 @@ from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
 from feemodel.server.loaded import check_same_chain
 from feemodel.server.settings import Settings
-from tests.flip_bits import BLOCKS, build, run
-from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
+from tests.helpers.flip_bits import BLOCKS, build, run
+from tests.helpers.ledger_blocks import CODE, address, block, block_hash, slot, touch
 from tests.server.parts import opened
 
 

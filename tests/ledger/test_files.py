@@ -17,7 +17,7 @@ from feemodel.ledger import files, read_blocks, read_genesis, read_proof, read_t
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
 from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
 from feemodel.ledger.scheme import EMPTY_KECCAK
-from tests.ledger_blocks import address, slot
+from tests.helpers.ledger_blocks import address, slot
 
 A, B = to_hex(address(1)), to_hex(address(2))
 EMPTY = to_hex(EMPTY_KECCAK)

@@ -23,7 +23,7 @@ from feemodel.ledger.follow import (
     import_blocks,
 )
 from feemodel.ledger.scheme import EMPTY_KECCAK
-from tests.ledger_blocks import address, block, block_hash, change, fields, touch
+from tests.helpers.ledger_blocks import address, block, block_hash, change, fields, touch
 
 
 def trie_log(number):

@@ -6,7 +6,7 @@ from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from tests.ledger_blocks import CODE, address, block, change, fields, slot, touch
+from tests.helpers.ledger_blocks import CODE, address, block, change, fields, slot, touch
 
 USER, CONTRACT = to_hex(address(1)), to_hex(address(7))
 

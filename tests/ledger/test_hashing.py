@@ -21,7 +21,7 @@ from feemodel.ledger.scheme import (
     account_hash,
     scheme_of,
 )
-from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
 SMALL = "".join(f"{value:08x}" for value in (*range(20, 100, 10), *range(120, 200, 10), *range(320, 400, 10)))
 

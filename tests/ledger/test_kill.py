@@ -8,8 +8,8 @@ import pytest
 
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof
-from tests.kill_import import ACCOUNTS, forked_import, run
-from tests.ledger_blocks import address
+from tests.helpers.kill_import import ACCOUNTS, forked_import, run
+from tests.helpers.ledger_blocks import address
 
 
 def test_a_killed_import_leaves_whole_blocks(tmp_path):

@@ -15,8 +15,8 @@ from feemodel.ledger.blocks import get_stored_blocks
 from feemodel.ledger.files import parse_block, show_block
 from feemodel.ledger.maintenance import back_up, prune, verify
 from tests.conftest import ROOT
-from tests.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
-from tests.ledger_blocks import CODE, address, block, change, fields
+from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
+from tests.helpers.ledger_blocks import CODE, address, block, change, fields
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange, get_stored_blocks
 from feemodel.ledger.maintenance import prune, verify
-from tests.ledger_blocks import address, fields, slot
+from tests.helpers.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
 balances = st.integers(0, 5)

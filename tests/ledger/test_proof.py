@@ -13,9 +13,9 @@ from feemodel.ledger.hashing import _plain_hash, _PlainHash, mimc, poseidon2
 from feemodel.ledger.proof import check_proof, prove_account
 from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
 from feemodel.ledger.tree import Tree
-from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
-from tests.proof_corruptions import accepted, recorded
-from tests.state_vectors import is_state_file, run_state_file, scenario_trees
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.proof_corruptions import accepted, recorded
+from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
 
 USER, CONTRACT, NOBODY = (bytes([first]) + bytes(19) for first in (0x24, 0x2F, 0x77))
 SLOT, OTHER_SLOT = bytes([0x0E]) + bytes(31), bytes(31) + b"\x01"

@@ -25,7 +25,7 @@ from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.genesis import _Spool
 from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import MIMC, POSEIDON2
-from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
+from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
 CONTRACT = 7
 GENESIS = [

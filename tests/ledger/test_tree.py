@@ -12,7 +12,7 @@ from feemodel.ledger import Store, Tree, genesis
 from feemodel.ledger.genesis import _Chunk, _fill
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all
-from tests.memory_rows import MemoryRows
+from tests.helpers.memory_rows import MemoryRows
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
     "poseidon2": (

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests import anvil
-from tests.development import GENESIS
+from tests.helpers import anvil
+from tests.helpers.development import GENESIS
+from tests.helpers.serving import Server, serving
 from tests.server.parts import ANY_AGE
-from tests.serving import Server, serving
 from tests.system.start import wait_until
 
 #: Of each method `params` and `result`.

@@ -28,7 +28,7 @@ from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.settings import Settings
-from tests.development import ALDER, HOLDERS
+from tests.helpers.development import ALDER, HOLDERS
 from tests.server.parts import on_chain, opened
 from tests.server.wire import word
 

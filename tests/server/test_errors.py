@@ -7,8 +7,8 @@ from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
 from feemodel.server.calls import FAILURES
 from feemodel.server.settings import Settings
-from tests.development import HOLDERS, RECORDS
-from tests.execution_engines import HAS_NATIVE
+from tests.helpers.development import HOLDERS, RECORDS
+from tests.helpers.execution_engines import HAS_NATIVE
 from tests.server.parts import opened, request
 from tests.server.wire import (
     ANNA,

@@ -17,8 +17,8 @@ from feemodel.server import execute
 from feemodel.server.calls import CallObject, parse, read_overrides
 from feemodel.server.dispatch import BATCH_GAS, CallError, GasMeter
 from feemodel.server.execute import Executor, OverrideLimits, Work, work_of
-from tests.development import development_state
-from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.development import development_state
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.wire import ANNA, BERT, LIST, LOOP, NOBODY, SWAP, TOKENS, TRANSFER, data
 
 STATE = development_state()

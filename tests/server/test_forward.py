@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.server.settings import Settings
-from tests import node_server
+from tests.helpers import node_server
 from tests.server.parts import PATIENCE, head_block, opened
 
 KNOWN = {"eth_chainId": "0x539", "eth_getBlockByNumber": head_block()}

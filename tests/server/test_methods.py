@@ -21,8 +21,8 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.prices import recorded_prices
 from feemodel.server.settings import Settings
 from feemodel.sizes.lzss import Lzss
-from tests.development import ALDER, HOLDERS, UNIT, development_state, mapped
-from tests.execution_engines import HAS_NATIVE
+from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
+from tests.helpers.execution_engines import HAS_NATIVE
 from tests.server.parts import on_chain, opened
 from tests.server.wire import (
     ANNA,

@@ -18,9 +18,9 @@ from feemodel.ledger.blocks import GenesisAccount
 from feemodel.linea.node import node_checks
 from feemodel.server.prices import configured_prices
 from feemodel.server.settings import Settings
-from tests import node_server
 from tests.conftest import ROOT
-from tests.ledger_blocks import address, block, block_hash, change, fields
+from tests.helpers import node_server
+from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
 from tests.server.parts import PATIENCE, gauge, head_block, opened
 from tests.server.wire import TRANSFER
 

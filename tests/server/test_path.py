@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 

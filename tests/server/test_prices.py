@@ -14,7 +14,7 @@ from feemodel.io import parse_fee_history
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
-from tests import node_server
+from tests.helpers import node_server
 from tests.server.parts import ANY_AGE, PATIENCE, behind, gauge, head_block, opened
 from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
 

@@ -1,7 +1,7 @@
 """Calls on the development chain as they are written on the wire."""
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import ALDER, HOLDERS, POOL, RECORDS, encoded
+from tests.helpers.development import ALDER, HOLDERS, POOL, RECORDS, encoded
 
 ANNA, BERT, TOKEN, SWAP, LIST = (to_hex(address) for address in (*HOLDERS[:2], ALDER, POOL, RECORDS))
 NOBODY, OTHER = "0x" + "77" * 20, "0x" + "78" * 20

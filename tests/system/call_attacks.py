@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import ALDER, HOLDERS, RECORDS
+from tests.helpers.development import ALDER, HOLDERS, RECORDS
 from tests.system import evm_programs as programs
 from tests.system.attack import Attack, repeated
 from tests.system.client import Target, rpc

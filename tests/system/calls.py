@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import ALDER, BALANCES, BIRCH, HOLDERS, POOL, RECORDS, UNIT, encoded, mapped, words
+from tests.helpers.development import ALDER, BALANCES, BIRCH, HOLDERS, POOL, RECORDS, UNIT, encoded, mapped, words
 from tests.system.client import http, post, rpc
 
 STRANGER = bytes.fromhex("57a49e40" * 5)

@@ -15,8 +15,8 @@ from feemodel.estimates.replay import final_state
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.state import CallState
 from feemodel.io import read_replay
-from tests.anvil import PEERS, needed
-from tests.development import HOLDERS
+from tests.helpers.anvil import PEERS, needed
+from tests.helpers.development import HOLDERS
 
 HOLDER, STRANGER = to_hex(HOLDERS[0]), "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
 #: A replay, and an account that has funds and no code at its end.

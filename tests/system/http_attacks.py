@@ -5,7 +5,7 @@ import time
 from collections import Counter
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import ALDER
+from tests.helpers.development import ALDER
 from tests.system.attack import Attack, Throw, ending
 from tests.system.client import GONE, Connection, Target, rpc, summed
 

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import HOLDERS
+from tests.helpers.development import HOLDERS
 from tests.system.calls import balance, token, transfer
 from tests.system.client import Connection, Latencies, Target, run, timed
 from tests.system.processes import unscheduled

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests import anvil
-from tests.anvil import PEERS
-from tests.serving import serving
+from tests.helpers import anvil
+from tests.helpers.anvil import PEERS
+from tests.helpers.serving import serving
 from tests.system.clients import STRANGER, require, script, told, value
 
 GWEI = 10**9

@@ -5,9 +5,9 @@ import pytest
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_transaction
 from feemodel.ledger import check_proof
-from tests.anvil import PEERS
-from tests.development import ALDER, GENESIS, HOLDERS, UNIT
-from tests.serving import serving
+from tests.helpers.anvil import PEERS
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT
+from tests.helpers.serving import serving
 from tests.system.clients import (
     HOLDER,
     REPLAYS,

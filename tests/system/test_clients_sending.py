@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from tests import anvil
-from tests.anvil import PEERS
-from tests.serving import serving
+from tests.helpers import anvil
+from tests.helpers.anvil import PEERS
+from tests.helpers.serving import serving
 from tests.system import nginx
 from tests.system.clients import require, script, told, value
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from feemodel.ledger import check_proof
-from tests.anvil import PEERS
-from tests.development import GENESIS, UNIT
-from tests.serving import serving
+from tests.helpers.anvil import PEERS
+from tests.helpers.development import GENESIS, UNIT
+from tests.helpers.serving import serving
 from tests.system.clients import (
     HOLDER,
     REPLAYS,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.system.differences import differences
-from tests.system.formulas import FORMULAS
-from tests.system.programs import MissingGo, built
+from tests.nodes.differences import differences
+from tests.nodes.formulas import FORMULAS
+from tests.nodes.programs import MissingGo, built
 
 pytestmark = pytest.mark.system
 INPUTS, SEED = 1_000, 7

@@ -20,7 +20,7 @@ import pytest
 
 from feemodel.ethereum.quantities import to_hex
 from tests.conftest import ROOT
-from tests.development import HOLDERS
+from tests.helpers.development import HOLDERS
 from tests.system.start import START
 
 #: The base image's Python and what pip would fetch, where the stages have them.

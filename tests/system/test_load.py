@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from feemodel.ethereum.quantities import to_hex
-from tests.development import HOLDERS
+from tests.helpers.development import HOLDERS
 from tests.system import evm_programs as programs
 from tests.system.calls import orders, quick_orders
 from tests.system.client import Connection, Target, post, rpc, run, timed

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests import node_server
-from tests.node_server import Fault, Handler, NodeServer
+from tests.helpers import node_server
+from tests.helpers.node_server import Fault, Handler, NodeServer
 from tests.system.client import Connection, post, run, timed
 from tests.system.processes import MIB, memory, workers
 from tests.system.start import started, wait_until

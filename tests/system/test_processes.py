@@ -17,7 +17,7 @@ import pytest
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from tests.development import GENESIS, HOLDERS
+from tests.helpers.development import GENESIS, HOLDERS
 from tests.system import evm_programs as programs
 from tests.system.calls import quick_orders
 from tests.system.client import Connection, post, run, timed

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from feemodel.ethereum.abi import example_calldata
-from tests import anvil
 from tests.conftest import ROOT
+from tests.helpers import anvil
 
 PEERS = anvil.PEERS
 HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"

@@ -2,7 +2,7 @@
 
 A file is recognised by its shape, not by its name:
 
-    state/*.json         hashes, keys, accounts, trees, proofs, traces, trie logs: `tests.state_vectors`
+    state/*.json         hashes, keys, accounts, trees, proofs, traces, trie logs: `tests.helpers.state_vectors`
     linea/fees.json      an object of sections, each with a runner in `tests.vectors.linea`
     rollups/fees.json    an object with a list `vectors` of chain, model, inputs, expected: `tests.vectors.rollups`
 
@@ -29,7 +29,7 @@ def files_of(folder: Path) -> list[Path]:
 
 def run_file(path: Path) -> list[Case]:
     """Every vector of a file, run."""
-    from tests import state_vectors
+    from tests.helpers import state_vectors
     from tests.vectors import linea, rollups
 
     try:

@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-from tests.inputs import inputs
+from tests.helpers.inputs import inputs
 from tests.vectors import files_of, run_file
 
 

@@ -15,7 +15,7 @@ from feemodel.linea import coordinator, node, priority
 from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
 from feemodel.linea.measure import fee_transaction
 from feemodel.sizes.lzss import Lzss, packed_size
-from tests.inputs import inputs
+from tests.helpers.inputs import inputs
 from tests.vectors import Case, compare, guarded, refused
 
 Row = dict[str, Any]

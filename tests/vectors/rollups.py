@@ -6,7 +6,7 @@ from typing import Any
 from feemodel.ethereum.quantities import from_hex
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import PricingRecord
-from tests.rollup_vectors import MODELS as OTHER_CHAINS
+from tests.helpers.rollup_vectors import MODELS as OTHER_CHAINS
 from tests.vectors import Case, compare, guarded
 
 Inputs = dict[str, Any]

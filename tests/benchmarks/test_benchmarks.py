@@ -1,0 +1,47 @@
+"""The benchmarks: each can be begun, says what is missing, and what it asks of a server is answered."""
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+import benchmarks
+from benchmarks import __main__ as command
+from benchmarks import server as proofs
+from feemodel.errors import FeeModelError
+from tests.helpers.serving import serving
+from tests.system.client import port_of, run
+
+NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - {"__main__"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_says_in_a_line_what_it_measures(name):
+    module = importlib.import_module(f"benchmarks.{name}")
+
+    assert re.fullmatch(r".{40,120}\.", module.__doc__.partition("\n")[0])
+    assert callable(module.main)
+
+
+def test_an_unknown_one_is_refused(capsys):
+    assert command.main(["lzss", "lzzs"]) == 2
+    assert capsys.readouterr().err.startswith("no benchmark lzzs: there are closed_loop, codecs, ")
+
+
+def test_one_that_lacks_a_tool_is_named_and_the_others_run(capsys, monkeypatch):
+    def lacking():
+        raise FeeModelError("wrk: not found")
+
+    for name, main in (("lzss", lacking), ("sweep", lambda: print("swept"))):
+        monkeypatch.setattr(importlib.import_module(f"benchmarks.{name}"), "main", main)
+
+    assert command.main(["lzss", "sweep"]) == 1
+    assert re.search(r"not measured: wrk: not found\n\n== sweep: .*\nswept\n", capsys.readouterr().out)
+
+
+def test_what_a_server_of_proofs_is_asked_it_answers():
+    with serving("--workers", "1") as server:
+        times = [run(proofs.load(port_of(server.address), asked, seconds=0.1)) for asked in proofs.ASKED.values()]
+
+    assert all(found.count > 0 for found in times)

@@ -1,0 +1,550 @@
+"""The command line: answers for people and programs, and a named error with its exit code for everything else."""
+
+import gzip
+import importlib
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from feemodel import extras
+from feemodel.cli import VERBS, main
+from feemodel.ethereum.quantities import to_hex
+from feemodel.extras import install_command
+from feemodel.io import read_blocks
+from tests.conftest import ROOT
+from tests.helpers import node_server
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, encoded
+
+# Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
+RAW = (
+    "0x02f87782e7088255f885012a05f200852e90edd000825208945e971b1e3d22764789442cde789efd2fe8cb8498872386f26fc1006880c0"
+    "01a0e634f8712b93499615e1ef9fa3c1ba88ded15a68fcaecc5d37098bb7afce0fe7a002533afbcaaa9b382697dcee1e99bfdc38ba4cbc61"
+    "81ad750889431141541c7a"
+)
+CALL = {"to": "0x" + "11" * 20, "value": "0x1"}
+
+
+def answer(capsys, *arguments):
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def complaint(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return code, captured.err.strip().removeprefix("feemodel: ")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+
+    assert stopped.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_fee_in_both_forms(capsys):
+    today = answer(capsys, "fee", "--size", "128", "--gas", "21_000")
+    older = answer(capsys, "fee", "--size", "128", "--gas", "21,000", "--pricing", "verification-cost")
+
+    assert (today["priorityFeePerGas"], today["totalWei"]) == (43_314_285, 909_600_132_000)
+    assert today["feePerGas"] == {"base": 7, "fixed": 30_000_000, "size": 6_095_238, "margin": 7_219_047, "floor": 0}
+    assert older["priorityFeePerGas"] == 61_299_565
+
+
+def test_fee_takes_its_costs_from_a_record_or_one_by_one(capsys):
+    record = "0x01" + "00004e20" + "000003e8" + "00000000" + "00" * 19
+
+    found = answer(capsys, "fee", "--size", "128", "--gas", "21000", "--record", record, "--margin", "1")
+    assert found["feePerGas"] == {"base": 7, "fixed": 20_000_000, "size": 6_095, "margin": 0, "floor": 0}
+    costs = ["--fixed-cost", "0", "--variable-cost", "21000", "--margin", "1", "--base-fee", "9"]
+    assert answer(capsys, "fee", "--size", "128", "--gas", "21000", *costs)["totalWei"] == (128 + 9) * 21_000
+
+
+def test_explain_a_signed_transaction(capsys):
+    found = answer(capsys, "explain", RAW, "--gas-used", "21000")
+
+    assert (found["subject"], found["measuredBytes"], found["offeredPricePerGas"]) == ("transaction", 74, 5_000_000_007)
+    assert sum(found["feeWei"].values()) == found["totalWei"]
+    assert [stage["outcome"] for stage in found["stages"]] == ["accepted"] * 4
+
+
+def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "call.json"
+    path.write_text(json.dumps(CALL))
+    from_file = answer(capsys, "explain", str(path))
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        from_stdin = answer(capsys, "explain", "-")
+
+    assert from_file == from_stdin == answer(capsys, "explain", json.dumps(CALL))
+    assert from_file["offeredPricePerGas"] is None
+
+
+def test_explain_executes_on_a_genesis(capsys):
+    """An ERC-20 transfer on the development chain: what it takes by part, and that no access list pays off."""
+    to, data = to_hex(ALDER), to_hex(encoded("transfer(address,uint256)", bytes(19) + b"\x01", UNIT))
+    call = json.dumps({"from": to_hex(HOLDERS[0]), "to": to, "data": data})
+
+    found = answer(capsys, "explain", call, "--genesis", str(GENESIS))
+    parts = found["gasParts"]
+
+    assert parts["contracts"] == [{"address": to, "gas": parts["execution"]}]
+    assert parts["used"] == parts["intrinsic"] + parts["execution"] == found["gas"]["used"] <= found["gas"]["estimated"]
+    assert found["gasUsedWithAccessList"] == parts["used"] + 2_400 - 2 * 100  # one account, two slots: 200 gas saved
+
+
+def rows_of(capsys, *arguments):
+    code = main([*map(str, arguments), "--json"])
+    out, error = capsys.readouterr()
+    found = json.loads(out)["transactions"]
+    return code, [(row["place"], row.get("totalWei"), row.get("error")) for row in found], error
+
+
+def test_explain_answers_many_row_by_row_and_one_bad_row_ends_nothing(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join([RAW, json.dumps(CALL), json.dumps(CALL | {"valeu": "0x1"}), "", "neither", RAW]) + "\n")
+    alone = [answer(capsys, "explain", one)["totalWei"] for one in (RAW, json.dumps(CALL))]
+
+    code, rows, error = rows_of(capsys, "explain", path)
+    assert (code, [row[:2] for row in rows]) == (
+        3, [("line 1", alone[0]), ("line 2", alone[1]), ("line 3", None), ("line 5", None), ("line 6", alone[0])]
+    )  # fmt: skip
+    assert rows[2][2] == "call.valeu: unknown field, did you mean value?, got '0x1'"
+    assert rows[3][2].startswith("call: not JSON")
+    assert error == f"feemodel: {path}: 2 of 5 have no fee, the first is line 3: {rows[2][2]}\n"
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert rows_of(capsys, "explain", "-")[:2] == (code, rows)
+
+
+def test_explain_reads_the_rows_of_a_table_around_a_bad_one(tmp_path, capsys):
+    path, to = tmp_path / "own.csv", CALL["to"]
+    lines = [f"{nonce},{to},{to},0,0x,21000,{price}" for nonce, price in enumerate([10**9] * 20)]
+    lines[7] = lines[7].replace("21000", "many")
+    path.write_text("\n".join(["nonce,from,to,value,input,gas,gas_price", *lines, ""]))
+
+    code, rows, _ = rows_of(capsys, "explain", path)
+    assert (code, len(rows), [row for row in rows if row[2]]) == (
+        3, 20, [("row 8", None, "gas: expected a whole number, got 'many'")]
+    )  # fmt: skip
+    path.write_text("\n".join(["nonce,from,to,value,input,gas,gas_price", *lines[:7], ""]))
+    assert rows_of(capsys, "explain", path, "--check")[0] == 0
+    assert rows_of(capsys, "explain", path, "--check", "--fixed-cost", "1000000000")[0] == 1
+
+
+def test_explain_can_answer_by_its_exit_code(capsys):
+    cheap = json.dumps(CALL | {"gasPrice": hex(30_000_000)})
+
+    assert main(["explain", cheap, "--check"]) == 1
+    assert main(["explain", RAW, "--check"]) == 0
+    assert main(["explain", cheap]) == 0
+    assert "stays pending" in capsys.readouterr().out
+
+
+@pytest.fixture
+def transactions(tmp_path):
+    path = tmp_path / "transactions.jsonl.gz"
+    with gzip.open(path, "wt") as lines:
+        lines.write(json.dumps({"raw": RAW}) + "\n" + RAW + "\n")
+    return str(path)
+
+
+def test_sizes_of_a_file(transactions, tmp_path, capsys):
+    out = tmp_path / "sizes.csv"
+    found = answer(capsys, "sizes", transactions, "--all", "--out", str(out))
+
+    totals = {row["codec"]: row["total"] for row in found["codecs"]}
+    assert totals["length"] == 2 * 74
+    assert set(totals) == {"length", "zstd", "brotli", "deflate", "fastlz"}
+    assert out.read_text().splitlines()[1] == f"0,74,{','.join(str(totals[c] // 2) for c in list(totals)[1:])}"
+    assert answer(capsys, "sizes", transactions, "--packed")["codecs"][1]["total"] == 2 * 96
+
+
+def test_lzss_with_a_dictionary_file(shared, transactions, capsys):
+    dictionary = str(shared / "data" / "linea-dict-2025-04-21.bin")
+    found = answer(capsys, "sizes", transactions, "--codec", "lzss", "--dictionary", dictionary)
+
+    assert found["codecs"][1] == {
+        "codec": "lzss", "total": 148, "min": 74, "median": 74, "p95": 74, "max": 74, "ofLength": 1.0, "mean": 74.0,
+    }  # fmt: skip
+
+
+def test_a_dictionary_that_is_not_published_is_told(transactions, tmp_path, capsys):
+    dictionary = tmp_path / "own.bin"
+    dictionary.write_bytes(b"\x00" * 64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["sizes", transactions, "--codec", "lzss", "--dictionary", str(dictionary)]) == 0
+
+    assert capsys.readouterr().err.startswith(f"feemodel: warning: {dictionary}: 64 bytes with SHA-256 f5a5fd42")
+
+
+def test_train_a_dictionary_and_use_it(tmp_path, capsys):
+    from feemodel.simulation.corpus import corpus
+
+    file, dictionary = tmp_path / "corpus.jsonl", tmp_path / "trained.bin"
+    rows = [{"sender_and_unsigned_transaction": "0x" + payload.hex()} for payload in corpus(2_000).payloads]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    found = answer(capsys, "train", str(file), "--out", str(dictionary), "--size", "8192")
+    sizes = answer(capsys, "sizes", str(file), "--dictionary", str(dictionary))
+
+    assert found["bytes"] == dictionary.stat().st_size == 8192
+    assert found["zstdBytesWithDictionary"] < 0.9 * found["zstdBytes"]
+    assert sizes["codecs"][1]["total"] < found["zstdBytes"] * 2
+
+
+def test_demo_prices_real_and_generated_transactions(tmp_path, capsys):
+    found = answer(capsys, "demo", "--transactions", "500", "--out", str(tmp_path / "figures"))
+
+    assert [(row["pricing"], row["workload"]) for row in found["results"]] == [
+        ("cost-per-byte", "real"), ("cost-per-byte", "generated"),
+        ("verification-cost", "real"), ("verification-cost", "generated"),
+    ]  # fmt: skip
+    assert all(sum(row["revenueShares"].values()) == pytest.approx(1) for row in found["results"])
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "corpus.png", "recovery.png", "verification_cost.png",
+    ]  # fmt: skip
+    assert main(["demo", "--transactions", "500", "--out", str(tmp_path)]) == 0
+    assert "break-even margin" in capsys.readouterr().out
+
+
+def test_break_even_margin_of_the_demo_breaks_even(tmp_path, capsys):
+    row = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))["results"][0]
+
+    assert row["breakEvenMargin"] == pytest.approx(1.2 / row["recovery"], abs=2e-4)
+
+
+def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(tmp_path, capsys):
+    found = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))
+    row, lines = found["results"][0], found["costLines"]["assumedTip"]
+
+    data = lines["dataBaseFee"] + lines["dataTip"] + lines["blobFee"]
+    assert data == pytest.approx(found["l1"]["costPerCompressedByteWei"])
+    assert row["costWithFinalizationWei"] == round(row["compressedBytes"] * sum(lines.values()))
+    assert row["recoveryWithFinalization"] == pytest.approx(row["recovery"] * data / sum(lines.values()))
+    assert row["recoveryWithFinalizationAtPaidTip"] < row["recoveryWithFinalization"] < row["recovery"]
+    assert "recoveryWithFinalization" not in found["results"][2]
+    assert main(["demo", "--transactions", "10", "--out", str(tmp_path), "--overwrite"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "With finalization, 66,500 gas more for each blob" in printed
+    assert "Not counted as cost: proving, the operator's machines, retries" in printed
+
+
+def test_the_rent_that_the_demo_states_is_the_real_one(shared):
+    import pandas as pd
+
+    from feemodel.cli.demo import PAID_TIP, RENT_SHARES
+
+    rent = pd.read_csv(shared / "data/l1_rent_linea_2026-01-08_2026-02-09.csv").sum(numeric_only=True)
+    columns = {"finalization": "state_updates_eth", "data": "batch_submissions_eth", "blobs": "blob_fee_eth"}
+    columns |= {"tips": "execution_priority_fee_eth", "base fee": "execution_base_fee_eth"}
+
+    assert pytest.approx(rent["execution_priority_fee_eth"] / rent["execution_base_fee_eth"], rel=1e-4) == PAID_TIP
+    for name, share in RENT_SHARES.items():
+        assert share == pytest.approx(rent[columns[name]] / rent["rent_paid_eth"], abs=5e-4)
+
+
+def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
+    figure = tmp_path / "rules.png"
+    fees = ["--l1-base-fee", "1_000_000_000", "--blob-base-fee", "1"]
+    found = answer(capsys, "compare", RAW, *fees, "--out", str(figure))
+
+    rows = {row["rule"]: row for row in found["rules"]}
+    assert (found["gas"], found["signedBytes"], rows["linea"]["ratio"]) == (21_000, 122, 1.0)
+    # 100 bytes, the floor of Fjord's regression: 1e8 · (16 · 5,227 · 1e9 + 1,014,213) // 1e12, and the operator fee 0
+    assert rows["op-mainnet/karst"]["l1_fee"] == 8_363_200_101
+    assert all(row["total"] == row["l1_fee"] + row["l2_fee"] for row in rows.values())
+    assert figure.stat().st_size > 10_000
+
+
+def test_compare_takes_the_first_rule_as_reference_where_linea_is_not_among_them(capsys):
+    found = answer(capsys, "compare", RAW, "--only", "op-mainnet/jovian,taiko")["rules"]
+
+    assert (found[0]["rule"], found[0]["ratio"]) == ("op-mainnet/jovian", 1.0)
+    assert found[1]["ratio"] == pytest.approx(found[1]["total"] / found[0]["total"])
+
+
+def test_max_send_says_what_is_held_back(capsys):
+    fees = ["--base-fee", "1000000", "--l1-base-fee", "1000000000", "--blob-base-fee", "10000000"]
+    found = answer(capsys, "max-send", "op-mainnet", '{"to": "0x%s"}' % ("11" * 20), "--balance", str(10**15), *fees)
+
+    assert (found["maxValue"], found["held"]) == (999_968_410_338_780, 31_589_661_220)
+    assert found["held"] == found["gasLimit"] * found["maxFeePerGas"] + found["l1Fee"]
+    code = main(["max-send", "linea", "{}", "--balance", "5", "--base-fee", "7"])
+    assert (code, "the balance does not cover the fees" in capsys.readouterr().out) == (0, True)
+
+
+def test_compare_a_file_and_a_call(transactions, capsys):
+    two, one = (answer(capsys, "compare", subject, "--only", "taiko,linea") for subject in (transactions, RAW))
+    call = answer(capsys, "compare", json.dumps(CALL), "--only", "linea,op-mainnet/regolith")
+
+    assert two["rules"][0]["total"] == 2 * one["rules"][0]["total"]
+    assert [row["rule"] for row in call["rules"]] == ["linea", "op-mainnet/regolith"]
+
+
+def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
+    store, proof, genesis = (str(tmp_path / name) for name in ("ledger.db", "proof.json", "genesis.json"))
+    account, slot = "0x" + "11" * 20, "0x01"
+    alloc = {account: {"balance": "0x5", "code": "0x6001", "storage": {slot: "0x07"}}}
+    Path(genesis).write_text(json.dumps({"alloc": alloc}))
+    started = answer(capsys, "follow", "--store", store, "--genesis", genesis, "--finality", "depth", "1")
+    blocks = tmp_path / "blocks.jsonl"
+    change = {"storage": {slot: ["0x7", "0x8"]}}
+    blocks.write_text(json.dumps({"number": "0x1", "accounts": {account: change}}) + "\n")
+    grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks), "--finality", "depth", "1")
+    marked = answer(capsys, "finalize", "--store", store, "--block", "1")
+    written = answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--out", proof)
+    found = answer(capsys, "check-proof", proof, "--root", grown["stateRoot"], "--address", account, "--slot", slot)
+
+    assert (started["head"], started["finalized"]) == (0, None)
+    assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, 0, 1)
+    assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
+    assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
+    for number in ("1", "0x1"):
+        assert answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--block", number) == (
+            json.loads(Path(proof).read_bytes())
+        )
+    assert complaint(capsys, "check-proof", proof, "--root", started["stateRoot"])[0] == 1
+    assert complaint(capsys, "prove", "--store", store, "--address", account, "--block", "0x2")[1].startswith(
+        "block 0x2"
+    )
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks))["head"] == 1, "what is there is skipped"
+
+
+def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_path, capsys):
+    store, genesis = str(tmp_path / "ledger.db"), tmp_path / "genesis.json"
+    genesis.write_text(json.dumps({"config": {"chainId": 59144}, "alloc": {"0x" + "11" * 20: {"balance": "0x5"}}}))
+    blocks = [tmp_path / name for name in ("one", "two")]
+    for number, path in enumerate(blocks, 1):
+        path.write_text(json.dumps({"number": hex(number), "accounts": {}}) + "\n")
+    answer(capsys, "follow", "--store", store, "--genesis", str(genesis))
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[0]))["finalized"] is None
+    answer(capsys, "follow", "--store", store, "--finality", "depth", "1")
+    assert complaint(capsys, "follow", "--store", store, "--finality", "immediate")[0] == 2
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 1
+    held = Path(store).read_bytes()
+    for verb in (["follow"], ["ledger", "verify"]):
+        answer(capsys, *verb, "--store", store)
+    shown = answer(capsys, "ledger", "info", "--store", store)
+    assert held == Path(store).read_bytes()
+    assert [shown[name] for name in ("chainId", "head", "finalized", "finality", "accounts")] == [
+        59144,
+        2,
+        1,
+        "depth 1",
+        1,
+    ]
+    changed = ("follow", "--store", store, "--finality", "immediate", "--change-finality")
+    assert answer(capsys, *changed)["finalized"] == 2
+    Path(store).write_bytes(held[: len(held) // 2])
+    for verb in (["ledger", "info"], ["ledger", "verify"], ["follow"]):
+        assert complaint(capsys, *verb, "--store", store)[0] == 3
+
+
+def test_an_import_that_is_refused_at_its_first_line_leaves_nothing(tmp_path, capsys):
+    store, blocks = tmp_path / "ledger.db", tmp_path / "blocks"
+    blocks.write_text(json.dumps({"number": "0x5", "accounts": {}}) + "\n")
+    assert complaint(capsys, "follow", "--store", str(store), "--blocks", str(blocks))[0] == 2
+    assert complaint(capsys, "follow", "--store", str(store))[0] == 3
+    assert [blocks] == list(tmp_path.iterdir())
+
+
+def test_a_ledger_that_is_not_there_is_not_made_to_be_final(tmp_path, capsys):
+    missing = tmp_path / "missing.db"
+
+    assert complaint(capsys, "finalize", "--store", str(missing), "--block", "0") == (3, f"{missing}: no such ledger")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fetch_writes_a_file_that_reads_back(tmp_path, capsys):
+    out = tmp_path / "blocks.parquet"
+    with node_server.running() as server:
+        found = answer(capsys, "fetch", "--node", server.url, "--blocks", "100:130", "--out", str(out))
+
+    assert found == {"file": str(out), "firstBlock": 100, "lastBlock": 129, "blocks": 30}
+    assert read_blocks(out)["base_fee_per_gas"].to_list() == list(range(107, 137))
+
+
+BAD = [
+    (
+        ["fee", "--size", "128", "--gas", "0"],
+        2,
+        "--gas: expected a whole number of at least 1, got 0 (feemodel",
+    ),
+    (["fee", "--size", "-1", "--gas", "1"], 2, "--size: expected a whole number of at least 0, got -1"),
+    (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "--margin: expected a number, got 'nan'"),
+    (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "preset: expected one of linea-mainnet-2026-01"),
+    (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "extra_data: expected 32 bytes, counted 1"),
+    (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
+    (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
+    (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
+    (["explain", '{"data": "0x12"}'], 2, "--gas: required, since this call is not executed here"),
+    (["explain", "{"], 2, "call: not JSON"),
+    (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
+    (["explain", RAW, "--codec", "lzss"], 2, "--codec: expected --dictionary FILE with lzss"),
+    (["explain", RAW, "--codec", "gzip"], 2, "codec: expected one of zstd, brotli, deflate, fastlz"),
+    (["explain", RAW, "--dictionary", "x", "--codec", "brotli"], 2, "--dictionary: expected only with"),
+    (["explain", RAW, "--dictionary", "no-such-file"], 3, "no-such-file: no such file"),
+    (["sizes", "no-such-file.jsonl"], 3, "no-such-file.jsonl: no such file"),
+    (["sizes", "."], 3, ".: a folder, not a file"),
+    (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
+    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
+    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
+    (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: required in wei, since"),
+    (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
+    (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
+    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
+    (["compare", RAW, "--only", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
+    (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
+    (
+        ["compare", RAW, "--l1-base-fee", "30"],
+        2,
+        "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei are 100,000,000",
+    ),
+    (["compare", "no-such-file"], 3, "no-such-file: no such file"),
+    (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
+    (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file"),
+    (["follow", "--store", "x.db", "--finality", "soon"], 2, "finality: expected immediate, depth N or l1 URL"),
+    (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
+    (["demo", "--transactions", "-1"], 2, "--transactions: expected a whole number of at least 1, got -1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=lambda value: str(value)[:60])
+def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys):
+    found = complaint(capsys, *arguments)
+
+    assert found[0] == code
+    assert found[1].startswith(message)
+
+
+def test_without_a_verb_it_says_what_to_try_and_each_command_works(capsys, monkeypatch, tmp_path):
+    assert main([]) == 0
+    tried = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  feemodel ")]
+    monkeypatch.chdir(tmp_path)
+
+    assert len(tried) == 4
+    for line in tried:
+        command = shlex.split(line.partition("   ")[0])
+        assert (line, main(command[1:])) == (line, 0)
+
+
+def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    said = f"serve needs the package msgspec: {install_command('msgspec')}"
+
+    assert complaint(capsys, "serve", "--port", "0") == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("package", "in_checkout", "elsewhere"),
+    [
+        ("prometheus_client", "-e '.[serve,execution]'", "'feemodel[serve,execution]'"),
+        ("distributed", "-e '.[dask]'", "'feemodel[dask]'"),
+        ("SALib", "-e '.[sensitivity]'", "'feemodel[sensitivity]'"),
+        ("nbclient", "-e '.[notebooks]'", "'feemodel[notebooks]'"),
+        ("ethereum.state", "-e '.[execution]'", "'feemodel[execution]'"),
+        ("feemodel_native", "./native", "'feemodel[native]'"),
+        ("pandas", "-e '.[simulation]'", "'feemodel[simulation]'"),
+        ("matplotlib", "-e '.[plots]'", "'feemodel[plots]'"),
+        ("cryo", "cryo", "cryo"),
+    ],
+)
+def test_every_package_has_a_command_that_works_from_where_one_stands(
+    package, in_checkout, elsewhere, capsys, monkeypatch, tmp_path
+):
+    def lacking(options):
+        raise ModuleNotFoundError(name=package)
+
+    monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", lacking)
+    monkeypatch.setattr(shutil, "which", lambda name: str(Path(sys.executable).with_name(name)))
+    monkeypatch.chdir(ROOT)
+    code, text = complaint(capsys, "fee", "--size", "1", "--gas", "21000")
+
+    assert (code, text) == (2, f"fee needs the package {package}: pip install {in_checkout}")
+    monkeypatch.chdir(tmp_path)
+    named_from_afar = in_checkout.replace("./", f"{ROOT}/").replace("'.[", f"'{ROOT}[")
+    assert install_command(package) == f"pip install {named_from_afar}"
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "feemodel" / "extras.py"))
+    assert install_command(package) == f"pip install {elsewhere}"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert install_command(package) == f"{shlex.quote(sys.executable)} -m pip install {elsewhere}"
+
+
+@pytest.mark.parametrize("engine", ["auto", "native", "reference"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "from feemodel.execution.engines import engine_named as asked",
+        "from feemodel.execution.engines import check_installed as asked",
+    ],
+    ids=["call", "server"],
+)
+def test_a_call_and_a_server_without_an_engine_name_the_command(asked, engine):
+    """In a process of its own: modules that are imported already would be found."""
+    script = f"""
+import sys
+sys.modules["ethereum"] = sys.modules["feemodel_native"] = None
+{asked}
+asked({engine!r})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    said = done.stderr.splitlines()[-1]
+
+    assert said.startswith("feemodel.errors.InvalidInput: engine: expected an installed engine: ")
+    assert "pip install " in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b'{"raw": "0x123"}\n', "line 1: raw: expected an even number of hexadecimal digits"),
+        (b'{"raw": "0x05"}\n', "row 1: transaction: expected type 0, 1, 2 or 4, got '0x05'"),
+        (b"PAR1\x15\x04", "begins like Parquet but does not end like it"),
+    ],
+)
+def test_a_bad_file_of_transactions_is_refused_with_its_place(content, message, tmp_path, capsys):
+    path = tmp_path / "transactions.jsonl"
+    path.write_bytes(content)
+    code, text = complaint(capsys, "sizes", str(path))
+
+    assert code == 3
+    assert text.startswith(f"{path}: ")
+    assert message in text
+
+
+def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
+    out = tmp_path / "blocks.parquet"
+    arguments = ["--node", "http://127.0.0.1:1", "--blocks", "1:2", "--out", str(out), "--timeout", "0.2"]
+    code, text = complaint(capsys, "fetch", *arguments)
+
+    assert code == 4
+    assert "127.0.0.1:1" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("subject", "option", "reason"), [
+    (RAW, "--nonce=5", "--nonce: expected none: a signed transaction has its own, got 5"),
+    (RAW, "--chain-id=1", "--chain-id: expected none: a signed transaction has its own, got 1"),
+    ('{"to": "0x' + "11" * 20 + '", "nonce": "0x7"}', "--nonce=5", "--nonce: expected none: the call names 7, got 5"),
+])  # fmt: skip
+def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
+    assert main(["explain", subject, option]) == 2
+    assert capsys.readouterr().err == f"feemodel: {reason}\n"
+
+
+def test_an_argument_too_many_names_the_verb_that_does_not_take_it(capsys):
+    said = "unrecognized arguments: mine.csv (feemodel calibrate --help)"
+
+    assert complaint(capsys, "calibrate", "mine.csv") == (2, said)

@@ -1,0 +1,210 @@
+"""Wrong inputs of the command line, with exactly what is said of each and the exit code.
+
+`test_cli_wrong_inputs.py` generates inputs for every option; this table is for people to read.
+"""
+
+import json
+
+import pytest
+
+from feemodel.cli import main
+from tests.cli.test_cli import RAW
+
+#: A command, then the exit code and the line on standard error, which is wrapped here.
+TABLE = """
+fee --size 128 --gas 0
+  2 --gas: expected a whole number of at least 1, got 0 (feemodel fee --help)
+fee --size -1 --gas 21000
+  2 --size: expected a whole number of at least 0, got -1 (feemodel fee --help)
+fee --size 1.5 --gas 21000
+  2 --size: expected a whole number, got '1.5' (feemodel fee --help)
+fee --size 128 --gas 21000 --margin nan
+  2 --margin: expected a number, got 'nan' (feemodel fee --help)
+fee --size 128 --gas 21000 --margin -1
+  2 margin: expected a finite number, at least 0, got -1.0
+fee --size 128 --gas 21000 --preset moon
+  2 preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
+  linea-sepolia-2025-12, got 'moon'
+fee --size 128 --gas 21000 --record 0x02
+  2 extra_data: expected 32 bytes, counted 1, got '0x02'
+fee --size 128 --gas 21000 --min-gas-price 5
+  2 --min-gas-price: expected only with --pricing verification-cost, got 5
+fee --size 010 --gas 21000
+  2 --size: expected a whole number, got '010' (feemodel fee --help)
+fee --size 128
+  2 the following arguments are required: --gas (feemodel fee --help)
+explain {
+  2 call: not JSON at line 1 column 2 (Expecting property name enclosed in double quotes), got ''
+explain 0x123
+  2 transaction: expected an even number of hexadecimal digits, counted 3, got '0x123'
+explain 0x05
+  2 transaction: expected type 0, 1, 2 or 4, got '0x05'
+explain {"to":"0x12"}
+  2 call.to: expected an address of 20 bytes, counted 1, got '0x12'
+explain {"valeu":"0x1"}
+  2 call.valeu: unknown field, did you mean value?, got '0x1'
+explain {"value":"1"}
+  2 call.value: expected a quantity such as "0x5208", got '1'
+explain {"data":"0x12"}
+  2 --gas: required, since this call is not executed here
+explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
+  2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
+explain missing.json
+  3 missing.json: no such file
+explain folder
+  3 folder: a folder, not a file; read its files one by one
+explain misspelt.csv
+  3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
+  columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
+explain raw.txt --codec gzip
+  2 codec: expected one of zstd, brotli, deflate, fastlz, or a codec object, got 'gzip'
+explain raw.txt --codec lzss
+  2 --codec: expected --dictionary FILE with lzss (docs/guide/sizes.md names it), got 'lzss'
+sizes empty
+  3 empty: the file is empty
+sizes text
+  3 text: has the columns hello, world; transactions would need also nonce, from_address or from or sender, to_address
+  or to, value_string or value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas
+  or gasLimit (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)
+sizes cut.parquet
+  3 cut.parquet: begins like Parquet but does not end like it: the file is cut off
+sizes binary
+  3 binary: neither Parquet nor CSV nor JSON; it begins with
+  b'\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\x07\\x08\\t\\n\\x0b\\x0c\\r\\x0e\\x0f'
+sizes half.csv
+  3 half.csv: line 2: expected 7 values, found 2
+sizes bad.csv
+  3 bad.csv: row 1: gas_price: expected a whole number, got '1.5'
+sizes misspelt.csv
+  3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
+  columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
+sizes raw.txt --columns nonce
+  2 --columns: expected OURS=THEIRS, each of ours once, got 'nonce'
+sizes raw.txt --out there.csv
+  2 --out: exists already; remove it, or give --overwrite, got 'there.csv'
+sizes raw.txt --threads 0
+  2 --threads: expected a whole number of at least 1, got 0 (feemodel sizes --help)
+compare raw.txt --at 2024-13-01
+  2 at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
+compare raw.txt --out c.xyz
+  2 --out: expected a name that ends in .png or .svg or .pdf, got 'c.xyz'
+compare raw.txt --only taiko --reference linea
+  2 reference: expected one of taiko, got 'linea'
+backtest --hours 0
+  2 --hours: expected a number above 0, got 0 (feemodel backtest --help)
+backtest --hours -5
+  2 --hours: expected a number above 0, got -5 (feemodel backtest --help)
+backtest --hours nan
+  2 --hours: expected a number, got 'nan' (feemodel backtest --help)
+backtest --hours 10000
+  2 --hours: expected at most the 723.5 h that the history holds, from 2026-01-07T14:10 to 2026-02-06T17:30, got
+  10000.0
+backtest --seed -1
+  2 --seed: expected a whole number of at least 0, got -1 (feemodel backtest --help)
+backtest --paths 2
+  2 --paths: expected 1 with --scenario history, got 2
+backtest --transactions sizes.csv
+  3 sizes.csv: row 1: zstd: expected a whole number, got '10.5'
+backtest --transactions empty
+  3 empty: the file is empty
+backtest --l1 text
+  3 text: has the columns hello, world; L1 fees would need also timestamp or time or block_timestamp or block_time or
+  blockTimestamp (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)
+backtest --out there.csv
+  2 --out: exists already; remove it, or give --overwrite, got 'there.csv'
+calibrate --hours 0
+  2 --hours: expected a number above 0, got 0 (feemodel calibrate --help)
+demo --transactions 0
+  2 --transactions: expected a whole number of at least 1, got 0 (feemodel demo --help)
+sweep sweep.toml
+  2 the sweep file: expected [grid], [monte_carlo] or [sobol], got ['formula', 'over']
+sweep letters.toml
+  2 over: expected a list of names, such as ["sample"], got 'gas'
+sweep typo.toml
+  2 formula: no such name, did you mean priority_fee?, got 'priority_feee'
+replay text
+  3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
+follow --store ledger.db
+  3 ledger.db: file is not a database
+follow --store new.db --finality soon
+  2 finality: expected immediate, depth N or l1 URL, got 'soon'
+follow --store new.db --genesis genesis.json
+  3 genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
+ledger info --store missing.db
+  3 missing.db: no such ledger
+ledger verify --store ledger.db
+  3 ledger.db: file is not a database
+finalize --store missing.db --block 0
+  3 missing.db: no such ledger
+prove --store missing.db --address 0x12
+  3 missing.db: no such ledger
+check-proof text --root 0x12
+  3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
+serve --workers 0
+  2 --workers: expected an integer of at least 1, got 0
+serve --prefix eth
+  2 --prefix: expected another prefix than eth, feemodel, net, rpc, web3, got 'eth'
+serve --port 70000
+  2 --port: expected at most 65,535, got 70000
+serve --config settings.toml
+  2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, limits, got '(not
+  shown)'
+serve --node ftp://x
+  2 --node: expected an address such as https://host:port/path, got '(not shown)'
+fetch --node http://x --blocks 7 --out x.parquet
+  2 blocks: expected A:B, two block numbers, B not included, got '7'
+fetch --node ftp://x --blocks 7:9 --out x.parquet
+  2 url: expected an address such as https://host:port/path, got 'ftp://x/…'
+train missing --out x.bin
+  3 missing: no such file
+max-send linea [] --balance 1 --base-fee 1
+  2 call: expected a mapping, got []
+"""
+ADDRESS = "0x" + "11" * 20
+HEADER = "nonce,from,to,value,input,gas,gas_price"
+FILES = {
+    "empty": b"",
+    "text": b"hello,world\nand more\n",
+    "cut.parquet": b"PAR1" + bytes(100),
+    "binary": bytes(range(256)),
+    "raw.txt": f"{RAW}\n".encode(),
+    "half.csv": f"{HEADER}\n1,2\n".encode(),
+    "bad.csv": f"{HEADER}\n1,{ADDRESS},{ADDRESS},0,0x,21000,1.5\n".encode(),
+    "misspelt.csv": f"{HEADER},maxFeePerGass\n1,{ADDRESS},{ADDRESS},0,0x,21000,1,2\n".encode(),
+    "sizes.csv": b"zstd,gas_used\n10.5,21000\n",
+    "sweep.toml": b'formula = "priority_fee"\nover = 5\n',
+    "letters.toml": b'formula = "priority_fee"\nover = "gas"\n[grid]\ngas = [21000]\nmargin = [1.0]\n',
+    "typo.toml": b'formula = "priority_feee"\n',
+    "settings.toml": b"workerz = 2\n",
+    "ledger.db": b"SQLite format 3\0" + bytes(500),
+    "genesis.json": json.dumps({"alloc": {ADDRESS: {"balance": "010"}}}).encode(),
+    "there.csv": b"x",
+}
+
+
+def cases():
+    for row in TABLE.strip().replace("\n  ", "\0").split("\n"):
+        command, *lines = row.split("\0")
+        code, _, text = " ".join(lines).partition(" ")
+        yield pytest.param(command, int(code), text, id=command)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wrong")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(("command", "code", "text"), list(cases()))
+def test_a_wrong_input_is_answered_by_this_line(command, code, text, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    assert main(command.split()) == code
+    assert capsys.readouterr() == ("", f"feemodel: {text}\n")
+
+
+def test_a_wrong_input_leaves_no_file(folder):
+    assert {path.name for path in folder.iterdir()} == {*FILES, "folder"}

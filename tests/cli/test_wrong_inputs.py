@@ -1,0 +1,191 @@
+"""The command line under wrong inputs: every verb, every option and operand, and values and files of every wrong kind.
+
+What is tried follows from the parsers themselves, so that no verb and no option can be left out.
+"""
+
+import argparse
+import gzip
+import importlib
+import json
+import re
+import warnings
+
+import pytest
+
+from feemodel.cli import UNFORESEEN, VERBS, main, verb_parser
+from tests.cli.test_cli import RAW
+from tests.conftest import ROOT
+
+VALUES = [
+    "", " ", "-1", "0", "1", "-0.5", "1.5", "nan", "inf", "-inf", "1e400", "1,2", "0x", "0xzz", "abc", "☃", "9" * 30,
+    "9" * 5_000,     "a/b", "{", "[]", "http://", "http://[", "1:2:3",
+]  # fmt: skip
+FILES = {
+    "empty": b"",
+    "text": b"hello, state\nand more\n",
+    "binary": bytes(range(256)) * 4,
+    "parquet": b"PAR1" + bytes(100),
+    "object.json": b'{"a": 1}',
+    "list.json": b"[1, 2]",
+    "nested.json": b"[" * 100_000,
+    "surrogate.json": b'{"a": "\\ud800"}',
+    "columns.csv": b"a,b\n1,2\n",
+    "cut.gz": gzip.compress(b"hello" * 100)[:20],
+    "text.gz": gzip.compress(b"hello"),
+}
+NOT_NUMBERS = {"", " ", "nan", "inf", "-inf", "1e400", "1,2", "0x", "0xzz", "abc", "☃", "{", "9" * 5_000}
+DOCUMENTED = {0, 1, 2, 3, 4}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Wrong files of every kind, and right ones that the verbs can begin from."""
+    folder = tmp_path_factory.mktemp("inputs")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    (folder / "directory").mkdir()
+    (folder / "transactions.jsonl").write_text(json.dumps({"raw": RAW}) + "\n" + RAW + "\n")
+    (folder / "many.jsonl").write_text((RAW + "\n") * 50)
+    (folder / "sweep.toml").write_text(
+        'formula = "priority_fee"\n[grid]\nmargin = [1.0, 1.2]\ncompressed_size = 128\ngas = 21000\n'
+        "variable_cost = 1\nfixed_cost = 1\n"
+    )
+    (folder / "genesis.json").write_text(json.dumps({"alloc": {"0x" + "11" * 20: {"balance": "0x5"}}}))
+    (folder / "blocks.jsonl").write_text("")
+    rows = (f"{1_767_795_000 + 600 * place},270556984,1000000" for place in range(6))
+    (folder / "hour.csv").write_text("\n".join(["time,base_fee,blob_base_fee", *rows, ""]))
+    store = str(folder / "ledger.db")
+    assert main(["follow", "--store", store, "--genesis", str(folder / "genesis.json"), "--finality", "immediate"]) == 0
+    proof = ["--address", "0x" + "11" * 20, "--out", str(folder / "proof.json"), "--json"]
+    assert main(["prove", "--store", store, *proof]) == 0
+    return folder
+
+
+#: What each verb needs to begin; the case under test replaces or adds to it.
+NEEDED = {
+    "demo": {"--transactions": "5", "--out": "{folder}/figures", "--overwrite": None},
+    "fee": {"--size": "128", "--gas": "21000"},
+    "explain": {"subject": RAW},
+    "compare": {"subject": RAW},
+    "report": {"paths": str(ROOT / "tests" / "data" / "reports" / "run-latest.json"), "--only": "linea"},
+    "chains": {},
+    "padding": {"--chain": "taiko"},
+    "rules": {"action": "export", "name": "base"},
+    "max-send": {"chain": "linea", "call": "{}", "--balance": "5", "--base-fee": "7"},
+    "sweep": {"spec": "{folder}/sweep.toml"},
+    "backtest": {"--hours": "1", "--arrival-rate": "0.02"},
+    "calibrate": {"--hours": "1", "--arrival-rate": "0.02", "--paths": "2"},
+    "simulate": {"--l1": "{folder}/hour.csv", "--step": "600", "--paths": "1", "--arrival-rate": "0.02"},
+    "forecast": {"--horizon": "10min", "--paths": "2", "--method": "persistence"},
+    "recommend": {"family": "op-stack", "--paths": "2", "--hold": "3600"},
+    "sizes": {"file": "{folder}/transactions.jsonl"},
+    "train": {"file": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
+    "replay": {"file": "{folder}/object.json"},
+    "follow": {"--store": "{folder}/ledger.db"},
+    "finalize": {"--store": "{folder}/ledger.db", "--block": "0"},
+    "prove": {"--store": "{folder}/ledger.db", "--address": "0x" + "11" * 20},
+    "check-proof": {"file": "{folder}/proof.json", "--root": "0x" + "11" * 32},
+    "serve": {"--check-settings": None},
+    "mcp": {},
+    "ledger": {"action": "info", "--store": "{folder}/ledger.db"},
+    "fetch": {
+        "--node": "http://127.0.0.1:1",
+        "--blocks": "1:2",
+        "--out": "{folder}/blocks.parquet",
+        "--timeout": "0.1",
+    },
+}
+
+
+def options_of(verb):
+    """Every option and operand of a verb that takes a value."""
+    (subparsers,) = (a for a in verb_parser([verb])._actions if isinstance(a, argparse._SubParsersAction))
+    actions = subparsers.choices[verb]._actions
+    return [action for action in actions if action.nargs != 0 and not isinstance(action, argparse._VersionAction)]
+
+
+SHARED = {action.dest for action in options_of("backtest")}  # calibrate reads them by the same code
+CASES = [
+    (verb, action)
+    for verb in VERBS
+    for action in options_of(verb)
+    if not isinstance(action, argparse.BooleanOptionalAction) and not (verb == "calibrate" and action.dest in SHARED)
+]
+
+
+def test_every_verb_is_tried():
+    assert set(NEEDED) == set(VERBS)
+    assert {verb for verb, _ in CASES} == set(VERBS) - {"mcp"}  # which takes no value
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_shows_every_default_as_it_is(verb, capsys):
+    with pytest.raises(SystemExit):
+        main([verb, "--help"])
+    said = "".join(capsys.readouterr().out.split())  # lines are broken anywhere
+
+    assert "xitcodes" in said
+    for action in options_of(verb):
+        if action.default not in (None, False, argparse.SUPPRESS) and action.default != []:
+            assert f"({action.default})".replace(" ", "") in said
+
+
+def test_an_unforeseen_error_is_one_line_and_its_traceback_is_there_on_demand(capsys, monkeypatch):
+    def broken(options):
+        raise KeyError("gas\nlimit")
+
+    monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", broken)
+    arguments = ["fee", "--size", "1", "--gas", "21000"]
+
+    assert main(arguments) == UNFORESEEN == 70
+    assert capsys.readouterr().err == "feemodel: unforeseen error, --debug shows where: KeyError: 'gas\\nlimit'\n"
+    with pytest.raises(KeyError):
+        main([*arguments, "--debug"])
+
+
+def arguments_of(verb, folder, name, value):
+    given = {
+        key: None if text is None else text.format(folder=folder) if "{folder}" in text else text
+        for key, text in NEEDED[verb].items()
+    }
+    given[name] = value
+    words = [verb]
+    for key, text in given.items():
+        if key.startswith("-"):
+            words.append(key if text is None else f"{key}={text}")
+        else:
+            words += ["--", text] if text.startswith("-") and text != "-" else [text]
+    return words
+
+
+def tried(capsys, arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(("verb", "action"), CASES, ids=lambda value: getattr(value, "dest", value))
+def test_a_wrong_value_is_one_line_and_a_documented_code(verb, action, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)  # what a value like `abc` may name is not in the checkout
+    name = action.option_strings[0] if action.option_strings else action.dest
+    files = [str(folder / file) for file in (*FILES, "directory", "missing")]
+    found = []
+    values = files if (verb, name) == ("demo", "--out") else [*VALUES, *files]
+    for value in values:
+        if verb == "demo" and action.type is not None and value not in NOT_NUMBERS:
+            continue  # a number that is taken draws figures, for seconds
+        arguments = arguments_of(verb, folder, name, value)
+        code, out, err = tried(capsys, arguments)
+        lines = [line for line in err.splitlines() if not re.match(r"feemodel: (warning: |[\d,]+ evaluations)", line)]
+        number = action.type is not None and value in NOT_NUMBERS
+        if (
+            code not in DOCUMENTED
+            or "Traceback" in err
+            or (number and code != 2)
+            or (code > 1 and (len(lines) != 1 or out))
+        ):
+            found.append((code, value[:60], err[-300:]))
+
+    assert found == []

@@ -1,0 +1,170 @@
+"""The examples of how it is run: every setting at its default, and no flag, variable or path that is not there."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from feemodel.cli import main
+from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
+from tests.conftest import ROOT
+from tests.helpers.serving import serving
+
+DEPLOY = ROOT / "deploy"
+FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
+UNIT = (DEPLOY / "feemodel.service").read_text(encoding="utf-8")
+UNITS = sorted(DEPLOY.glob("*.service"))
+IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+SETTINGS = {name: section for section, names in SECTIONS.items() for name in names}
+OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
+
+
+def entries():
+    """Section, name, value and whether it is only shown, of every setting in the file."""
+    section = ""
+    for line in FILE.splitlines():
+        if found := re.fullmatch(r"\[(\w+)\]", line):
+            section = found[1]
+        elif found := re.match(r"(# )?(\w+) = (.*?)  +# ", line):
+            yield section, found[2], tomllib.loads(f"value = {found[3]}")["value"], found[1] is not None
+
+
+def unit_commands():
+    """The commands of the unit as they would be split, without the program."""
+    return [shlex.split(command)[1:] for command in re.findall(r"^ExecStart(?:Pre)?=(.*)$", UNIT, flags=re.MULTILINE)]
+
+
+def instruction(name):
+    """An instruction of the last stage, its lines joined."""
+    text = IMAGE.replace("\\\n", " ").rpartition("\nFROM ")[2]
+    (found,) = re.findall(rf"^{name} (.*)$", text, flags=re.MULTILINE)
+    return found.strip()
+
+
+def variables(text):
+    return set(re.findall(rf"\b({ENVIRONMENT_PREFIX}[A-Z0-9_]+)", text))
+
+
+def test_the_file_says_every_setting_once_in_its_section():
+    said = [(section, name) for section, name, *_ in entries()]
+
+    assert [(section, name) for name, section in SETTINGS.items()] == said
+
+
+def test_the_file_is_the_defaults():
+    assert load_settings(file=DEPLOY / "feemodel.toml", environment={}) == Settings()
+
+
+def test_what_is_set_has_a_default_that_no_machine_changes():
+    for _, name, value, only_shown in entries():
+        if not only_shown:
+            assert value == (list(default) if isinstance(default := DEFAULTS[name], tuple) else default)
+        else:
+            assert name == "workers" or DEFAULTS[name] is None
+
+
+def test_what_is_only_shown_would_be_taken():
+    needs = {"l1_node": {"costs": "l1"}, "fallback_node": {"costs": "record"}}
+    other_form = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
+    needs |= {name: {"pricing": "verification-cost"} for name in other_form}
+    for _, name, value, is_only_shown in entries():
+        if is_only_shown:
+            assert getattr(load_settings(flags={name: str(value), **needs.get(name, {})}), name) == value
+
+
+@pytest.mark.parametrize("command", unit_commands(), ids=" ".join)
+def test_the_unit_s_commands_are_taken(command, capsys):
+    assert "--config" in command
+    place = command.index("--config") + 1
+    assert f"deploy/feemodel.toml {command[place]}" in UNIT  # where the installation puts it
+    given = [*command[:place], str(DEPLOY / "feemodel.toml"), *command[place + 1 :], "--json"]
+    given += [] if "--check-settings" in given else ["--check"]
+
+    assert main(given) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert "rollup_estimateGas" in str(answer)
+
+
+@pytest.mark.parametrize("text", [UNIT, IMAGE], ids=["unit", "image"])
+def test_variables_are_settings(text):
+    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in SETTINGS} | OF_OTHERS
+
+    assert variables(text)
+    assert set() == variables(text) - known
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_takes_the_unit(unit, tmp_path):
+    installed = tmp_path / unit.name
+    installed.write_text(unit.read_text(encoding="utf-8").replace("/opt/feemodel/bin/feemodel", sys.executable))
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(installed)], capture_output=True, text=True, timeout=60
+    )
+
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_the_unit_that_follows_has_options_that_are_there(capsys):
+    (command,) = re.findall(
+        r"^ExecStart=\S+ (.*)$", (DEPLOY / "feemodel-follow.service").read_text(), flags=re.MULTILINE
+    )
+    ledger = "/var/lib/feemodel/ledger.db"
+    assert shlex.split(command) == ["follow", "--store", ledger, "--node", "${FOLLOWED_NODE}"]
+    assert main(shlex.split(command)) == 3
+    assert capsys.readouterr().err == f"feemodel: {ledger}: no such ledger; --genesis FILE makes one\n"
+
+
+def test_the_signal_to_stop_goes_to_the_parent_alone():
+    """Where every process got it, executions under way would die before their answers are sent."""
+    assert "KillMode=mixed" in UNIT.splitlines()
+
+
+def test_the_image_is_built_from_what_is_there_and_pinned():
+    for sources in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, flags=re.MULTILINE):
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+    bases = re.findall(r"^(?:FROM |COPY --from=)(\S+)", IMAGE, flags=re.MULTILINE)
+    assert {"python:3.12.12-bookworm", "python:3.12.12-slim-bookworm", "rust:1.95.0-slim-bookworm", "build"} == set(
+        bases
+    )
+    for requirements in re.findall(r"requirements/\S+\.txt", IMAGE + UNIT):
+        assert (ROOT / requirements).is_file()
+
+
+def test_the_image_runs_as_nobody_s_root_and_serves():
+    assert instruction("USER") == "10001"
+    assert json.loads(instruction("ENTRYPOINT")) == ["feemodel", "serve"]
+    environment = dict(re.findall(r"(FEEMODEL_\w+)=(\S+)", instruction("ENV")))
+    assert load_settings(environment=environment).host == "0.0.0.0"
+    assert instruction("EXPOSE") == str(load_settings(environment=environment).port)
+
+
+def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_gone():
+    shell, _, command = instruction("HEALTHCHECK").partition("CMD ")
+    assert "--interval=" in shell
+    check = [sys.executable, *json.loads(command)[1:]]
+
+    with serving("--workers", "1") as server:
+        port = server.address.rpartition(":")[2]
+        alive = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
+    gone = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
+
+    assert alive.returncode == 0
+    assert gone.returncode != 0
+
+
+def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():
+    rows = re.findall(
+        r"\| `(\w+)` \| (\d+) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    limits = set(SECTIONS["limits"])
+
+    assert limits <= {name for name, _ in rows}
+    assert [(name, float(value)) for name, value in rows] == [(name, float(DEFAULTS[name])) for name, _ in rows]

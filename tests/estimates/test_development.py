@@ -1,0 +1,293 @@
+"""The development genesis: what it promises stands in it, and its contracts do what their sources say."""
+
+import hashlib
+import hmac
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import coincurve
+import pytest
+
+from feemodel.errors import ExecutionFailed
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import WEI_PER_ETH, from_hex, to_hex
+from feemodel.execution import estimate_gas, execute_call
+from feemodel.ledger.files import read_genesis
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import linea_preset
+from tests.conftest import ROOT
+from tests.helpers import anvil
+from tests.helpers.development import (
+    ALDER,
+    BIRCH,
+    CONTRACTS,
+    DEVELOPMENT,
+    GENESIS,
+    HOLDERS,
+    POOL,
+    RECORDS,
+    UNIT,
+    development_state,
+    encoded,
+    token_creation,
+    words,
+)
+from tests.helpers.execution_engines import ENGINES
+
+COMPILER = anvil.PEERS / "node_modules" / ".bin" / "solcjs"
+ENDLESS = 2**256 - 1
+STRANGER = bytes.fromhex("57a49e4057a49e4057a49e4057a49e4057a49e40")
+CEDAR = token_creation("Cedar", "CED", 10**24)
+
+
+@pytest.fixture(scope="module")
+def call_state():
+    return development_state()
+
+
+@pytest.fixture(scope="module")
+def genesis():
+    return json.loads(GENESIS.read_bytes())
+
+
+def mnemonic_addresses(mnemonic, count):
+    """The accounts m/44'/60'/0'/0/n of a mnemonic without a password, BIP-32, BIP-39 and BIP-44."""
+    seed = hashlib.pbkdf2_hmac("sha512", mnemonic.encode(), b"mnemonic", 2_048)
+    root = extended(b"Bitcoin seed", seed, 0)
+    for step in (2**31 + 44, 2**31 + 60, 2**31, 0):
+        root = child(*root, step)
+    keys = [coincurve.PrivateKey(child(*root, place)[0].to_bytes(32)) for place in range(count)]
+    return [keccak256(key.public_key.format(compressed=False)[1:])[12:] for key in keys]
+
+
+def child(key, chain_code, step):
+    """A key below another one, with its chain code."""
+    public = coincurve.PrivateKey(key.to_bytes(32)).public_key.format()
+    material = b"\0" + key.to_bytes(32) if step >= 2**31 else public
+    return extended(chain_code, material + step.to_bytes(4), key)
+
+
+def extended(chain_code, material, key):
+    digest = hmac.digest(chain_code, material, "sha512")
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141  # of secp256k1
+    return (int.from_bytes(digest[:32]) + key) % order, digest[32:]
+
+
+def view(call_state, contract, signature, *arguments, engine="auto"):
+    """The number that a function answers."""
+    return int.from_bytes(
+        execute_call({"to": contract, "data": encoded(signature, *arguments)}, call_state, engine=engine)
+    )
+
+
+def swapped(amount, reserve_in, reserve_out):
+    """What comes out of a pool that keeps 0.3 % of what comes in."""
+    return amount * 997 * reserve_out // (reserve_in * 1000 + amount * 997)
+
+
+def swap(token, amount, minimum, to):
+    return encoded("swapExactIn(address,uint256,uint256,address)", token, amount, minimum, to)
+
+
+def test_the_accounts_are_those_of_the_well_known_mnemonic(call_state):
+    listed = [account.address for account in read_genesis(GENESIS)]
+
+    assert mnemonic_addresses("test " * 11 + "junk", 10) == listed[:10] == HOLDERS
+    assert listed[10:] == [ALDER, BIRCH, POOL, RECORDS]
+    assert {call_state.account(holder).balance for holder in HOLDERS} == {10_000 * WEI_PER_ETH}
+
+
+def test_the_header_says_what_an_unconfigured_server_prices_with(genesis):
+    preset = linea_preset()
+    record = PricingRecord.from_bytes(from_hex(genesis["extraData"]))
+
+    expected = (preset.fixed_cost, preset.variable_cost, preset.eth_gas_price)
+    assert expected == (record.fixed_cost, record.variable_cost, record.eth_gas_price)
+    assert (preset.base_fee, 2_000_000_000) == (int(genesis["baseFeePerGas"], 16), int(genesis["gasLimit"], 16))
+    assert tuple(genesis["config"][field] for field in ("chainId", "homesteadBlock", "osakaTime")) == (1337, 0, 0)
+
+
+def test_the_description_of_the_folder_is_of_these_files(genesis):
+    text = (DEVELOPMENT / "README.md").read_text()
+
+    for name in ("genesis.json", "contracts.json"):
+        assert hashlib.sha256((DEVELOPMENT / name).read_bytes()).hexdigest() in text, name
+    for name, contract in CONTRACTS.items():
+        assert f"{name}.sol" in text
+        for address in contract["addresses"]:
+            assert address in text
+        for entry in contract["abi"]:
+            if entry["type"] == "function":
+                arguments = ",".join(argument["type"] for argument in entry["inputs"])
+                assert f"`{entry['name']}({arguments})`" in text
+
+
+@pytest.mark.parametrize(("token", "supply"), [(ALDER, 15_000_000 * UNIT), (BIRCH, 30_000_000 * UNIT)])
+def test_the_supply_of_a_token_is_what_its_holders_have(call_state, token, supply):
+    held = [view(call_state, token, "balanceOf(address)", holder) for holder in [*HOLDERS, POOL]]
+
+    assert supply == view(call_state, token, "totalSupply()") == sum(held)
+    assert all(held)
+
+
+def test_the_reserves_of_the_pool_are_its_balances(call_state):
+    for place, (token, reserve) in enumerate([(ALDER, 5_000_000 * UNIT), (BIRCH, 10_000_000 * UNIT)]):
+        assert token == view(call_state, POOL, f"token{place}()").to_bytes(20)
+        assert (
+            reserve
+            == view(call_state, POOL, f"reserve{place}()")
+            == view(call_state, token, "balanceOf(address)", POOL)
+        )
+
+
+@pytest.mark.parametrize("token", [ALDER, BIRCH])
+def test_the_accounts_allow_the_pool_and_their_neighbour(call_state, token):
+    for place, holder in enumerate(HOLDERS):
+        neighbour = HOLDERS[(place + 1) % 10]
+        allowed = [
+            view(call_state, token, "allowance(address,address)", holder, who) for who in (POOL, neighbour, STRANGER)
+        ]
+
+        assert [500_000 * UNIT if place % 2 else ENDLESS, 1_000 * UNIT, 0] == allowed
+
+
+def test_the_tokens_have_names(call_state):
+    for token, name, symbol in ((ALDER, b"Alder", b"ALD"), (BIRCH, b"Birch", b"BIR")):
+        for function, text in (("name()", name), ("symbol()", symbol)):
+            answer = execute_call({"to": token, "data": encoded(function)}, call_state)
+            assert words(32, len(text)) + text.ljust(32, b"\0") == answer
+
+
+def test_the_records_are_those_that_filling_stores(call_state):
+    values = [int.from_bytes(keccak256(words(0, index))) >> 64 | 1 for index in range(200)]
+
+    assert view(call_state, RECORDS, "length()") == 200
+    assert (values[0], values[199]) == tuple(view(call_state, RECORDS, "valueAt(uint256)", index) for index in (0, 199))
+    assert sum(values[:50]) == view(call_state, RECORDS, "sum(uint256)", 50)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_calls_answer_what_their_sources_say(call_state, engine):
+    sender, amount = HOLDERS[0], 3 * UNIT
+    out = swapped(amount, 5_000_000 * UNIT, 10_000_000 * UNIT)
+
+    def called(to, data):
+        return int.from_bytes(execute_call({"from": sender, "to": to, "data": data}, call_state, engine=engine))
+
+    assert out == called(POOL, encoded("quote(address,uint256)", ALDER, amount))
+    assert out == called(POOL, swap(ALDER, amount, out, STRANGER))
+    assert called(ALDER, encoded("transfer(address,uint256)", STRANGER, amount)) == 1
+    assert called(BIRCH, encoded("transferFrom(address,address,uint256)", HOLDERS[9], STRANGER, amount)) == 1
+    assert called(RECORDS, encoded("tryFill(uint256,uint256)", 2, 3)) == 1
+
+
+# Smallest gas limit and gas charged; what was charged less than the limit is a refund, or gas that had to be there.
+ESTIMATES = {
+    "transfer to a new holder": (ALDER, encoded("transfer(address,uint256)", STRANGER, 5), 51_327, 51_327),
+    "approve": (BIRCH, encoded("approve(address,uint256)", STRANGER, 5), 46_117, 46_117),
+    "take all of an allowance": (
+        ALDER, encoded("transferFrom(address,address,uint256)", HOLDERS[9], HOLDERS[0], 1_000 * UNIT), 40_220, 35_420,
+    ),
+    "swap": (POOL, swap(ALDER, UNIT, 0, HOLDERS[0]), 72_623, 72_623),
+    "swap to a new holder": (POOL, swap(BIRCH, UNIT, 0, STRANGER), 90_043, 90_043),
+    "fill 50": (RECORDS, encoded("fill(uint256,uint256)", 50, 7), 1_155_656, 1_155_656),
+    "clear 20": (RECORDS, encoded("clear(uint256)", 20), 135_607, 107_922),
+    "a guard": (RECORDS, encoded("fillGuarded(uint256,uint256,uint256)", 1, 2, 500_000), 521_811, 50_705),
+    "five calls deep": (RECORDS, encoded("fillBelow(uint256,uint256,uint256)", 5, 2, 3), 81_354, 77_226),
+    "a token": (None, CEDAR, 509_405, 509_405),
+    "records": (None, from_hex(CONTRACTS["Records"]["initCode"]), 338_010, 338_010),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_both_engines_find_the_smallest_gas_limit(call_state, name, engine):
+    to, data, gas_limit, charged = ESTIMATES[name]
+
+    estimate = estimate_gas(
+        {"from": HOLDERS[0], "to": to, "data": data}, call_state, search="geth", tolerance=0, engine=engine
+    )
+
+    assert (gas_limit, charged) == (estimate.gas_limit, estimate.gas_used)
+    assert estimate.engine == engine
+
+
+def custom(signature, *arguments):
+    return "execution reverted", encoded(signature, *arguments)
+
+
+def text(reason):
+    data = words(32, len(reason)) + reason.encode().ljust(-(-len(reason) // 32) * 32, b"\0")
+    return f"execution reverted: {reason}", encoded("Error(string)") + data
+
+
+def panic(code, reason):
+    return f"execution reverted: {reason}", encoded("Panic(uint256)", code)
+
+
+OUT = swapped(UNIT, 5_000_000 * UNIT, 10_000_000 * UNIT)
+REVERTS = {
+    "a text": (
+        ALDER, encoded("transfer(address,uint256)", STRANGER, 10**25), text("ERC20: transfer amount exceeds balance"),
+    ),
+    "a text through the pool": (
+        POOL, swap(ALDER, 2_000_000 * UNIT, 0, STRANGER), text("ERC20: transfer amount exceeds balance"),
+    ),
+    "nobody": (ALDER, encoded("transfer(address,uint256)", 0, 1), text("ERC20: transfer to the zero address")),
+    "allowance": (
+        ALDER, encoded("transferFrom(address,address,uint256)", HOLDERS[5], STRANGER, 7),
+        custom("InsufficientAllowance(address,uint256,uint256)", HOLDERS[0], 0, 7),
+    ),
+    "overflow": (
+        ALDER, encoded("increaseAllowance(address,uint256)", POOL, 1), panic(0x11, "arithmetic underflow or overflow"),
+    ),
+    "index": (
+        RECORDS, encoded("valueAt(uint256)", 200), panic(0x32, "out-of-bounds access of an array or bytesN"),
+    ),
+    "slippage": (POOL, swap(ALDER, UNIT, OUT + 1, STRANGER), custom("Slippage(uint256,uint256)", OUT, OUT + 1)),
+    "unknown token": (POOL, swap(RECORDS, UNIT, 0, STRANGER), custom("UnknownToken(address)", RECORDS)),
+    "too few": (RECORDS, encoded("clear(uint256)", 201), custom("TooFew(uint256,uint256)", 201, 200)),
+    "no such function": (RECORDS, encoded("refill()"), ("execution reverted", b"")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", REVERTS)
+def test_what_reverts_says_why(call_state, name, engine):
+    to, data, (message, output) = REVERTS[name]
+
+    with pytest.raises(ExecutionFailed) as failed:
+        estimate_gas({"from": HOLDERS[0], "to": to, "data": data}, call_state, engine=engine)
+
+    assert (message, 3, to_hex(output)) == (failed.value.message, failed.value.code, failed.value.data)
+
+
+def test_a_new_pool_without_tokens_divides_by_zero(call_state):
+    created = {POOL: {"stateDiff": {2: 0}}}  # both reserves share a slot
+
+    with pytest.raises(ExecutionFailed, match="execution reverted: division or modulo by zero"):
+        execute_call({"to": POOL, "data": encoded("quote(address,uint256)", ALDER, 0)}, call_state, overrides=created)
+
+
+def test_an_estimate_does_what_the_created_code_says(call_state):
+    """The init code that ships creates the code that stands in the genesis."""
+    for name, creation in (("Records", from_hex(CONTRACTS["Records"]["initCode"])), ("Token", CEDAR)):
+        created = execute_call({"from": HOLDERS[0], "data": creation}, call_state)
+        assert call_state.account(from_hex(CONTRACTS[name]["addresses"][0])).code == created
+
+
+def test_the_files_are_what_the_sources_build():
+    compiler = os.environ.get("FEEMODEL_SOLC") or (str(COMPILER) if COMPILER.exists() else None)
+    if compiler is None:
+        if anvil.needed():
+            pytest.fail(f"{COMPILER}: not there, although FEEMODEL_PEERS is 1; see scripts/install-peers")
+        pytest.skip("needs the compiler: scripts/install-peers puts it into tests/peers/, or FEEMODEL_SOLC names it")
+
+    command = [sys.executable, str(ROOT / "scripts" / "build-contracts"), "--check"]
+    environment = os.environ | {"FEEMODEL_SOLC": str(Path(compiler).resolve())}
+    built = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    assert (built.returncode, built.stderr) == (0, "")

@@ -1,0 +1,330 @@
+"""The L1 fee market against published vectors, against itself on arrays, and against every blob block of mainnet."""
+
+import csv
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.ethereum import fee_market_kernels
+from feemodel.ethereum.fee_market import (
+    ARRAY_BLOCK,
+    BASE_FEE_CHANGE_DENOMINATOR,
+    GAS_PER_BLOB,
+    MAINNET,
+    BlobRules,
+    Schedule,
+    blob_base_fee,
+    calldata_floor_gas,
+    calldata_gas,
+    excess_branches,
+    fake_exponential,
+    next_base_fee,
+    next_excess_blob_gas,
+    reserve_binds,
+)
+from tests.helpers.optional import optional
+
+pq = optional("pyarrow.parquet")
+
+CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
+
+BLOCK_EDGES = [0, ARRAY_BLOCK - 1, ARRAY_BLOCK, 2 * ARRAY_BLOCK - 1, 2 * ARRAY_BLOCK]
+
+# ethereum/go-ethereum at 02b73d4: consensus/misc/eip4844/eip4844_test.go
+EXPONENTIALS = [
+    (38_493, 0, 1_000, 38_493), (1, 4, 2, 6), (1, 3, 1, 16), (1, 4, 1, 49), (1, 8, 2, 50), (11, 8, 2, 596),
+    (1, 5, 1, 136), (1, 5, 2, 11), (2, 5, 2, 23), (1, 2_314_057, 3_338_477, 1), (1, 2_314_058, 3_338_477, 2),
+]  # fmt: skip
+# excess, blobs, next excess under Cancun; the same file
+CANCUN_EXCESS = [(0, 4, 131_072), (1, 4, 131_073), (393_216, 3, 393_216), (393_216, 2, 262_144), (131_071, 2, 0)]
+# excess, used, target, maximum, fraction, base fee, next excess under EIP-7918; the same file
+RESERVE_EXCESS = [
+    (5_149_252, 1_310_720, 9, 14, 8_832_827, 30, 5_617_366),
+    (19_251_039, 2_490_368, 21, 32, 20_609_697, 50, 20_107_103),
+]
+
+
+# name, first time, target and maximum [blobs], update fraction, reserve: the EIPs' tables
+SCHEDULE = [
+    ("Cancun", 1_710_338_135, 3, 6, 3_338_477, False), ("Prague", 1_746_612_311, 6, 9, 5_007_716, False),
+    ("Osaka", 1_764_798_551, 6, 9, 5_007_716, True), ("BPO1", 1_765_290_071, 10, 15, 8_346_193, True),
+    ("BPO2", 1_767_747_671, 14, 21, 11_684_671, True),
+]  # fmt: skip
+
+
+def test_the_schedule_of_mainnet_is_the_published_one() -> None:
+    found = [(r.name, r.timestamp, r.target, r.maximum, r.update_fraction, r.reserve) for r in MAINNET.rows]
+    assert found == SCHEDULE
+
+
+def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserve: bool = False) -> Schedule:
+    return Schedule(
+        (
+            BlobRules(
+                name="Test", timestamp=0, target=target, maximum=maximum, update_fraction=fraction, reserve=reserve,
+                source="a test",
+            ),
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("factor", "numerator", "denominator", "expected"), EXPONENTIALS)
+def test_fake_exponential_is_the_published_one(factor: int, numerator: int, denominator: int, expected: int) -> None:
+    assert fake_exponential(factor, numerator, denominator) == expected
+    assert fake_exponential([factor], [numerator], denominator).tolist() == [expected]
+
+
+@pytest.mark.parametrize("place", BLOCK_EDGES)
+def test_fake_exponential_overflows_at_the_edges_of_its_blocks_as_anywhere(place: int) -> None:
+    """e**43 is the last power of e with a whole exponent that 64 bits hold."""
+    numerators = np.zeros(2 * ARRAY_BLOCK + 1, dtype=np.int64)
+    numerators[place] = 43
+    expected = np.ones_like(numerators)
+    expected[place] = fake_exponential(1, 43, 1)
+    np.testing.assert_array_equal(fake_exponential(1, numerators, 1), expected)
+
+    numerators[place] = 44
+    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}\]: .* got 44"):
+        fake_exponential(1, numerators, 1)
+    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}, 0\]"):
+        fake_exponential(1, numerators[:, None], 1)
+
+
+@given(
+    st.integers(1, 10**6), st.lists(st.integers(0, 6 * 10**8), min_size=1, max_size=30), st.integers(10**5, 2 * 10**7)
+)
+def test_fake_exponential_of_an_array_is_that_of_its_elements(factor: int, numerators: list[int], den: int) -> None:
+    """Also above 2**61, where the elements are computed one by one, and as an error where int64 ends."""
+    numerators = [min(numerator, 178 * den) for numerator in numerators]
+    expected = [fake_exponential(factor, numerator, den) for numerator in numerators]
+    if max(expected) > 2**63 - 1:
+        with pytest.raises(Int64Overflow, match="numerator"):
+            fake_exponential(factor, numerators, den)
+    else:
+        assert fake_exponential(factor, numerators, den).tolist() == expected
+
+
+def test_fake_exponential_refuses_what_no_header_holds() -> None:
+    with pytest.raises(InvalidInput, match="178 denominators"):
+        fake_exponential(1, 10**12, 3_338_477)
+    with pytest.raises(InvalidInput, match="denominator"):
+        fake_exponential(1, 1, 0)
+
+
+def test_fake_exponential_broadcasts() -> None:
+    fees = fake_exponential(1, np.array([[0], [10_000_000]]), np.array([3_338_477, 5_007_716, 8_346_193]))
+    assert fees.tolist() == [[1, 1, 1], [19, 7, 3]]
+
+
+@pytest.mark.parametrize(("base_fee", "gas_limit", "gas_used", "expected"), [
+    (10**9, 20_000_000, 10_000_000, 10**9), (10**9, 20_000_000, 9_000_000, 987_500_000),
+    (10**9, 20_000_000, 11_000_000, 1_012_500_000), (7, 2, 2, 8), (7, 2, 0, 7), (8, 2, 0, 7), (0, 2, 2, 1),
+])  # fmt: skip
+def test_base_fee_moves_by_an_eighth_at_most(base_fee: int, gas_limit: int, gas_used: int, expected: int) -> None:
+    """The first three from go-ethereum's eip1559_test.go; the rest by hand: 7 wei do not fall, a rise is 1 at least."""
+    assert next_base_fee(base_fee, gas_used, gas_limit) == expected
+    assert next_base_fee([base_fee], gas_used, gas_limit).tolist() == [expected]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2**58), st.floats(0, 1)), min_size=1, max_size=20), st.integers(2, 10**9),
+    st.integers(2, 6), st.integers(1, 250),
+)  # fmt: skip
+def test_base_fees_of_an_array_are_those_of_its_elements(
+    blocks: list[tuple[int, float]], gas_limit: int, elasticity: int, denominator: int
+) -> None:
+    gas_limit = max(gas_limit, elasticity)
+    fees, used = [fee for fee, _ in blocks], [int(share * gas_limit) for _, share in blocks]
+    terms = {"elasticity": elasticity, "denominator": denominator}
+    expected = [next_base_fee(fee, gas, gas_limit, **terms) for fee, gas in zip(fees, used, strict=True)]
+    assert next_base_fee(fees, used, gas_limit, **terms).tolist() == expected
+
+
+def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
+    assert next_base_fee(2**62, 20, 20) == 2**62 + 2**59
+    assert next_base_fee([1, 2**62], 20, 20).tolist() == [2, 2**62 + 2**59]
+    with pytest.raises(Int64Overflow, match=r"base_fee\[1\]"):
+        next_base_fee([1, 2**63 - 1], 20, 20)
+
+
+@pytest.mark.parametrize(("arguments", "name"), [
+    ((1, 2, 1), "gas_limit"), ((1, 21, 20), "gas_used"), ((-1, 1, 20), "base_fee"), ((1.0, 1, 20), "base_fee"),
+    ((1, [1, 21], 20), r"gas_used\[1\]"),
+])  # fmt: skip
+def test_base_fee_refuses_impossible_blocks(arguments: tuple[Any, ...], name: str) -> None:
+    with pytest.raises(InvalidInput, match=name):
+        next_base_fee(*arguments)
+
+
+@pytest.mark.parametrize(("excess", "blobs", "expected"), CANCUN_EXCESS)
+def test_excess_before_the_reserve(excess: int, blobs: int, expected: int) -> None:
+    assert next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, 10**9, CANCUN) == expected
+    assert next_excess_blob_gas([excess], blobs * GAS_PER_BLOB, 10**9, CANCUN).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("excess", "used", "target", "maximum", "fraction", "base_fee", "expected"), RESERVE_EXCESS)
+def test_excess_with_the_reserve(
+    excess: int, used: int, target: int, maximum: int, fraction: int, base_fee: int, expected: int
+) -> None:
+    schedule = one_row(target, maximum, fraction, reserve=True)
+    assert next_excess_blob_gas(excess, used, base_fee, 0, schedule) == expected
+    assert next_excess_blob_gas(excess, used, [base_fee], [0], schedule).tolist() == [expected]
+
+
+def test_at_a_boundary_the_rules_of_the_child_count() -> None:
+    """At 21e6 excess a blob costs 66 wei by Osaka's fraction and 12 by BPO1's: 1,000 wei of base fee bind only there.
+
+    Reserve: 21e6 + 15 blobs · 5 // 15; classic: 21e6 + (15 − 6) blobs.
+    """
+    bpo1 = MAINNET.rows[3].timestamp
+    assert (blob_base_fee(21_000_000, bpo1 - 1), blob_base_fee(21_000_000, bpo1)) == (66, 12)
+    assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1) == 21_000_000 + 5 * GAS_PER_BLOB
+    assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1 - 1) == 21_000_000 + 9 * GAS_PER_BLOB
+
+
+@given(st.lists(st.tuples(
+    st.integers(0, 2 * 10**8), st.integers(0, 21), st.integers(0, 10**13), st.integers(CANCUN, CANCUN + 10**8)
+), min_size=1, max_size=20))  # fmt: skip
+def test_excess_of_an_array_is_that_of_its_elements(blocks: list[tuple[int, int, int, int]]) -> None:
+    blocks = [(excess, blobs * GAS_PER_BLOB, fee, time) for excess, blobs, fee, time in blocks]
+    expected = [next_excess_blob_gas(*block) for block in blocks]
+    excess, used, fee, time = (np.array(column) for column in zip(*blocks, strict=True))
+    fits = [(excess[i] <= 120_000_000) for i in range(len(blocks))]
+    assert next_excess_blob_gas(excess[fits], used[fits], fee[fits], time[fits]).tolist() == [
+        value for value, fit in zip(expected, fits, strict=True) if fit
+    ]
+
+
+def test_a_schedule_takes_more_rows_and_stays_as_it_is() -> None:
+    row = BlobRules(
+        name="Later", timestamp=1_900_000_000, target=21, maximum=32, update_fraction=20_609_697, reserve=True,
+        source="a test",
+    )  # fmt: skip
+    longer = MAINNET.with_row(row)
+    assert longer.at(1_900_000_000) is row
+    assert longer.at(1_899_999_999).name == MAINNET.at(1_900_000_000).name == "BPO2"
+    assert blob_base_fee(10**8, [1_899_999_999, 1_900_000_000], longer).tolist() == [5209, 128]
+    with pytest.raises(InvalidInput, match="timestamps that rise"):
+        longer.with_row(row)
+
+
+def test_before_the_first_row_there_are_no_blobs() -> None:
+    with pytest.raises(InvalidInput, match="start of Cancun"):
+        blob_base_fee(0, CANCUN - 1)
+    with pytest.raises(InvalidInput, match=r"timestamp\[1\]"):
+        blob_base_fee(0, [CANCUN, 0])
+    with pytest.raises(InvalidInput, match="at least one row"):
+        Schedule(())
+    with pytest.raises(InvalidInput, match="maximum"):
+        one_row(target=7)
+    with pytest.raises(InvalidInput, match="update_fraction"):
+        one_row(fraction=0)
+
+
+def test_calldata_gas_and_its_floor() -> None:
+    """The floor: go-ethereum's core/state_transition_test.go."""
+    assert calldata_gas(3, 2) == 44
+    assert calldata_gas([0, 1], [1, 0]).tolist() == [16, 4]
+    assert [calldata_floor_gas(*counts) for counts in ((0, 0), (50, 50), (0, 10))] == [21_000, 23_500, 21_400]
+    with pytest.raises(Int64Overflow, match="nonzero_bytes"):
+        calldata_gas([0], [2**60])
+
+
+def test_every_blob_block_of_mainnet_follows_the_rules(full_inputs: Path) -> None:
+    """5,039,067 consecutive blocks: exact before Osaka, one of the two branches after it."""
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
+    time, blobs, excess = (
+        blocks[name].to_numpy().astype(np.int64) for name in ("timestamp", "blob_count", "excess_blob_gas")
+    )
+    classic, reserve = excess_branches(excess[:-1], blobs[:-1] * GAS_PER_BLOB, time[1:])
+    osaka = np.searchsorted(time[1:], OSAKA)
+    assert (len(time), osaka) == (5_039_067, 4_509_106)
+    np.testing.assert_array_equal(classic[:osaka], excess[1:][:osaka])
+    is_classic, is_reserve = classic[osaka:] == excess[1:][osaka:], reserve[osaka:] == excess[1:][osaka:]
+    counts = [
+        np.count_nonzero(c) for c in (is_classic & ~is_reserve, is_reserve & ~is_classic, is_classic & is_reserve)
+    ]
+    assert counts == [107_093, 411_316, 11_551]
+    assert sum(counts) == len(time) - 1 - osaka
+    shares = []
+    for start, end in zip((2, 3, 4), (3, 4, None), strict=True):
+        last = MAINNET.rows[end].timestamp if end else time[-1] + 1
+        era = (time[1:][osaka:] >= MAINNET.rows[start].timestamp) & (time[1:][osaka:] < last)
+        shares.append(round(100 * float((is_reserve & ~is_classic)[era].mean()), 2))
+    assert shares == [29.54, 76.91, 84.85]  # per cent: Osaka, BPO1, BPO2
+
+
+def test_blob_fees_of_every_block_add_up(full_inputs: Path) -> None:
+    """What all blobs since Cancun have cost [ETH], the dearest block [gwei], the share of Cancun's blocks at 1 wei."""
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
+    fees = blob_base_fee(blocks["excess_blob_gas"].to_numpy().astype(np.int64), blocks["timestamp"].to_numpy())
+    paid = (fees * (blocks["blob_count"].to_numpy().astype(np.int64) * GAS_PER_BLOB)).astype(float).sum() / 1e18
+    cancun = blocks["timestamp"].to_numpy() < MAINNET.rows[1].timestamp
+    figures = round(float(paid), 2), round(fees.max() / 1e9, 2), round(100 * float((fees[cancun] == 1).mean()), 1)
+    assert figures == (4_728.12, 8_405.02, 51.3)
+
+
+def test_the_branch_of_every_tenth_block_is_right(full_inputs: Path) -> None:
+    """21,600 blocks with known base fees: excess of the next block, and the blob base fee, to the wei."""
+    with gzip.open(full_inputs / "data" / "l1_fees_every10_24183321_24399311.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    known = {name: np.array([int(row[name]) for row in rows]) for name in rows[0]}
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
+    child = known["block_number"] - 19_426_587 + 1
+    time = blocks["timestamp"].to_numpy().astype(np.int64)[child]
+    parent = known["excess_blob_gas"], known["blob_gas_used"], known["base_fee_per_gas"]
+    np.testing.assert_array_equal(
+        next_excess_blob_gas(*parent, time), blocks["excess_blob_gas"].to_numpy().astype(np.int64)[child]
+    )
+    np.testing.assert_array_equal(blob_base_fee(known["excess_blob_gas"], known["timestamp"]), known["blob_base_fee"])
+    assert len(rows) == 21_600
+    assert np.count_nonzero(reserve_binds(parent[0], parent[2], time)) == 18_348
+
+
+@pytest.mark.parametrize("excess", [10**9, 10**12])
+def test_an_excess_that_is_too_large_is_named_by_its_place(excess: int) -> None:
+    """Also where rows of times without a reserve come before it."""
+    with pytest.raises(InvalidInput, match=r"numerator\[2\]"):
+        reserve_binds([0, 0, excess], 7, [CANCUN, OSAKA, OSAKA])
+
+
+@given(st.integers(1, 2**62 - 1), st.integers(1, 2**30), st.floats(0, 2))
+def test_the_compiled_base_fee_is_the_formula_up_to_64_bits(base_fee: int, target: int, share: float) -> None:
+    used = int(target * share)
+
+    compiled = fee_market_kernels.next_base_fee(base_fee, used, target, target, BASE_FEE_CHANGE_DENOMINATOR)
+    assert compiled == next_base_fee(base_fee, used, 2 * target)
+
+
+ROWS = st.sampled_from(MAINNET.rows)
+
+
+@given(ROWS, st.floats(0, 26))
+def test_the_compiled_blob_base_fee_is_exact_while_64_bits_hold_it(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    assert fee_market_kernels.blob_base_fee(excess, row.update_fraction) == blob_base_fee(excess, row.timestamp)
+
+
+@given(ROWS, st.floats(26, 42))
+def test_the_compiled_blob_base_fee_is_close_beyond(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    compiled = fee_market_kernels.blob_base_fee(excess, row.update_fraction)
+    assert compiled == pytest.approx(blob_base_fee(excess, row.timestamp), rel=1e-9)
+
+
+@given(ROWS, st.integers(0, 26 * 10**6), st.integers(0, 21), st.integers(1, 10**12))
+def test_the_compiled_excess_is_the_formula(row: BlobRules, excess: int, blobs: int, base_fee: int) -> None:
+    used, target, most = (count * GAS_PER_BLOB for count in (blobs, row.target, row.maximum))
+    compiled = fee_market_kernels.next_excess_blob_gas(
+        excess, used, base_fee, target, most, row.update_fraction, row.reserve
+    )
+
+    assert compiled == next_excess_blob_gas(excess, used, base_fee, row.timestamp)

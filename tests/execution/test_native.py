@@ -1,0 +1,327 @@
+"""The native engine: equal to the reference on random calls, and what its package refuses or gives up."""
+
+import ast
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
+
+from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
+from feemodel.ethereum.transaction import created_address  # noqa: E402
+from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
+from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
+from tests.helpers.engine_differences import differences  # noqa: E402
+from tests.helpers.execution_engines import address  # noqa: E402
+from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
+
+TARGET, SENDER = address(0xC0DE), address(0x5E17DE5)
+
+
+def call_state(code="", **changes):
+    accounts = {TARGET: Account(nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=10**18)}
+    return replace(CallState(accounts=accounts), **changes)
+
+
+def run(state, message, gas_limit=1_000_000, engine=None):
+    return (engine or Native()).run(state, lambda execute: execute(message, gas_limit))
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
+    """Seven hundred of each; `scripts/compare-engines 100000` for more, with the shares of how they ended."""
+    shares, found = differences(seed, 700, Native(), Reference())
+
+    assert found == []
+    assert shares["success"] > 350
+    assert shares["proves other limits"] > 300
+
+
+def test_a_package_of_another_version_is_refused(monkeypatch):
+    """What it answers would be read wrongly."""
+    monkeypatch.setattr(native, "version", lambda: ("0.1.0", []))
+
+    with pytest.raises(InvalidInput, match=r"engine: expected feemodel-native .*pip install .*, got"):
+        Native()
+
+
+def test_the_version_is_the_same_in_all_places():
+    manifest = tomllib.loads(Path("native/Cargo.toml").read_text())["package"]["version"]
+    extra = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]["native"]
+
+    assert native.version()[0] == manifest
+    assert extra == [f"feemodel-native=={manifest}"]
+
+
+def test_it_executes_every_fork_of_the_package():
+    assert sorted(FORKS) == sorted(native.version()[1])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("fe", "invalid opcode: INVALID"),
+        ("0c", "invalid opcode: opcode 0xc not defined"),
+        ("5f56", "invalid jump destination"),
+        ("50", "stack underflow"),
+        ("80", "stack underflow"),
+        ("5f8f", "stack underflow"),
+        ("5f" * 1_025, "stack limit reached 1024"),
+        ("60015f5f3e", "return data out of bounds"),
+    ],
+)
+def test_halts_have_the_words_of_the_reference(code, words):
+    outcomes = [
+        run(call_state(code), Message(sender=SENDER, to=TARGET), engine=engine) for engine in (Native(), Reference())
+    ]
+
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].halt == words
+
+
+@pytest.mark.parametrize("number", [5, 6, 8, 9, 10, 0x0B])
+def test_a_precompile_that_refuses_its_input_has_the_words_of_the_reference(number):
+    data = (2_000).to_bytes(32) * 3 if number == 5 else b"\xff" * 64
+    message = Message(sender=SENDER, to=address(number), data=data)
+
+    assert run(call_state(), message, engine=Native()) == run(call_state(), message, engine=Reference())
+
+
+def test_numbers_beyond_64_bits_reach_the_code():
+    """GASPRICE and BASEFEE, which revm itself keeps in fewer bits."""
+    rich = CallState(
+        accounts={SENDER: Account(balance=2**255), TARGET: Account(nonce=1, code=bytes.fromhex("3a480160005260205ff3"))}
+    )
+    message = Message(sender=SENDER, to=TARGET, gas_price=2**200, base_fee=2**150)
+
+    assert (
+        (2**200 + 2**150).to_bytes(32)
+        == run(rich, message, 100_000).output
+        == run(rich, message, 100_000, Reference()).output
+    )
+
+
+def test_a_missing_block_hash_is_named():
+    state = call_state("6001430340", block=Block(number=100))
+
+    with pytest.raises(InvalidInput, match=r"block.hashes: expected the hash that BLOCKHASH asks for, got 99"):
+        run(state, Message(sender=SENDER, to=TARGET))
+
+
+@pytest.mark.parametrize("code", ["5f5f5f5f600133620186a0f1", "33ff"])
+def test_a_balance_that_would_overflow_is_refused(code):
+    """By a transfer, and by SELFDESTRUCT."""
+    accounts = {
+        TARGET: Account(balance=5, nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=2**256 - 1),
+    }  # fmt: skip
+    for engine in (Native(), Reference()):
+        with pytest.raises(ExecutionFailed, match=r"an account would hold more than 2\*\*256 - 1 wei"):
+            run(
+                CallState(accounts=accounts, fork=fork_named("shanghai")),
+                Message(sender=SENDER, to=TARGET),
+                engine=engine,
+            )
+
+
+def test_rules_without_a_field_refuse_it():
+    listed = Message(sender=SENDER, to=TARGET, access_list=((TARGET, ()),))
+    for engine in (Native(), Reference()):
+        with pytest.raises(InvalidInput, match="expected Berlin or later for a AccessListTransaction"):
+            run(call_state(fork=fork_named("istanbul")), listed, engine=engine)
+
+
+def test_storage_where_a_contract_would_be_created_forbids_it():
+    """EIP-7610; to a contract that looks, the account is one without code."""
+    created = created_address(SENDER, 0)
+    looks = b"\x73" + created + bytes.fromhex("3f5f5260205ff3")
+    for storage, status in (({1: 1}, Status.HALT), ({1: 0}, Status.SUCCESS), ({}, Status.SUCCESS)):
+        accounts = {SENDER: Account(balance=1), created: Account(1, storage=storage), TARGET: Account(1, 1, looks)}
+        for message in (Message(sender=SENDER, data=b"\x00"), Message(sender=SENDER, to=TARGET)):
+            outcomes = [run(CallState(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
+            assert outcomes[0] == outcomes[1]
+            assert outcomes[0].status is (status if message.to is None else Status.SUCCESS)
+
+
+def test_random_and_extreme_values_end_in_an_answer_or_a_named_error():
+    """In a process of its own with 6 GiB: no panic, no error without a name, no end of the process."""
+    command = [sys.executable, "-m", "tests.helpers.native_door", "2000", "--seed", "11"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ast.literal_eval(ended.stdout)["answered"] > 400
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1.8e19])
+def test_seconds_that_are_no_time_are_refused(seconds):
+    given = native.Message(
+        sender=SENDER, to=TARGET, value=bytes(32), data=b"", gas_price=bytes(32), base_fee=bytes(32), access_list=[],
+        authorizations=[], blob_hashes=[], pays=False, blob_cost=bytes(32),
+    )  # fmt: skip
+    block = native.Block(
+        fork="osaka", chain_id=1, number=1, timestamp=1, gas_limit=1, coinbase=bytes(20), prev_randao=bytes(32),
+        difficulty=bytes(32), blob_price=bytes(32),
+    )  # fmt: skip
+    state = native.State("osaka", b"", b"", [], b"")
+
+    with pytest.raises(ValueError, match="seconds: expected a number from 0 to"):
+        native.trace(state, block, given, 21_000, seconds)
+    with pytest.raises(InvalidInput, match="seconds: expected"):
+        Native(seconds)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize("to", [None, TARGET])
+def test_a_sender_whose_nonce_cannot_rise_is_refused(engine, to):
+    """EIP-2681."""
+    accounts = {SENDER: Account(balance=10**18, nonce=2**64 - 1)}
+
+    with pytest.raises(InvalidInput, match=r"message.sender: expected a nonce below 2\*\*64 - 1, got"):
+        run(CallState(accounts=accounts), Message(sender=SENDER, to=to), engine=engine)
+
+
+def test_a_contract_whose_nonce_cannot_rise_creates_nothing():
+    accounts = {SENDER: Account(balance=1), TARGET: Account(1, 2**64 - 1, bytes.fromhex("5f5f5ff05f5260205ff3"))}
+    outcomes = [
+        run(CallState(accounts=accounts), Message(sender=SENDER, to=TARGET), engine=engine)
+        for engine in (Native(), Reference())
+    ]
+
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].output == bytes(32)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"sender": b"short"}, "message.sender: expected 20 bytes"),
+        ({"value": -1}, r"message.value: expected an integer from 0 to 2\*\*256 - 1, got -1"),
+        ({"gas_price": 2**256}, "message.gas_price: expected an integer"),
+        ({"data": "0x"}, "message.data: expected bytes"),
+        ({"blob_hashes": (bytes(31),)}, r"message.blob_hashes\[0\]: expected 32 bytes"),
+        ({"access_list": ((TARGET, (bytes(33),)),)}, r"message.access_list\[0\]: expected 32 bytes"),
+    ],
+)
+def test_a_field_that_no_transaction_could_carry_is_named(engine, fields, words):
+    with pytest.raises(InvalidInput, match=words):
+        run(call_state(), Message(to=TARGET)._replace(**fields), engine=engine)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (call_state(block=Block(number=2**64)), "block.number: expected an integer"),
+        (call_state(block=Block(excess_blob_gas=2**64 - 1)), "block.excess_blob_gas: expected"),
+        (call_state(chain_id=-1), "chain_id: expected an integer"),
+        (CallState(accounts={bytes(19): Account(1), bytes(21): Account(1)}), "accounts: expected 20 bytes"),
+        (CallState(accounts={TARGET: Account(balance=-1)}), r"accounts\[0x0.*\].balance: expected an integer"),
+        (CallState(accounts={TARGET: Account(storage={-1: 1})}), r"accounts\[0x0.*\].storage: expected an integer"),
+    ],
+)
+def test_a_field_that_no_state_could_have_is_named(engine, state, words):
+    with pytest.raises(InvalidInput, match=words):
+        run(state, Message(to=TARGET), engine=engine)
+
+
+@pytest.mark.parametrize("gas_limit", [-1, 2**32 + 1, 2**64, 1.5, None, True])
+def test_a_gas_limit_that_no_execution_may_have_is_refused(gas_limit):
+    for engine in (Native(), Reference()):
+        with pytest.raises(InvalidInput, match="gas_limit: expected an integer from 0 to 4,294,967,296, got"):
+            run(call_state(), Message(to=TARGET), gas_limit, engine)
+
+
+@pytest.mark.parametrize("code", ["5b5a5a5d5f56", "5b5f5fa05f56"])
+def test_an_execution_that_fills_the_memory_is_given_up(code):
+    """Four billion gas for slots that hold nothing before, or for logs: it would take tens of gigabytes."""
+    with pytest.raises(LimitExceeded, match="the execution needs more than 1,024 MiB of memory"):
+        run(call_state(code), Message(sender=SENDER, to=TARGET), 2**32)
+
+
+def test_an_exponent_of_gigabytes_is_not_read():
+    """In Byzantium 4 billion gas pay for one of 10 GB; since EIP-7823 none is longer than 1,024 bytes."""
+    data = (1).to_bytes(32) + (2**31).to_bytes(32) + (1).to_bytes(32)
+    asked = Message(sender=SENDER, to=address(5), data=data)
+
+    with pytest.raises(LimitExceeded, match="needs more than 1,024 MiB"):
+        run(call_state(fork=fork_named("byzantium")), asked, 2**32)
+    assert run(call_state(fork=fork_named("byzantium")), asked, 10**6).status is Status.OUT_OF_GAS
+
+
+def test_layers_over_each_other_are_limited():
+    """Thousands of them would end the process when they are dropped."""
+    state = native.State("osaka", b"", b"", [], b"")
+    for _ in range(64):
+        state = state.overridden(b"", b"", [], [])
+
+    with pytest.raises(ValueError, match="state: at most 64 layers"):
+        state.overridden(b"", b"", [], [])
+
+
+def test_threads_share_an_engine():
+    state, engine = call_state("5f545f52602060" + "00f3"), Native()
+    changed = [state.overridden({TARGET: {"stateDiff": {0: number}}}) for number in range(40)]
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda on: run(on, Message(sender=SENDER, to=TARGET), engine=engine).output, changed))
+
+    assert [number.to_bytes(32) for number in range(40)] == found
+
+
+@pytest.mark.parametrize(
+    "code", [ECRECOVER_LOOP, precompile_loop(BLAKE2F, (5_000_000).to_bytes(4) + bytes(208) + b"\x01")]
+)
+def test_an_execution_is_given_up_when_its_time_is_over(code):
+    """It looks at the clock whenever code calls; the first call of BLAKE2F alone takes longer than there is time."""
+    state = call_state(code.hex())
+
+    with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 0.01 s together"):
+        run(state, Message(sender=SENDER, to=TARGET), 10**9, Native(seconds=0.01))
+
+
+def test_other_threads_go_on_while_it_executes():
+    """A loop over memory keeps one thread busy; Python executes in another meanwhile."""
+    state, turns = call_state(KECCAK_LOOP.hex()), 0
+
+    with ThreadPoolExecutor(1) as threads:
+        executing = threads.submit(run, state, Message(sender=SENDER, to=TARGET), 50_000_000)
+        while not executing.done():
+            time.sleep(0)
+            turns += 1
+
+    assert executing.result().status is Status.OUT_OF_GAS
+    assert turns > 100
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: native.State("amsterdam", b"", b"", [], b""), "fork: amsterdam is not known"),
+        (lambda: native.State("osaka", bytes(63), b"", [], b""), "accounts: expected records of 64 bytes, got 63"),
+        (lambda: native.State("osaka", bytes(64), b"", [], b""), "accounts: no code 0"),
+        (lambda: native.State("osaka", b"", bytes(68), [], b""), "slots: no account 0"),
+        (lambda: native.State("osaka", b"", b"", [], bytes(41)), "hashes: expected records of 40 bytes, got 41"),
+    ],
+)
+def test_malformed_buffers_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatch):
+    engine = Native()
+
+    def panics(*_):
+        raise native.NativeError("index out of bounds")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(native, "trace", panics)
+        with pytest.raises(EngineFailed, match="the native engine failed: index out of bounds"):
+            run(call_state("00"), Message(to=TARGET), engine=engine)
+    assert run(call_state("00"), Message(to=TARGET), engine=engine).gas_used == 21_000

@@ -1,0 +1,421 @@
+"""Random calls of every kind on the development genesis, seeded.
+
+They keep to what two nodes that search for the smallest gas limit must agree on. So none of them succeeds
+with less gas when an inner call fails, reads the base fee without naming a price, names a price below the base fee or a
+`gas` below 21,000, or needs more gas than a transaction may have.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import coincurve
+from ethereum_rlp import rlp
+
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, to_hex
+from tests.helpers.development import (
+    ALDER,
+    ALLOWANCES,
+    BALANCES,
+    BASE_FEE,
+    BIRCH,
+    CHAIN_ID,
+    CONTRACTS,
+    HOLDERS,
+    LENGTH,
+    MAX_WORD,
+    POOL,
+    RECORDS,
+    UNIT,
+    creation_address,
+    development_state,
+    encoded,
+    mapped,
+    minimal,
+    token_creation,
+    words,
+)
+
+
+class Generated(NamedTuple):
+    """One call, as JSON-RPC has it."""
+
+    kind: str
+    call: dict[str, Any]
+    overrides: dict[str, Any] | None = None
+
+
+_TOKEN_CODE = development_state().account(ALDER).code
+
+Parts = tuple[dict[str, Any], dict[str, Any] | None]
+Kind = Callable[[random.Random], Parts]
+
+
+def generated_calls(seed: int, count: int) -> Iterator[Generated]:
+    """Random calls, the kinds in turn, so that none is missing."""
+    rng = random.Random(seed)
+    for number in range(count):
+        name, kind = list(KINDS.items())[number % len(KINDS)]
+        call, overrides = kind(rng)
+        if name not in PLAIN:
+            call, overrides = dressed(rng, call, overrides)
+        yield Generated(name, call, overrides)
+
+
+# What all kinds draw from
+
+
+def amount(rng: random.Random, most: int) -> int:
+    """Up to `most`, of any length: also 0, and as a rule with few zero bytes."""
+    return rng.randrange(most + 1) >> rng.choice([0, 0, 8, 40, most.bit_length()])
+
+
+def stranger(rng: random.Random) -> bytes:
+    return rng.randbytes(20)
+
+
+def someone(rng: random.Random) -> bytes:
+    return rng.choice([*HOLDERS, POOL, ALDER, stranger(rng), stranger(rng), stranger(rng)])
+
+
+def asked(sender: bytes, to: bytes | None, data: bytes = b"", value: int = 0) -> dict[str, Any]:
+    """A call object without what is empty."""
+    fields: dict[str, Any] = {"from": to_hex(sender)}
+    if to is not None:
+        fields["to"] = to_hex(to)
+    if value:
+        fields["value"] = hex(value)
+    return fields | ({"data": to_hex(data)} if data or to is None else {})
+
+
+def slots(values: dict[int, int]) -> dict[str, str]:
+    """Slots as an override has them."""
+    return {to_hex(slot.to_bytes(32)): to_hex(value.to_bytes(32)) for slot, value in values.items()}
+
+
+def dressed(rng: random.Random, call: dict[str, Any], overrides: dict[str, Any] | None) -> Parts:
+    """The call with more fields that clients send: a price, `gas`, an access list, what nodes ignore or check."""
+    more: dict[str, Any] = {}
+    if rng.random() < 0.35:
+        overrides = _price(rng, call, more, overrides)
+    if rng.random() < 0.2:
+        more["accessList"] = [
+            {"address": to_hex(someone(rng)), "storageKeys": [to_hex(rng.randrange(4).to_bytes(32))] * rng.randrange(3)}
+            for _ in range(rng.randrange(1, 3))
+        ]
+    if rng.random() < 0.1:
+        more["gas"] = hex(rng.choice([rng.randrange(21_000, 90_000), rng.randrange(21_000, 16_777_217)]))
+    if rng.random() < 0.1:
+        more["nonce"] = hex(rng.randrange(9))
+    if rng.random() < 0.1:
+        more["chainId"] = hex(CHAIN_ID)
+    if rng.random() < 0.1 and "data" in call:
+        more["input"] = call["data"]
+        call = {name: value for name, value in call.items() if name != "data"}
+    return call | more, overrides
+
+
+def _price(
+    rng: random.Random, call: dict[str, Any], more: dict[str, Any], overrides: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """A price from the base fee on; sometimes for a sender whose balance bounds the search."""
+    price = BASE_FEE + amount(rng, 10**11)
+    if rng.random() < 0.5:
+        more["gasPrice"] = hex(price)
+    else:
+        more |= {"maxFeePerGas": hex(price), "maxPriorityFeePerGas": hex(amount(rng, price))}
+    sender, value = call["from"], int(call.get("value", "0x0"), 16)
+    if rng.random() < 0.6 and sender in map(to_hex, HOLDERS):
+        return overrides
+    affordable = rng.choice([rng.randrange(20_000, 200_000), 10**6, 10**7])
+    return _with(overrides, sender, balance=hex(value + affordable * price))
+
+
+def _with(overrides: dict[str, Any] | None, address: str, **fields: Any) -> dict[str, Any]:
+    overrides = dict(overrides or {})
+    return overrides | {address: overrides.get(address, {}) | fields}
+
+
+# Transfers, tokens, records, swaps
+
+
+def transfer(rng: random.Random) -> Parts:
+    """Of ETH, to an account without code."""
+    return asked(rng.choice(HOLDERS), rng.choice([*HOLDERS, stranger(rng)]), value=amount(rng, 100 * UNIT)), None
+
+
+def transfer_with_data(rng: random.Random) -> Parts:
+    """To an account without code: what it costs is its calldata."""
+    data = bytes(rng.choice([0, rng.randrange(256)]) for _ in range(rng.randrange(1, 600)))
+    return asked(rng.choice(HOLDERS), stranger(rng), data, amount(rng, UNIT)), None
+
+
+def token_transfer(rng: random.Random) -> Parts:
+    data = encoded("transfer(address,uint256)", someone(rng), amount(rng, 10**6 * UNIT))
+    return asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), None
+
+
+def token_approve(rng: random.Random) -> Parts:
+    sender = rng.choice([*HOLDERS, stranger(rng)])
+    name = rng.choice(["approve(address,uint256)", "approve(address,uint256)", "increaseAllowance(address,uint256)"])
+    spender = rng.choice([POOL, *HOLDERS, stranger(rng)]) if name.startswith("approve") else stranger(rng)
+    return asked(sender, rng.choice([ALDER, BIRCH]), encoded(name, spender, amount(rng, MAX_WORD))), None
+
+
+def token_transfer_from(rng: random.Random) -> Parts:
+    """Of what the neighbour before allows, sometimes all of it."""
+    place = rng.randrange(10)
+    value = rng.choice([1_000 * UNIT, amount(rng, 1_000 * UNIT), amount(rng, 1_000 * UNIT)])
+    data = encoded("transferFrom(address,address,uint256)", HOLDERS[place - 1], someone(rng), value)
+    return asked(HOLDERS[place], rng.choice([ALDER, BIRCH]), data), None
+
+
+def fill(rng: random.Random) -> Parts:
+    data = encoded("fill(uint256,uint256)", rng.choice([0, 1, 2, 5, 20, 50]), amount(rng, MAX_WORD))
+    return asked(rng.choice([*HOLDERS, stranger(rng)]), RECORDS, data), None
+
+
+def clear(rng: random.Random) -> Parts:
+    return asked(rng.choice(HOLDERS), RECORDS, encoded("clear(uint256)", rng.randrange(201))), None
+
+
+def total(rng: random.Random) -> Parts:
+    return asked(rng.choice(HOLDERS), RECORDS, encoded("sum(uint256)", rng.randrange(201))), None
+
+
+def swap(rng: random.Random) -> Parts:
+    """Three contracts deep in each other's calls, for a recipient old or new."""
+    token, value = rng.choice([ALDER, BIRCH]), amount(rng, 400_000 * UNIT)
+    arguments = (token, value, rng.choice([0, 1]) if value > 10**6 else 0, someone(rng))
+    return asked(rng.choice(HOLDERS), POOL, encoded("swapExactIn(address,uint256,uint256,address)", *arguments)), None
+
+
+# Gas-dependent
+
+
+def guarded(rng: random.Random) -> Parts:
+    """Needs more gas left at its start than it uses."""
+    arguments = (rng.randrange(4), amount(rng, MAX_WORD), rng.randrange(3_000_000))
+    return asked(rng.choice(HOLDERS), RECORDS, encoded("fillGuarded(uint256,uint256,uint256)", *arguments)), None
+
+
+def below(rng: random.Random) -> Parts:
+    """Each call on the way keeps a 64th of its gas back."""
+    arguments = (rng.randrange(30), rng.randrange(6), amount(rng, MAX_WORD))
+    return asked(rng.choice(HOLDERS), RECORDS, encoded("fillBelow(uint256,uint256,uint256)", *arguments)), None
+
+
+# Creations
+
+
+def creation(rng: random.Random) -> Parts:
+    sender = rng.choice(HOLDERS)
+    letters = "".join(chr(rng.randrange(97, 123)) for _ in range(rng.randrange(1, 32)))
+    init_code = rng.choice(
+        [
+            token_creation(letters.title(), letters[:4].upper(), amount(rng, MAX_WORD)),
+            from_hex(CONTRACTS["Pool"]["initCode"]) + words(stranger(rng), rng.choice([ALDER, stranger(rng)])),
+            from_hex(CONTRACTS["Records"]["initCode"]),
+            returning(program(rng)),
+        ]
+    )
+    if rng.random() < 0.3:
+        return asked(sender, None, init_code), {to_hex(sender): {"nonce": hex(rng.randrange(2**40))}}
+    return asked(sender, None, init_code), None
+
+
+def failing_creation(rng: random.Random) -> Parts:
+    sender, nonce = rng.choice(HOLDERS), rng.randrange(300)
+    if rng.random() < 0.4:
+        taken = {to_hex(creation_address(sender, nonce)): {"nonce": "0x1"}, to_hex(sender): {"nonce": hex(nonce)}}
+        return asked(sender, None, from_hex(CONTRACTS["Records"]["initCode"])), taken
+    init_code = rng.choice(
+        [
+            bytes(49_153),  # longer than init code may be
+            from_hex("0x6160015ff3"),  # of code longer than it may be
+            from_hex("0x60ef5f5360015ff3"),  # of code that begins with 0xef
+            program(rng) + b"\xfe",
+            program(rng) + from_hex("0x60205ffd"),
+            token_creation("Cedar", "CED", UNIT)[: -rng.randrange(200, 2_000)],
+        ]
+    )
+    return asked(sender, None, init_code), None
+
+
+def returning(code: bytes) -> bytes:
+    """Init code that creates this code."""
+    return b"\x61" + len(code).to_bytes(2) + from_hex("0x80600a5f395ff3") + code
+
+
+# Reverting
+
+
+def reverting(rng: random.Random) -> Parts:
+    """With a text, a panic, a custom error, or nothing."""
+    sender, token, big = rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), 3 * 10**6 * UNIT + amount(rng, 2**200)
+    swapping, taking = "swapExactIn(address,uint256,uint256,address)", "transferFrom(address,address,uint256)"
+    to, data = rng.choice(
+        [
+            (token, encoded("transfer(address,uint256)", someone(rng), big)),
+            (token, encoded("transfer(address,uint256)", 0, 1)),
+            (token, encoded(taking, stranger(rng), sender, 1 + amount(rng, UNIT))),
+            (ALDER, encoded("increaseAllowance(address,uint256)", HOLDERS[HOLDERS.index(sender) - 9], MAX_WORD)),
+            (RECORDS, encoded("valueAt(uint256)", 200 + amount(rng, MAX_WORD // 2))),
+            (RECORDS, encoded("clear(uint256)", 201 + amount(rng, MAX_WORD // 2))),
+            (POOL, encoded(swapping, token, UNIT, big, sender)),
+            (POOL, encoded(swapping, stranger(rng), UNIT, 0, sender)),
+            (POOL, encoded(swapping, token, big, 0, sender)),
+            (POOL, rng.randbytes(rng.randrange(1, 40))),
+        ]
+    )
+    return asked(sender, to, data, value=rng.choice([0, 0, 0, 0, 1])), None
+
+
+# Overrides, delegations, blobs
+
+
+def override_balance(rng: random.Random) -> Parts:
+    """A sender who has nothing but what the override says, which may be too little."""
+    sender, value = stranger(rng), amount(rng, UNIT)
+    balance = rng.choice([value, value, value + amount(rng, UNIT), value // 2])
+    return asked(sender, stranger(rng), rng.randbytes(rng.randrange(1, 80)), value), {
+        to_hex(sender): {"balance": hex(balance)}
+    }
+
+
+def override_nonce(rng: random.Random) -> Parts:
+    sender = rng.choice(HOLDERS)
+    data = returning(program(rng))
+    return asked(sender, None, data), {to_hex(sender): {"nonce": hex(rng.randrange(2**63))}}
+
+
+def override_code(rng: random.Random) -> Parts:
+    """A program of its own where nothing stood, or in the place of a contract."""
+    to = rng.choice([stranger(rng), RECORDS])
+    return asked(rng.choice(HOLDERS), to, rng.randbytes(rng.randrange(1, 40))), {
+        to_hex(to): {"code": to_hex(program(rng))}
+    }
+
+
+def override_state_diff(rng: random.Random) -> Parts:
+    sender, token, held = stranger(rng), rng.choice([ALDER, BIRCH]), 1 + amount(rng, 2**120)
+    spent = rng.choice([held, amount(rng, held), amount(rng, held), held + 1])
+    entries = {mapped(BALANCES, sender): held, mapped(ALLOWANCES, sender, POOL): rng.choice([held, MAX_WORD])}
+    if rng.random() < 0.3:
+        data = encoded("swapExactIn(address,uint256,uint256,address)", token, spent, 0, someone(rng))
+        return asked(sender, POOL, data), {to_hex(token): {"stateDiff": slots(entries)}}
+    if rng.random() < 0.2:
+        length = slots({LENGTH: rng.randrange(100, 300)})  # of which 200 at most are not zero
+        return asked(sender, RECORDS, encoded("clear(uint256)", rng.randrange(100))), {
+            to_hex(RECORDS): {"stateDiff": length}
+        }
+    data = encoded("transfer(address,uint256)", someone(rng), spent)
+    return asked(sender, token, data), {to_hex(token): {"stateDiff": slots(entries)}}
+
+
+def override_state(rng: random.Random) -> Parts:
+    """Storage of which nothing is left but this, also of a contract that the override puts there."""
+    sender, held = stranger(rng), 1 + amount(rng, 2**120)
+    token, code = rng.choice([(ALDER, {}), (stranger(rng), {"code": to_hex(_TOKEN_CODE)})])
+    override = {"state": slots({mapped(BALANCES, sender): held}), **code}
+    data = encoded("transfer(address,uint256)", someone(rng), rng.choice([held, amount(rng, held), held + 1]))
+    return asked(sender, token, data), {to_hex(token): override}
+
+
+def delegation(rng: random.Random) -> Parts:
+    """An account that runs the records' code for one call, by its own consent; some consents do not hold."""
+    key = coincurve.PrivateKey((1 + amount(rng, 2**250)).to_bytes(32))
+    account = keccak256(key.public_key.format(compressed=False)[1:])[12:]
+    chain_id, nonce = rng.choice([0, CHAIN_ID, CHAIN_ID, 5]), rng.choice([0, 0, 0, 1])
+    digest = keccak256(b"\x05" + rlp.encode([minimal(chain_id), RECORDS, minimal(nonce)]))
+    signature = key.sign_recoverable(digest, hasher=None)
+    consent = {
+        "chainId": hex(chain_id),
+        "address": to_hex(RECORDS),
+        "nonce": hex(nonce),
+        "yParity": hex(signature[64]),
+        "r": hex(int.from_bytes(signature[:32])),
+        "s": hex(int.from_bytes(signature[32:64])),
+    }
+    data = encoded("fill(uint256,uint256)", rng.randrange(1, 6), amount(rng, MAX_WORD))
+    call = asked(rng.choice(HOLDERS), account, data) | {"authorizationList": [consent]}
+    return call, rng.choice([None, {to_hex(account): {"balance": "0x1"}}])
+
+
+def blobs(rng: random.Random) -> Parts:
+    call, overrides = token_transfer(rng)
+    hashes = [to_hex(b"\x01" + rng.randbytes(31)) for _ in range(rng.randrange(1, 7))]
+    fees = {"maxFeePerGas": hex(10**9), "maxPriorityFeePerGas": "0x1", "maxFeePerBlobGas": hex(10**6)}
+    return call | {"blobVersionedHashes": hashes} | fees, overrides
+
+
+def precompile(rng: random.Random) -> Parts:
+    number = rng.choice([1, 2, 3, 4, 5, 6, 7, 0x0B, 0x100])
+    return asked(rng.choice(HOLDERS), number.to_bytes(20), rng.randbytes(rng.choice([1, 64, 128, 160]))), None
+
+
+def program(rng: random.Random) -> bytes:
+    """Straight code that stores, reads, hashes, logs and calls; it reverts where an inner call fails."""
+    return b"".join(rng.choice(_STEPS)(rng) for _ in range(rng.randrange(1, 12)))
+
+
+def _push(value: int) -> bytes:
+    size = (value.bit_length() + 7) // 8
+    return bytes([0x5F + size]) + value.to_bytes(size)
+
+
+def _store(rng: random.Random) -> bytes:
+    return _push(rng.choice([0, 0, 1, 2, MAX_WORD])) + _push(rng.randrange(4)) + b"\x55"
+
+
+def _inner_transfer(rng: random.Random) -> bytes:
+    """Has a token move nothing to somebody, and goes on after a success only."""
+    data = encoded("transfer(address,uint256)", stranger(rng), 0).ljust(96, b"\0")
+    steps = [_push(int.from_bytes(data[at : at + 32])) + _push(0x40 + at) + b"\x52" for at in (0, 32, 64)]  # MSTORE
+    steps += [b"\x5f\x5f" + _push(68) + _push(0x40) + b"\x5f\x73" + rng.choice([ALDER, BIRCH]) + b"\x5a\xf1"]  # CALL
+    return b"".join(steps) + from_hex("0x58600801575f5ffd5b")  # to the JUMPDEST at the end, or else REVERT
+
+
+_STEPS: list[Callable[[random.Random], bytes]] = [
+    _store,
+    _store,
+    _store,
+    lambda rng: _push(rng.randrange(4)) + b"\x54\x50",  # SLOAD
+    lambda rng: _push(rng.randrange(1, 9)) + _push(rng.randrange(3)) + b"\x5d",  # TSTORE
+    lambda rng: _push(rng.randrange(3_000)) + _push(rng.randrange(300)) + b"\x20\x50",  # KECCAK256
+    lambda rng: _push(amount(rng, MAX_WORD)) + _push(rng.randrange(9_000)) + b"\x52",  # MSTORE
+    lambda rng: _push(amount(rng, 2**64)) + _push(rng.randrange(90)) + _push(rng.randrange(9)) + b"\xa1",  # LOG1
+    lambda rng: _push(amount(rng, MAX_WORD)) + _push(3) + b"\x0a\x50",  # EXP
+    lambda rng: b"\x73" + someone(rng) + rng.choice([b"\x31", b"\x3b", b"\x3f"]) + b"\x50",  # BALANCE, EXTCODESIZE, …
+    lambda rng: b"\x36\x50\x34\x50\x33\x50\x46\x50",  # CALLDATASIZE, CALLVALUE, CALLER, CHAINID
+    _inner_transfer,
+]
+
+
+KINDS: dict[str, Kind] = {
+    "transfer": transfer,
+    "transfer with data": transfer_with_data,
+    "token: transfer": token_transfer,
+    "token: approve": token_approve,
+    "token: transferFrom": token_transfer_from,
+    "storage: fill": fill,
+    "storage: clear": clear,
+    "storage: sum": total,
+    "nested: swap": swap,
+    "nested: program": override_code,
+    "gas-dependent: guard": guarded,
+    "gas-dependent: depth": below,
+    "creation": creation,
+    "creation, failing": failing_creation,
+    "reverting": reverting,
+    "override: balance": override_balance,
+    "override: nonce": override_nonce,
+    "override: stateDiff": override_state_diff,
+    "override: state": override_state,
+    "delegation": delegation,
+    "blobs": blobs,
+    "precompile": precompile,
+}
+#: Kinds that come as they are: their own fields are the point.
+PLAIN = {"override: balance", "blobs"}

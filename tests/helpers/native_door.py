@@ -1,0 +1,177 @@
+"""Random and extreme values of everything that the native engine is given: an answer, or a named error.
+
+python -m tests.helpers.native_door 100000 --seed 7        # that many executions
+
+A panic that reached Python, an error without a name or a process that ended would be a fault. Half of the values go to
+the package itself, half through `feemodel.execution.Native`.
+"""
+
+import argparse
+import math
+import random
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import feemodel_native as native
+
+from feemodel.errors import EngineFailed, FeeModelError
+from feemodel.execution.forks import FORKS, Fork, fork_named
+from feemodel.execution.message import Authorization, Message
+from feemodel.execution.native import Native
+from feemodel.execution.state import Account, Block, CallState
+
+MEMORY = 6 * 2**30  # of the process; an allocation beyond it fails
+#: What the package may raise: TypeError, ValueError and OverflowError are those of wrong arguments.
+NAMED = (TypeError, ValueError, OverflowError, MemoryError, native.MissingHash, native.Exceeded, native.TooLarge,
+         native.BalanceOverflow)  # fmt: skip
+
+NUMBERS = [0, 1, 20_999, 21_000, 53_000, 10**6, 10**9, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1, 2**64, 2**255,
+           2**256 - 1, 2**256, -1, -(2**64), 1.5, math.nan, math.inf, None, True, "1", b"1"]  # fmt: skip
+SECONDS = [0, 1e-9, 0.01, 0.05, 1, 1e9, 1.1e9, 1.8e19, 1e308, -1, -0.0, math.nan, math.inf, -math.inf, None, "1", 2**70]
+SIZES = [0, 1, 8, 19, 20, 21, 31, 32, 33, 64, 68, 1_000]
+SENDER, TARGET = b"\x5e" * 20, b"\xc0" * 20
+LARGE = "7f" + "ff" * 32
+CODES = [
+    "", "00", "fe", "5f5ffd", "5b5f56",  # nothing, a stop, an invalid instruction, a revert, a loop
+    "80", "90", "50", "5f" * 1_025,  # stack
+    LARGE + "51", LARGE + "52", "67ffffffffffffffff51", "6501000000000051", "63ffffffff51", "6301000000515f5260205ff3",
+    LARGE + LARGE + "20", LARGE + "5f5f37", LARGE + "5f5f3c", "6401000000005f5ff0", LARGE + "5f5ff0", LARGE + "5fa0",
+    "5b5a5f555f56", "5b5a80555f56", "5b5a805d5f56", "5b5a31505f56", "5b5a54505f56", "5b5f5fa05f56",  # fills the state
+    "5b5f5f5f5f5f305af1505f56", "5b60205f5f5f30f4505f56", "5b5f5f5ff0505f56",  # calls itself, creates
+    "6201000051620100005f5f5f5f60045af1505b",  # memory as input of the identity
+    "30ff", "33ff", "40", "600143034050", "4950", "5f35ff",
+]  # fmt: skip
+
+
+def number(rng: random.Random) -> Any:
+    return rng.choice([rng.choice(NUMBERS), rng.randrange(2**32), rng.randrange(2**256)])
+
+
+def octets(rng: random.Random, size: int = 20) -> Any:
+    """Mostly of the right size."""
+    if rng.random() < 0.9:
+        return rng.choice([rng.randbytes(size), bytes(size), b"\xff" * size])
+    return rng.choice([rng.randbytes(rng.choice(SIZES)), None, "0x", bytearray(size), 7])
+
+
+def word(rng: random.Random) -> Any:
+    if rng.random() < 0.9:
+        return rng.choice([0, 1, 2**64, 2**256 - 1, rng.randrange(2**256)]).to_bytes(32)
+    return octets(rng, 32)
+
+
+def code(rng: random.Random) -> bytes:
+    return bytes.fromhex(rng.choice(CODES)) if rng.random() < 0.8 else rng.randbytes(rng.choice([1, 4, 40]))
+
+
+def through_the_package(rng: random.Random) -> None:
+    """A state, a block and a message from anything, and an execution."""
+    fork = rng.choice([*FORKS, "amsterdam", ""])
+    nonce = rng.choice([0, 1, 2**64 - 2, 2**64 - 1])
+    accounts = SENDER + rng.choice([0, 10**30, 2**256 - 1]).to_bytes(32) + nonce.to_bytes(8) + bytes(4)
+    accounts += TARGET + (2**200).to_bytes(32) + nonce.to_bytes(8) + (1).to_bytes(4)
+    slots = (1).to_bytes(4) + bytes(32) + b"\xff" * 32
+    if rng.random() < 0.1:
+        accounts, slots = rng.randbytes(rng.choice(SIZES)), rng.randbytes(rng.choice(SIZES))
+    hashes = rng.choice([b"", bytes(40), rng.randbytes(rng.choice(SIZES))])
+    state = native.State(fork, accounts, slots, [native.Code(b""), native.Code(code(rng))], hashes)
+    for _ in range(rng.choice([0, 0, 0, 1, 2, 70])):
+        state = state.overridden(accounts, slots, [native.Code(b""), native.Code(code(rng))], [True, False])
+    small = [0, 1, 2**64 - 1] if rng.random() < 0.9 else NUMBERS
+    block = native.Block(
+        fork=fork, chain_id=rng.choice(small), number=rng.choice(small), timestamp=rng.choice(small),
+        gas_limit=rng.choice(small), coinbase=octets(rng), prev_randao=word(rng), difficulty=word(rng),
+        blob_price=word(rng),
+    )  # fmt: skip
+    entry: Any = (word(rng), octets(rng), rng.choice(small), rng.choice([0, 1, 255, 256]), word(rng), word(rng))
+    message = native.Message(
+        sender=SENDER if rng.random() < 0.9 else octets(rng),
+        to=rng.choice([None, TARGET, octets(rng), precompile(rng)]),
+        value=rng.choice([bytes(32), word(rng)]), data=rng.choice([b"", code(rng), rng.randbytes(200)]),
+        gas_price=rng.choice([bytes(32), word(rng)]), base_fee=word(rng),
+        access_list=rng.choice([[], [(octets(rng), [word(rng)])], [(TARGET, [bytes(32)] * 50)]]),
+        authorizations=rng.choice([[], [entry]]), blob_hashes=rng.choice([[], [word(rng)]]),
+        pays=rng.random() < 0.5, blob_cost=rng.choice([bytes(32), word(rng)]),
+    )  # fmt: skip
+    function = rng.choice([native.trace, native.inspect])
+    gas_limit = rng.choice([21_000, 10**5, 10**6, 10**7]) if rng.random() < 0.8 else number(rng)
+    function(state, block, message, gas_limit, rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
+
+
+def precompile(rng: random.Random) -> bytes:
+    """A precompile's, as a rule."""
+    return rng.randrange(20).to_bytes(20)
+
+
+def through_feemodel(rng: random.Random) -> None:
+    """A state and a message of the package, with one field after the other replaced."""
+
+    def sometimes(value: Any, other: Callable[[], Any]) -> Any:
+        return other() if rng.random() < 0.06 else value
+
+    fork: Fork = fork_named(rng.choice(["osaka", "prague", "london", "istanbul", "byzantium"]))
+    account = Account(
+        balance=sometimes(10**30, lambda: number(rng)), nonce=sometimes(1, lambda: number(rng)),
+        code=sometimes(code(rng), lambda: octets(rng)), storage=sometimes({0: 1}, lambda: {number(rng): number(rng)}),
+    )  # fmt: skip
+    block = Block(
+        number=sometimes(5, lambda: number(rng)), timestamp=sometimes(5, lambda: number(rng)),
+        gas_limit=sometimes(10**7, lambda: number(rng)), coinbase=sometimes(bytes(20), lambda: octets(rng)),
+        prev_randao=sometimes(bytes(32), lambda: octets(rng, 32)), difficulty=sometimes(0, lambda: number(rng)),
+        excess_blob_gas=sometimes(0, lambda: number(rng)), blob_base_fee=sometimes(None, lambda: number(rng)),
+        hashes=sometimes({}, lambda: {number(rng): octets(rng, 32)}),
+    )  # fmt: skip
+    accounts: Any = {
+        SENDER: Account(balance=10**30),
+        sometimes(TARGET, lambda: rng.randbytes(rng.choice(SIZES))): account,
+    }
+    call_state = CallState(
+        accounts=accounts, block=block, chain_id=sometimes(1, lambda: number(rng)), fork=fork
+    )  # fmt: skip
+    entry = Authorization(*(sometimes(0, lambda: number(rng)) if name != "address" else octets(rng)
+                            for name in Authorization._fields))  # fmt: skip
+    message = Message(
+        sender=sometimes(SENDER, lambda: octets(rng)), to=sometimes(TARGET, lambda: rng.choice([None, octets(rng)])),
+        value=sometimes(0, lambda: number(rng)), data=sometimes(b"", lambda: octets(rng)),
+        gas_price=sometimes(0, lambda: number(rng)), base_fee=sometimes(0, lambda: number(rng)),
+        access_list=sometimes((), lambda: ((octets(rng), (octets(rng, 32),)),)),
+        authorizations=sometimes((), lambda: (entry,)), blob_hashes=sometimes((), lambda: (octets(rng, 32),)),
+        pays=sometimes(True, lambda: rng.choice([False, None, 1])),
+    )  # fmt: skip
+    gas_limit = sometimes(10**6, lambda: number(rng))
+    engine = Native(sometimes(0.05, lambda: rng.choice(SECONDS)))
+    engine.run(call_state, lambda execute: rng.choice([execute, execute.trace, execute.inspect])(message, gas_limit))
+
+
+def main() -> None:
+    """Give the engine values until one of them is a fault, which ends this with a traceback."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    ends: Counter[str] = Counter()
+    for place in range(given.count):
+        rng = random.Random(f"{given.seed} {place}")
+        try:
+            (through_the_package if place % 2 else through_feemodel)(rng)
+            ends["answered"] += 1
+        except EngineFailed:
+            raise
+        except NAMED as error:
+            if place % 2 == 0 and not isinstance(error, FeeModelError):
+                raise
+            ends[type(error).__name__] += 1
+        except FeeModelError as error:
+            ends[type(error).__name__] += 1
+        except BaseException:
+            print(f"execution {place} of seed {given.seed}", file=sys.stderr)
+            raise
+    print(dict(ends.most_common()))
+
+
+if __name__ == "__main__":
+    main()

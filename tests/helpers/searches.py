@@ -1,0 +1,161 @@
+"""The search with proven probes against the node's search that executes every limit: the same answers.
+
+An engine that searches itself finds the same with the same executions.
+
+python -m tests.helpers.searches [--calls N] [--seed N] [--replays FOLDER] [--engine NAME]
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from feemodel.errors import FeeModelError
+from feemodel.estimates.replay import estimate_request, steps
+from feemodel.execution.engines import Engine, engine_named
+from feemodel.execution.estimate import GasEstimate, estimate_gas
+from feemodel.execution.limits import Limits
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Traced
+from feemodel.execution.search import search_message
+from feemodel.execution.state import CallState
+from feemodel.io.replay import read_replay
+from tests.helpers.gas_families import family_calls
+
+SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]
+UNLIMITED = Limits(total_gas=10**12, seconds=10**6)
+#: The rules that captures were recorded under which are not named in the file: the first word of its name.
+FORKS = {"london": "london", "prague": "prague"}
+
+
+class Asked(NamedTuple):
+    """A call to be estimated, and what it is of."""
+
+    name: str
+    call: object
+    call_state: CallState
+
+
+class Remembering:
+    """An engine that executes each limit once, for all searches of a call.
+
+    Parameters
+    ----------
+    traced : what it has traced so far, by message and limit.
+    proves : whether it says what a trace proves; otherwise a search executes every limit.
+    """
+
+    def __init__(self, engine: Engine, traced: dict[tuple[Message, int], Traced], proves: bool) -> None:
+        self._engine, self._traced, self._proves = engine, traced, proves
+
+    def run(self, call_state, task):
+        return self._engine.run(call_state, lambda execute: task(_Remembered(execute, self._traced, self._proves)))
+
+
+class _Remembered:
+    def __init__(self, execute, traced, proves):
+        self._execute, self._traced, self._proves, self.engine = execute, traced, proves, execute.engine
+
+    def __call__(self, message, gas_limit):
+        return self.trace(message, gas_limit).outcome
+
+    def search(self, message, search):
+        return search_message(self, message, search)
+
+    def trace(self, message, gas_limit):
+        if (message, gas_limit) not in self._traced:
+            self._traced[message, gas_limit] = self._execute.trace(message, gas_limit)
+        found = self._traced[message, gas_limit]
+        return found if self._proves else Traced(found.outcome)
+
+
+def generated(seed: int, count: int) -> Iterator[Asked]:
+    """Calls of all families."""
+    for call in family_calls(seed, count):
+        yield Asked(call.family, call.call, call.call_state)
+
+
+def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -> Iterator[Asked]:
+    """What the wallets of captured transactions asked an estimate for."""
+    for file in sorted(folder.glob("*.json.gz")):
+        fork = next((fork for word, fork in FORKS.items() if file.name.startswith(word)), None)
+        for place, step in enumerate(steps(read_replay(file), fork=fork)):
+            if chosen(place):
+                yield Asked(file.name.partition(".")[0], estimate_request(step.transaction), step.call_state)
+
+
+def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[list[str], Counter]:
+    """Every difference, and how many limits were executed by either search and proven.
+
+    The reference has no search of its own, and is not asked for one.
+    """
+    engine, differences, counts = engine_named(engine_name), [], Counter()
+    for number, (name, call, call_state) in enumerate(asked):
+        traced: dict[tuple[Message, int], Traced] = {}
+        for search, tolerance in SEARCHES:
+            options = {"search": search, "tolerance": tolerance, "limits": UNLIMITED}
+            found, expected = (
+                _estimated(call, call_state, engine=Remembering(engine, traced, proves), **options)
+                for proves in (True, False)
+            )
+            if _answer(found) != _answer(expected):
+                differences.append(f"{name}, call {number}, {search} at {tolerance}: {found}, expected {expected}")
+            own = _estimated(call, call_state, engine=engine, **options) if engine_name == "native" else found
+            if own != found:
+                differences.append(f"{name}, call {number}, {search} at {tolerance}: the engine's own search: {own}")
+            if isinstance(found, GasEstimate) and isinstance(expected, GasEstimate):
+                counts[search, tolerance, "estimates"] += 1
+                counts[search, tolerance, "executed"] += found.executions
+                counts[search, tolerance, "proven"] += found.proven
+                counts[search, tolerance, "all executed"] += expected.executions
+    return differences, counts
+
+
+def _estimated(call, call_state, **options) -> GasEstimate | str:
+    try:
+        return estimate_gas(call, call_state, **options)
+    except FeeModelError as error:
+        return str(error)
+
+
+def _answer(found: GasEstimate | str) -> object:
+    return found if isinstance(found, str) else (found.gas_limit, found.gas_used)
+
+
+def report(differences: list[str], counts: Counter) -> None:
+    for search, tolerance in SEARCHES:
+        estimates = counts[search, tolerance, "estimates"] or 1
+        executed, proven, all_executed = (
+            counts[search, tolerance, what] / estimates for what in ("executed", "proven", "all executed")
+        )
+        print(
+            f"{search} at {tolerance:.1%}: {estimates:,} estimates, {all_executed:.2f} executions each, "
+            f"with proven limits {executed:.2f} and {proven:.2f} proven"
+        )
+    print("\n".join(differences[:20]))
+    print(f"{len(differences):,} differences")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=20_000, help="generated calls (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of them (%(default)s)")
+    parser.add_argument("--replays", type=Path, help="a folder of captures, whose calls are compared too")
+    parser.add_argument("--engine", default="reference", help="(%(default)s)")
+    options = parser.parse_args()
+    everything = [("generated", generated(options.seed, options.calls))]
+    if options.replays is not None:
+        everything.append(("replayed", replayed(options.replays)))
+    failed = False
+    for title, asked in everything:
+        differences, counts = compared(asked, options.engine)
+        print(title)
+        report(differences, counts)
+        failed = failed or bool(differences)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""Blocks from a node, into a table and into a file that is whole or not there."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput, UnreadableFile, UpstreamError
+from feemodel.io import Node, fetch_blocks, get_blocks, parse_block_range, read_blocks, read_l1_fees
+from feemodel.io.tables import BLOCKS
+from tests.helpers import node_server
+from tests.helpers.node_server import HEAD, Handler, NodeServer, edited, header, status
+
+
+@pytest.fixture
+def server() -> Iterator[NodeServer]:
+    with node_server.running() as running:
+        yield running
+
+
+@pytest.fixture
+def node(server: NodeServer) -> Iterator[Node]:
+    with Node(server.url, timeout=2.0, retries=2, backoff=0.01) as node:
+        yield node
+
+
+def changed_block(number: int, change: Any) -> node_server.Fault:
+    """The right answers, but for one block."""
+
+    def changed(replies: Any) -> Any:
+        if not isinstance(replies, list):
+            return replies
+        return [
+            {**reply, "result": change(reply["result"])}
+            if isinstance(reply.get("result"), dict) and reply["result"]["number"] == hex(number)
+            else reply
+            for reply in replies
+        ]
+
+    return edited(changed)
+
+
+def test_blocks_as_a_table(node: Node, server: NodeServer) -> None:
+    table = get_blocks(node, range(100, 165), concurrency=3, calls_per_request=7)
+    assert list(table) == [column.name for column in BLOCKS]
+    assert [table[column.name].dtype for column in BLOCKS] == [column.dtype for column in BLOCKS]
+    assert table["block_number"].to_list() == list(range(100, 165))
+    assert table["base_fee_per_gas"].to_list() == [7 + number for number in range(100, 165)]
+    assert table["excess_blob_gas"].to_list() == list(range(100, 165))
+    assert table["transaction_count"].to_list() == [number % 3 for number in range(100, 165)]
+    assert table["extra_data"][0] == (100).to_bytes(4, "big")
+    assert server.methods.count("eth_getBlockByNumber") == 65
+
+
+def test_first_and_newest_block_can_be_asked_for(node: Node) -> None:
+    assert get_blocks(node, range(1))["block_number"].to_list() == [0]
+    assert get_blocks(node, range(HEAD, HEAD + 1))["block_number"].to_list() == [HEAD]
+
+
+def test_progress_counts_every_block(node: Node) -> None:
+    seen: list[int] = []
+    get_blocks(node, range(10, 75), calls_per_request=10, progress=seen.append)
+    assert seen == [10] * 6 + [5]
+
+
+def test_file_is_read_back_as_the_same_table(node: Node, server: NodeServer, tmp_path: Path) -> None:
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(50, 150), out)
+    pd.testing.assert_frame_equal(read_blocks(out), get_blocks(node, range(50, 150)))
+    assert read_l1_fees(out)["excess_blob_gas"].to_list() == list(range(50, 150))
+    assert [path.name for path in tmp_path.iterdir()] == ["blocks.parquet"]
+
+
+def test_file_describes_its_columns(server: NodeServer, tmp_path: Path) -> None:
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(1, 3), out)
+    schema = pq.read_schema(out)
+    assert schema.names == [column.name for column in BLOCKS]
+    assert schema.field("base_fee_per_gas").metadata[b"unit"] == b"wei / gas"
+    assert not schema.field("timestamp").nullable
+
+
+def test_file_is_written_in_row_groups(server: NodeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feemodel.io.fetch.ROW_GROUP", 30)
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(100), out)
+    assert pq.ParquetFile(out).metadata.num_row_groups == 4
+    assert len(read_blocks(out)) == 100
+
+
+def test_damage_to_the_data_of_a_file_is_seen(server: NodeServer, tmp_path: Path) -> None:
+    """The pages carry checksums: no flipped bit among them goes unseen and changes a number."""
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(1, 60), out)
+    whole, table = out.read_bytes(), read_blocks(out)
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    refused = 0
+    for place in range(4, footer, 23):
+        out.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        try:
+            pd.testing.assert_frame_equal(read_blocks(out), table)
+        except UnreadableFile:
+            refused += 1
+    assert refused > footer / 23 / 2
+
+
+def test_misbehaving_node_is_overcome(server: NodeServer, tmp_path: Path) -> None:
+    server.faults.extend(
+        [None, status(503), node_server.reset, None, node_server.truncated, status(429), node_server.zipped]
+    )
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(200), out, concurrency=2, calls_per_request=10)
+    assert read_blocks(out)["block_number"].to_list() == list(range(200))
+
+
+def test_no_more_requests_are_under_way_than_asked_for(server: NodeServer, node: Node) -> None:
+    under_way, most, lock = 0, 0, threading.Lock()
+
+    def counted(handler: Handler, payload: Any) -> None:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.005)
+        with lock:
+            under_way -= 1
+        node_server.answered(handler, payload)
+
+    server.always = counted
+    get_blocks(node, range(100), concurrency=3, calls_per_request=4)
+    assert 1 < most <= 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (changed_block(123, lambda _: None), "block 123 does not exist there"),
+        (changed_block(123, lambda block: {**header(7)}), "asked for block 123, was given block 7"),
+        (
+            changed_block(123, lambda block: {**block, "parentHash": "0x" + "00" * 32}),
+            "block 123 is not the child of block 122",
+        ),
+        (
+            changed_block(123, lambda block: {**block, "hash": "0x" + "00" * 32}),
+            "block 124 is not the child of block 123",
+        ),
+        (changed_block(123, lambda block: {**block, "hash": None}), "block 123 has no hash"),
+        (changed_block(123, lambda block: {**block, "gasUsed": None}), "block 123: gasUsed: expected a value"),
+        (changed_block(123, lambda block: {**block, "timestamp": "12"}), "block 123: timestamp: expected a quantity"),
+        (changed_block(123, lambda block: {**block, "extraData": "0x1"}), "block 123: extraData: expected an even"),
+        (changed_block(123, lambda block: "0x"), "block 123: the answer is not a block"),
+        (edited(lambda reply: [] if isinstance(reply, list) else reply), "do not have the ids"),
+        (edited(lambda reply: {**reply, "result": "soon"} if isinstance(reply, dict) else reply), "eth_blockNumber"),
+        (edited(lambda reply: {**reply, "result": "0x7"} if isinstance(reply, dict) else reply), "block 139 does not"),
+        (status(500), "HTTP 500"),
+    ],
+)
+@pytest.mark.parametrize("calls_per_request", [1, 4, 100])
+def test_wrong_answer_leaves_no_file(
+    server: NodeServer, tmp_path: Path, fault: Any, message: str, calls_per_request: int
+) -> None:
+    server.always = fault
+    with pytest.raises(UpstreamError, match=message):
+        fetch_blocks(server.url, range(100, 140), tmp_path / "blocks.parquet", calls_per_request=calls_per_request)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_range_beyond_the_newest_block_is_refused_before_the_work(server: NodeServer, tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match=f"block {HEAD + 1} does not exist yet, the newest is {HEAD}"):
+        fetch_blocks(server.url, range(HEAD + 2), tmp_path / "blocks.parquet")
+    assert server.methods == ["eth_blockNumber"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_node_that_is_down_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match="no connection"):
+        fetch_blocks("http://127.0.0.1:9", range(3), tmp_path / "blocks.parquet", retries=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_existing_file_is_kept_unless_told(server: NodeServer, tmp_path: Path) -> None:
+    out = tmp_path / "blocks.parquet"
+    out.write_text("precious")
+    with pytest.raises(InvalidInput, match=r"out: exists already; .*blocks\.parquet"):
+        fetch_blocks(server.url, range(3), out)
+    assert server.requests == []
+    server.faults.append(status(500))
+    with pytest.raises(UpstreamError):
+        fetch_blocks(server.url, range(3), out, overwrite=True)
+    assert out.read_text() == "precious"
+    fetch_blocks(server.url, range(3), out, overwrite=True)
+    assert len(read_blocks(out)) == 3
+
+
+def test_file_that_appears_meanwhile_is_kept(server: NodeServer, tmp_path: Path) -> None:
+    out = tmp_path / "blocks.parquet"
+    with pytest.raises(InvalidInput, match="exists already"):
+        fetch_blocks(server.url, range(3), out, progress=lambda _: out.write_text("precious"))
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_place_that_cannot_hold_a_file_is_refused(server: NodeServer, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="out: expected a file, this is a folder"):
+        fetch_blocks(server.url, range(3), tmp_path)
+    with pytest.raises(InvalidInput, match=r"out: cannot be written \(No such file or directory\)"):
+        fetch_blocks(server.url, range(3), tmp_path / "nowhere" / "blocks.parquet")
+    assert server.requests == []
+
+
+def test_permissions_are_those_of_any_new_file(server: NodeServer, tmp_path: Path) -> None:
+    fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "blocks.parquet").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_interrupt_leaves_nothing_and_ends_soon(server: NodeServer, tmp_path: Path) -> None:
+    """Ctrl-C in the middle, in a process of its own."""
+    reached = threading.Event()
+
+    def stuck(handler: Handler, payload: Any) -> None:
+        if isinstance(payload, list) and payload[0]["params"][0] == hex(100):
+            reached.set()
+            handler.server.stopping.wait()
+        node_server.answered(handler, payload)
+
+    server.always = stuck
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in a background job
+        "from feemodel.io import fetch_blocks\n"
+        f"fetch_blocks({server.url!r}, range(300), {os.fspath(tmp_path / 'blocks.parquet')!r}, timeout=3.0, retries=9)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert reached.wait(20)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, stderr = process.communicate(timeout=20)
+    assert time.monotonic() - started < 10
+    assert process.returncode != 0
+    assert b"KeyboardInterrupt" in stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_shown_without_a_terminal(
+    server: NodeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fetch_blocks(server.url, range(30), tmp_path / "blocks.parquet", progress=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bar_is_shown_on_a_terminal(
+    server: NodeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fetch_blocks(server.url, range(30), tmp_path / "blocks.parquet")
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "blocks" in captured.err
+    assert "30/30" in captured.err
+
+
+@given(st.integers(0, 10**17), st.integers(1, 10**17))
+def test_range_is_written_as_two_numbers_the_second_not_included(first: int, count: int) -> None:
+    assert parse_block_range(f"{first}:{first + count}") == range(first, first + count)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ":",
+        "5",
+        "5:",
+        ":5",
+        "5:5",
+        "6:5",
+        "-1:5",
+        "0x1:0x5",
+        "1:2:3",
+        "1.5:3",
+        " 1:2",
+        "1:2\n",
+        "a:b",
+        "٣:٤",
+        None,
+        5,
+    ],
+)
+def test_range_of_another_form_is_refused(text: Any) -> None:
+    with pytest.raises(InvalidInput, match="blocks: expected A:B"):
+        parse_block_range(text)
+
+
+@pytest.mark.parametrize("blocks", [range(0), range(5, 5), range(-1, 3), range(0, 10, 2), range(9, 0, -1), 5, None])
+def test_range_with_gaps_or_without_blocks_is_refused(server: NodeServer, tmp_path: Path, blocks: Any) -> None:
+    with pytest.raises(InvalidInput, match="blocks: expected a range"):
+        fetch_blocks(server.url, blocks, tmp_path / "blocks.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limits", [{"concurrency": 0}, {"calls_per_request": 0}, {"calls_per_request": 1.5}])
+def test_senseless_limits_are_refused(server: NodeServer, tmp_path: Path, limits: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(limits))):
+        fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet", **limits)

@@ -1,0 +1,365 @@
+"""Tables that users bring: every verb and function that takes transactions takes them."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import feemodel
+from feemodel.cli import main
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.transaction_table import without_unpriced
+from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
+from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.rollups.tables import comparison, sizes_table
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.scenarios import replay
+from feemodel.simulation.surfaces import Workload
+from tests.helpers.table_files import (
+    FILES,
+    GAS_USED,
+    OWN_COLUMNS,
+    SENDER,
+    SIGNED,
+    TIME,
+    TRANSACTIONS,
+    cryo,
+    dune_rows,
+    etl_rows,
+    own_csv,
+    signed,
+    write_csv,
+)
+
+MEASURED = [SENDER + one.unsigned() for one in TRANSACTIONS]
+SIZES = [int(size) for size in feemodel.compressed_sizes(MEASURED)]
+
+
+@pytest.fixture(params=FILES, ids=str)
+def file(request, tmp_path):
+    return request.param, FILES[request.param](tmp_path / "no name tells what it is")
+
+
+def test_every_file_holds_the_same_transactions(file):
+    name, path = file
+    table = read_transactions(path)
+    assert feemodel.fee_payloads(table) == MEASURED
+    assert SIZES == feemodel.fee_sizes(table).tolist() == [feemodel.fee_size(row) for row in table.to_dict("records")]
+    if name in SIGNED:
+        assert [signed(one).network() for one in TRANSACTIONS] == feemodel.fee_payloads(table, form="signed")
+
+
+def test_every_function_that_takes_transactions_takes_the_table(file):
+    table = read_transactions(file[1])
+    workload = Workload.from_transactions(table, codec="deflate", name="mine")
+    assert feemodel.compressed_sizes(MEASURED, "deflate").tolist() == workload.compressed_size.tolist()
+    assert feemodel.compressed_sizes(table).tolist() == SIZES
+    sizes = sizes_table(table)
+    assert [len(signed(one).signed()) for one in TRANSACTIONS] == sizes["length"].tolist()
+    assert comparison(table, base_fee=10**9, blob_base_fee=1)[0].rule == "linea"
+    fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    assert backtest(table, fees, arrival_rate=0.1, rng=1).attrs["workload"].startswith("transactions (zstd")
+
+
+def test_gas_used_and_timestamps_are_kept_where_the_file_has_them(tmp_path):
+    dune = Workload.from_transactions(read_transactions(FILES["dune csv"](tmp_path / "file")))
+    assert (dune.gas.tolist(), dune.timestamp.tolist()) == (GAS_USED, [TIME] * 4)
+    etl = Workload.from_transactions(read_transactions(FILES["etl csv"](tmp_path / "file")))
+    assert etl.gas.tolist() == [one.gas_limit for one in TRANSACTIONS]
+    assert "gas limits in place of gas used" in etl.name
+    assert "chain id 59144 where none is given" in etl.name
+
+
+def test_own_names_and_units_are_said_by_the_caller(tmp_path):
+    with pytest.warns(UserWarning, match=r"mine\.csv: columns that are not read: note$"):
+        table = read_transactions(own_csv(tmp_path / "mine.csv"), columns=OWN_COLUMNS)
+    assert feemodel.fee_payloads(table) == MEASURED
+
+
+@pytest.mark.parametrize("more", [{"blobVersionedHashes": ["0x01" + "22" * 31]}, {"authorizationList": [{}]},
+                                  {"maxFeePerBlobGas": 7}])  # fmt: skip
+def test_transactions_of_type_3_and_4_are_known_by_their_fields_where_no_type_is_given(tmp_path, more):
+    row = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "nonce": 1, "value": 0, "input": "0x", "gas": 21000,
+           "maxFeePerGas": 10, "maxPriorityFeePerGas": 1}  # fmt: skip
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f"{json.dumps(row)}\n{json.dumps(row | more)}\n")
+    table = read_transactions(path)
+    assert without_unpriced(table)[1] == 1
+    with pytest.raises(InvalidInput, match=r"row 2: .*no fee is published"):
+        feemodel.fee_sizes(table)
+
+
+def test_a_column_that_stands_twice_is_refused():
+    table = pd.DataFrame(etl_rows())
+    with pytest.raises(InvalidInput, match="table: expected every column once, got 'nonce'"):
+        feemodel.fee_sizes(pd.concat([table, table[["nonce"]]], axis=1))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, suffix):
+    """Without its priority fee the transaction would be taken for another type, and for fewer bytes."""
+    path = tmp_path / f"mine.{suffix}"
+    row = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "nonce": 1, "value": 0, "input": "0x", "gas": 21000,
+           "maxFeePerGas": 10, "maxPriorityFeePerGass": 1}  # fmt: skip
+    rows = [row, row]
+    path.write_text(
+        "\n".join(map(json.dumps, rows)) + "\n"
+        if suffix == "jsonl"
+        else ",".join(row) + "\n" + "\n".join(",".join(map(str, one.values())) for one in rows) + "\n"
+    )
+    message = "unknown column, did you mean maxPriorityFeePerGas.*got 'maxPriorityFeePerGass'"
+    with pytest.raises(UnreadableFile, match=message):
+        read_transactions(path)
+    with pytest.raises(InvalidInput, match=message):
+        feemodel.fee_sizes(pd.DataFrame(rows))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (None, r"transactions would need also nonce, from_address or from or sender.*--columns OURS=THEIRS"),
+        ({**OWN_COLUMNS, "nonce": "m"}, "the file has the columns who, whom, .*, not, got 'm'"),
+        ({"nonse": "n"}, "no column of transactions has this name, did you mean nonce"),
+        ({**OWN_COLUMNS, "nonce": "n:gwei"}, "gwei is no unit of"),
+        ({**OWN_COLUMNS, "gas_price": "price"}, r"row 1: price: expected a whole number, got '1\.000000007'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*not read. note")
+def test_names_that_do_not_fit_are_said(tmp_path, columns, message):
+    with pytest.raises(UnreadableFile, match=message):
+        read_transactions(own_csv(tmp_path / "mine.csv"), columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("from", "0x1234", "row 2: from_address: expected 20 bytes"),
+        ("data", "a9059cbb", "row 2: data: expected hexadecimal data that starts with 0x"),
+        ("nonce", "1.5", r"row 2: nonce: expected a whole number, got '1\.5'"),
+        ("nonce", "010", "row 2: nonce: expected a whole number, got '010'"),
+        ("nonce", "<nil>", "row 2: nonce: expected a value"),
+        ("block_time", "yesterday", "row 2: block_time: expected seconds since 1970, or a date and a time"),
+        ("block_time", "1690164981000", "row 2: block_time: expected seconds since 1970"),
+        ("type", "Magic", "row 2: type: expected a quantity"),
+        ("success", "maybe", "row 2: success: expected true, false, 1 or 0"),
+        ("value", "1e18", "row 2: value: expected a whole number"),
+    ],
+)
+def test_a_bad_cell_is_named_by_row_column_and_value(tmp_path, column, value, message):
+    rows = dune_rows()
+    rows[1][column] = value
+    with pytest.raises(UnreadableFile, match=message):
+        read_transactions(write_csv(tmp_path / "dune.csv", rows, none="<nil>"))
+
+
+def test_a_type_without_its_fees_is_named_by_row(tmp_path):
+    rows = etl_rows()
+    rows[2]["max_fee_per_gas"] = None
+    table = read_transactions(write_csv(tmp_path / "etl.csv", rows))
+    with pytest.raises(InvalidInput, match="row 3: max_fee_per_gas: expected a value: a transaction of type 2"):
+        feemodel.fee_sizes(table)
+
+
+def test_a_file_with_two_names_of_one_field_asks_which(tmp_path):
+    rows = [{**row, "gas_limit": row["gas"] + 1} for row in etl_rows()]
+    path = write_csv(tmp_path / "both.csv", rows)
+    with pytest.raises(UnreadableFile, match=r"gas_limit: the file has several .* columns gas_limit=NAME, got .*'gas'"):
+        read_transactions(path)
+    assert read_transactions(path, columns={"gas_limit": "gas"})["gas_limit"][0] == TRANSACTIONS[0].gas_limit
+
+
+def test_milliseconds_are_said(tmp_path):
+    rows = [{**row, "block_timestamp": TIME * 1_000} for row in etl_rows()]
+    path = write_csv(tmp_path / "etl.csv", rows)
+    table = read_transactions(path, columns={"timestamp": "block_timestamp:ms"})
+    assert table["timestamp"].tolist() == [TIME] * 4
+
+
+def test_lists_of_a_parquet_file_are_access_lists(tmp_path):
+    table = pq.read_table(cryo(tmp_path / "cryo"))
+    lists = [[{"address": b"\x11" * 20, "storage_keys": [b"\x01" * 32]}] if one.type else None for one in TRANSACTIONS]
+    pq.write_table(table.append_column("access_list", pa.array(lists)), tmp_path / "with lists")
+    read = read_transactions(tmp_path / "with lists")
+    expected = TRANSACTIONS[3].unsigned()
+    assert len(feemodel.fee_payloads(read)[3]) > 20 + len(expected) + 52
+    assert read["access_list"][3] == ((b"\x11" * 20, (b"\x01" * 32,)),)
+
+
+def test_views_and_flags_of_which_some_miss_are_read_as_others(tmp_path):
+    table = pq.read_table(cryo(tmp_path / "cryo"))
+    input_ = table["input"].cast(pa.binary_view())
+    count = table.num_rows
+    success = pa.array([1.0, *[None] * (count - 1)], pa.float64())
+    changed = table.set_column(table.column_names.index("input"), "input", input_)
+    changed = changed.drop_columns([name for name in ("success",) if name in changed.column_names])
+    pq.write_table(changed.append_column("success", success), tmp_path / "views")
+    read, plain = read_transactions(tmp_path / "views"), read_transactions(tmp_path / "cryo")
+
+    assert read["input"].tolist() == plain["input"].tolist()
+    assert (read["success"].sum(), read["success"].isna().sum()) == (1, count - 1)
+
+
+def test_an_overflow_of_a_double_is_refused(tmp_path):
+    with pytest.raises(UnreadableFile, match="value_f64 has lost the last digits"):
+        read_transactions(cryo(tmp_path / "cryo", value="f64"))
+
+
+def run(capsys, *arguments):
+    code = main([*map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_verbs_take_every_file(file, capsys, tmp_path):
+    code, out, _ = run(capsys, "sizes", file[1], "--json")
+    assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
+    code, out, _ = run(capsys, "compare", file[1], "--json")
+    assert (code, json.loads(out)["signedBytes"]) == (0, sum(len(signed(one).signed()) for one in TRANSACTIONS))
+    code, out, _ = run(capsys, "backtest", "--transactions", file[1], "--hours", "1", "--json")
+    assert code == 0
+    assert json.loads(out)["assumed"]["workload"].startswith("no name tells what it is")
+
+
+def test_verbs_say_what_is_assumed_and_left_out(capsys, tmp_path):
+    own = [{**etl_rows()[0], "transaction_index": 9 + at, "transaction_type": kind} for at, kind in enumerate((3, 126))]
+    rows = [*etl_rows(), *own]
+    code, out, _ = run(capsys, "sizes", write_csv(tmp_path / "etl.csv", rows), "--form", "signed")
+    assert code == 0
+    assert "assumed: chain id 59144 where none is given" in out
+    assert "assumed: empty access lists" in out
+    assert "assumed: placeholder signatures of 4 transactions" in out
+    assert "left out: 2 transactions of type 3 or above, for which no fee is published" in out
+
+
+def test_verbs_take_own_names(capsys, tmp_path):
+    columns = [f"--columns={ours}={theirs}" for ours, theirs in OWN_COLUMNS.items()]
+    code, out, _ = run(capsys, "sizes", own_csv(tmp_path / "mine.csv"), *columns, "--json")
+    assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
+    code, _, error = run(capsys, "sizes", own_csv(tmp_path / "mine.csv"), "--columns", "nonce")
+    assert (code, "expected OURS=THEIRS" in error) == (2, True)
+
+
+@pytest.mark.parametrize("verb", ["sizes", "compare", "backtest"])
+@pytest.mark.parametrize("content", [b"", b"some text\n", b"\x00\x01", b"PAR1", b"a,b\n1,2\n", b"{}\n", b"[]", b"\n"])
+def test_a_file_of_something_else_is_one_line(capsys, tmp_path, verb, content):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    arguments = ["backtest", "--transactions", path] if verb == "backtest" else [verb, path]
+    code, _, error = run(capsys, *arguments)
+    assert code == 3
+    assert error.startswith(f"feemodel: {path}: ")
+    assert error.count("\n") == 1
+
+
+SIZED = "zstd,gas_used,calldata_bytes\n100,21000,0\n200,50000,68\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("200,", "10.5,", r"row 2: zstd: expected a whole number, got '10\.5'"),
+        ("50000", "-1", "row 2: gas_used: expected a whole number, got '-1'"),
+    ],
+)
+def test_a_row_of_sizes_is_neither_dropped_nor_cut(capsys, tmp_path, old, new, message):
+    path = tmp_path / "sizes.csv"
+    path.write_text(SIZED.replace(old, new))
+    code, _, error = run(capsys, "backtest", "--transactions", path)
+    assert code == 3
+    assert re.search(message, error)
+
+
+@pytest.mark.parametrize(("old", "new", "column"), [("200,", ",", "zstd"), ("50000", "", "gas_used")])
+def test_rows_without_size_or_gas_are_left_out_and_counted(capsys, tmp_path, old, new, column):
+    path = tmp_path / "sizes.csv"
+    path.write_text(SIZED.replace(old, new))
+    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--arrival-rate", "0.01")
+    assert code == 0
+    assert f"workload: sizes.csv; left out: 1 of 2 rows without {column}\n" in out
+
+
+def test_the_shipped_transactions_are_read_as_a_file(capsys):
+    path = shipped_path("linea_transactions.csv")
+    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--json")
+    own = run(capsys, "backtest", "--hours", "24", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["assumed"]["workload"] == f"{path.name}; left out: 1,089 of 2,282 rows without gas_used"
+    assert found["recovery"] == json.loads(own[1])["recovery"]
+
+
+def test_the_shipped_l1_fees_are_read_as_a_file(capsys):
+    path = shipped_path(L1_FEES)
+    table = read_l1_fees(path)
+    assert (len(table), table["base_fee"][0], table["timestamp"][0]) == (4_341, 270_556_984.5, 1_767_795_000)
+    code, out, _ = run(capsys, "backtest", "--l1", path, "--hours", "24", "--json")
+    other = run(capsys, "backtest", "--hours", "24", "--json")
+    assert code == 0
+    assert json.loads(out)["recovery"] == json.loads(other[1])["recovery"]
+
+
+FEES = "block_number,timestamp,base_fee_per_gas,excess_blob_gas,blob_gas_used,gas_used,gas_limit,tip\n" + "".join(
+    f"{24183321 + step},{1767795167 + 12 * step},{7 * 10**7 + step},191975938,655360,"
+    f"{15 * 10**6 + step},60000000,{10**8 * (step % 3)}\n"
+    for step in range(400)
+)  # fmt: skip
+
+
+def test_a_history_uses_what_the_file_has(capsys, tmp_path):
+    path = tmp_path / "fees.csv"
+    path.write_text(FEES)
+    table = read_l1_fees(path)
+    assert (table["base_fee"][1], table["gas_used"][1], table["gas_used_ratio"][0]) == (70_000_001, 15_000_001, 0.25)
+    fees = replay(table, source="file")
+    assert {*fees.data_vars} == {"base_fee", "blob_base_fee", "gas_used_ratio", "blob_gas_used_ratio", "tip"}
+    assert round(float(fees.blob_gas_used_ratio[0, 0]), 4) == round(655_360 / (21 * 131_072), 4)
+    code, out, _ = run(capsys, "backtest", "--l1", path, "--json")
+    assumed = json.loads(out)["assumed"]
+    assert (code, assumed["tips"], assumed["usage_ratios"]) == (0, "of the series", "of the series")
+    without = json.loads(run(capsys, "backtest", "--l1", path, "--tip", "0", "--json")[1])
+    assert without["assumed"]["tips"].startswith("assumed: 0 gwei")
+    assert without["total_cost" if "total_cost" in without else "totalCostWei"] != json.loads(out)["totalCostWei"]
+
+
+def test_a_history_needs_a_time_and_a_base_fee_and_says_what_it_assumes(capsys, tmp_path):
+    path = tmp_path / "fees.csv"
+    path.write_text(
+        "when,fee\n" + "".join(f"2026-01-07 {hour:02}:00:00 UTC,{0.07 + hour / 1000:.3f}\n" for hour in range(24))
+    )
+    code, out, _ = run(capsys, "backtest", "--l1", path, "--l1-columns", "time=when", "--l1-columns",
+                       "base_fee=fee:gwei", "--json")  # fmt: skip
+    assumed = json.loads(out)["assumed"]
+    assert code == 0
+    assert assumed["l1_fees_assumed"] == "blob base fees of base fee / 16, the least by EIP-7918"
+    assert assumed["usage_ratios"].startswith("assumed")
+    code, _, error = run(capsys, "backtest", "--l1", path)
+    assert (code, "would need also timestamp or time" in error) == (3, True)
+
+
+def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
+    answer = {"oldestBlock": "0x10", "baseFeePerGas": ["0x64", "0x6e", "0x78"], "gasUsedRatio": [0.25, 1],
+              "baseFeePerBlobGas": ["0xc8", "0xd2", "0xdc"], "blobGasUsedRatio": [0.5, 0],
+              "reward": [["0x3"], ["0x4"]]}  # fmt: skip
+    fees = replay(parse_fee_history(answer), source="a node")
+    assert (fees.tip.values.tolist(), fees.gas_used_ratio.values.tolist()) == ([[3.0, 4.0]], [[0.25, 1.0]])
+    assert fees.elapsed.values.tolist() == [0.0, 12.0]
+    assert fees.attrs["assumed"] == "blocks 12 s apart"
+    several = parse_fee_history({**answer, "reward": [["0x3", "0x5"], ["0x4", "0x6"]]})
+    with pytest.raises(InvalidInput, match="which of 2 percentiles is the tip"):
+        replay(several, source="a node")
+    assert replay(several.as_table(reward=1), source="a node", unit="wei").tip.values.tolist() == [[5.0, 6.0]]
+
+
+def test_a_missing_fee_is_named_by_its_row():
+    table = pd.DataFrame({"timestamp": [0, 12], "base_fee": pd.array([1, pd.NA], "Int64")})
+    with pytest.raises(InvalidInput, match="row 2: base_fee: expected a value"):
+        replay(table, source="incomplete")
+
+
+def test_a_table_of_ten_thousand_rows_is_measured_in_its_order(shared: Path):
+    raw = read_transactions(shared / "data" / "linea_mainnet_transactions.jsonl.gz")
+    assert np.array_equal(feemodel.fee_sizes(raw.iloc[::-1]), feemodel.fee_sizes(raw)[::-1])

@@ -1,0 +1,268 @@
+"""Transactions of every extractor, unmodified, as one table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.transaction_table import without_unpriced
+from feemodel.io import parse_transactions, read_transactions
+from feemodel.io.tables import TRANSACTIONS
+from tests.helpers import extracts
+
+KNOWN_TO_ALL = [column.name for column in TRANSACTIONS if column.presence != "optional"] + [
+    "gas_price",
+    "max_fee_per_gas",
+    "max_priority_fee_per_gas",
+]
+
+
+def write_cryo(path: Path, **changes: Any) -> Path:
+    """The transactions of cryo with columns replaced, or left out where the change is `None`."""
+    table = extracts.cryo_transactions_table()
+    for name, array in changes.items():
+        index = table.column_names.index(name)
+        table = table.remove_column(index) if array is None else table.set_column(index, name, array)
+    pq.write_table(table, path, compression="lz4")
+    return path
+
+
+def check_the_facts(table: pd.DataFrame) -> None:
+    """What every extractor knows of the three Görli transactions."""
+    assert list(table) == [column.name for column in TRANSACTIONS]
+    assert [table[column.name].dtype for column in TRANSACTIONS] == [column.dtype for column in TRANSACTIONS]
+    assert table["block_number"].to_list() == [8656134] * 3
+    assert table["transaction_index"].to_list() == [0, 30, 31]
+    assert table["nonce"].to_list() == [161944, 3, 57]
+    assert table["value"].to_list() == [50000000000000000, 10074622891699440, 0]
+    assert table["input"].map(len).to_list() == [0, 68, 14]
+    assert table["gas_limit"].to_list() == [21000, 175851, 5776098]
+    assert table["gas_price"].to_list() == [223775454286, 6127714918, 6127714918]
+    assert table["max_fee_per_gas"].to_list() == [pd.NA, 10870963324, pd.NA]
+    assert table["to_address"][0].hex() == "d1942c9fc28f4c1ec514eb596b2df024798547cc"
+    assert table["to_address"].isna().to_list() == [False, False, True]
+
+
+def test_cryo_parquet(tmp_path: Path) -> None:
+    table = read_transactions(write_cryo(tmp_path / "ethereum__transactions.parquet"))
+    check_the_facts(table)
+    assert table["gas_used"].to_list() == [21000, 21030, 21031]
+    assert table["success"].to_list() == [True, False, True]
+    assert table["chain_id"].to_list() == [5, 5, 5]
+    assert table["transaction_type"].to_list() == [0, 2, pd.NA]
+    assert table["timestamp"].isna().all()
+
+
+def test_ethereum_etl_csv(tmp_path: Path) -> None:
+    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"))
+    check_the_facts(table)
+    assert table["timestamp"].to_list() == [1678833072] * 3
+    assert table["transaction_type"].to_list() == [0, 2, pd.NA]
+    assert table[["gas_used", "effective_gas_price", "success", "chain_id"]].isna().all(axis=None)
+
+
+def test_json_of_a_node(tmp_path: Path) -> None:
+    block = extracts.rpc_block_with_transactions()
+    for text in (json.dumps(block), json.dumps([{"id": 1, "result": block}], indent=1)):
+        path = tmp_path / "blocks.json"
+        path.write_text(text)
+        table = read_transactions(path)
+        check_the_facts(table)
+        assert table["timestamp"].to_list() == [1678833072] * 3
+        assert table["chain_id"].to_list() == [pd.NA, 5, pd.NA]
+
+
+def test_all_formats_give_the_same_table(tmp_path: Path) -> None:
+    cryo = read_transactions(write_cryo(tmp_path / "transactions.parquet"))
+    etl = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"))
+    rpc = parse_transactions(json.dumps(extracts.rpc_block_with_transactions()).encode())
+    pd.testing.assert_frame_equal(cryo[KNOWN_TO_ALL], etl[KNOWN_TO_ALL])
+    pd.testing.assert_frame_equal(cryo[KNOWN_TO_ALL], rpc[KNOWN_TO_ALL])
+
+
+def test_rows_are_sorted_by_block_and_index(tmp_path: Path) -> None:
+    path = extracts.etl_transactions(tmp_path / "transactions.csv", extracts.TRANSACTIONS[::-1])
+    check_the_facts(read_transactions(path))
+
+
+def test_transaction_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    path = extracts.etl_transactions(tmp_path / "transactions.csv", [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]])
+    with pytest.raises(UnreadableFile, match=r"transaction_index: expected every row once, got \[8656134, 30\]"):
+        read_transactions(path)
+
+
+@pytest.mark.parametrize("kept", ["value_string", "value_binary"])
+def test_either_exact_variant_of_the_value_is_enough(tmp_path: Path, kept: str) -> None:
+    other = {"value_string": "value_binary", "value_binary": "value_string"}[kept]
+    path = write_cryo(tmp_path / "transactions.parquet", **{other: None, "value_f64": None})
+    check_the_facts(read_transactions(path))
+
+
+def test_value_as_hexadecimal_words_is_read(tmp_path: Path) -> None:
+    words = pa.array(["0x" + f"{row['value']:064x}" for row in extracts.TRANSACTIONS])
+    path = write_cryo(tmp_path / "transactions.parquet", value_binary=words, value_string=None)
+    check_the_facts(read_transactions(path))
+
+
+def test_lossy_value_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    path = write_cryo(tmp_path / "transactions.parquet", value_string=None, value_binary=None)
+    with pytest.raises(UnreadableFile, match=r"value_f64 has lost the last digits .* cryo with --u256-types string"):
+        read_transactions(path)
+
+
+def test_amount_above_64_bits_is_exact(tmp_path: Path) -> None:
+    largest = 2**256 - 1
+    rows = [{**extracts.TRANSACTIONS[0], "value": largest}]
+    assert read_transactions(extracts.etl_transactions(tmp_path / "t.csv", rows))["value"].to_list() == [largest]
+
+
+@pytest.mark.parametrize("value", ["", "1.5", "-1", "1e18", str(2**256), "0x", "lots"])
+def test_amount_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
+    rows = [extracts.TRANSACTIONS[0], {**extracts.TRANSACTIONS[1], "value": value}]
+    with pytest.raises(UnreadableFile, match=r"row 2: value: expected a (whole number|value|whole amount)"):
+        read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("input", "0xa9059cb", "row 2: input: expected an even number of hexadecimal digits, counted 7"),
+        ("input", "a9059cbb", "row 2: input: expected hexadecimal data that starts with 0x"),
+        ("from_address", "0x1234", "row 2: from_address: expected 20 bytes"),
+        ("to_address", "0x1234", "row 2: to_address: expected 20 bytes"),
+        ("from_address", "", "row 2: from_address: expected a value"),
+        ("gas_price", "1e9", "row 2: gas_price: expected a whole number, got '1e9'"),
+    ],
+)
+def test_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, value: str, message: str) -> None:
+    rows = [extracts.TRANSACTIONS[0], {**extracts.TRANSACTIONS[1], column: value}]
+    with pytest.raises(UnreadableFile, match=rf"transactions\.csv: {message}"):
+        read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
+
+
+def test_megabytes_of_calldata_are_one_value(tmp_path: Path) -> None:
+    rows = [{**extracts.TRANSACTIONS[0], "input": "0x" + "ab" * 3_000_000}]
+    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
+    assert len(table["input"][0]) == 3_000_000
+
+
+def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
+    block = extracts.rpc_block(extracts.BLOCKS[0])
+    with pytest.raises(InvalidInput, match="transaction hashes only: ask eth_getBlockByNumber for whole transactions"):
+        parse_transactions(json.dumps(block).encode())
+
+
+def test_transaction_without_a_recipient_field_is_refused() -> None:
+    """A missing `to` means a contract creation, so it must be said, not left out."""
+    block = extracts.rpc_block_with_transactions()
+    del block["transactions"][1]["to"]
+    with pytest.raises(InvalidInput, match="the block, transaction 1: to_address: expected a value"):
+        parse_transactions(json.dumps(block).encode())
+
+
+def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="transactions would need also to_address or to"):
+        read_transactions(write_cryo(tmp_path / "transactions.parquet", to_address=None))
+
+
+def test_blocks_are_sent_to_their_reader(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="blocks of cryo or `feemodel fetch`, which read_blocks reads"):
+        read_transactions(extracts.cryo_blocks(tmp_path / "blocks.parquet"))
+
+
+@pytest.mark.parametrize("name", ["receipts.csv", "receipts.csv.gz"])
+def test_receipts_add_what_was_used_and_paid(tmp_path: Path, name: str) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    receipts = extracts.etl_receipts(tmp_path / name, extracts.TRANSACTIONS[::-1])
+    table = read_transactions(transactions, receipts=receipts)
+    check_the_facts(table)
+    assert table["gas_used"].to_list() == [21000, 21030, 21031]
+    assert table["effective_gas_price"].to_list() == [223775454286, 6127714918, 6127714918]
+    assert table["success"].to_list() == [True, False, True]
+
+
+def test_receipts_of_a_node_add_the_same(tmp_path: Path) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    receipts = [
+        {"transactionHash": row["hash"], "gasUsed": hex(21_000 + at), "effectiveGasPrice": "0x7", "status": "0x1",
+         "type": "0x7e", "depositNonce": "0x5", "logs": [], "l1Fee": None}
+        for at, row in enumerate(extracts.TRANSACTIONS)
+    ]  # fmt: skip
+    path = tmp_path / "receipts.json"
+    for answer in ({"id": 1, "result": receipts}, [{"id": 1, "result": one} for one in receipts], receipts):
+        path.write_text(json.dumps(answer))
+        with pytest.warns(UserWarning, match="columns that are not read: depositNonce"):
+            table = read_transactions(transactions, receipts=path)
+        assert table["gas_used"].to_list() == [21_000, 21_001, 21_002]
+        assert (table["effective_gas_price"] == 7).all()
+
+
+@pytest.mark.parametrize("kind", [0x7E, 0x6A, 0x71, 0xFF])
+def test_blocks_of_rollups_hold_transactions_of_their_own_types(kind: int) -> None:
+    block = extracts.rpc_block_with_transactions()
+    first, *others = block["transactions"]
+    own = {**first, "type": hex(kind), "sender": first["from"]}
+    table = parse_transactions(json.dumps({**block, "transactions": [own, *others]}))
+    assert table["transaction_type"].to_list() == [kind, 2, 0]
+    kept, left_out = without_unpriced(table)
+    assert (kept["nonce"].to_list(), left_out) == (table["nonce"].to_list()[1:], 1)
+
+
+def test_two_names_of_one_field_may_say_the_same_alone() -> None:
+    first, *_ = extracts.rpc_block_with_transactions()["transactions"]
+    calldata = [{**first, "input": None, "data": "0x01"}, {**first, "data": first["input"], "transactionIndex": "0x5"}]
+    assert parse_transactions(json.dumps(calldata))["input"].to_list() == [b"\x01", b""]
+    with pytest.raises(InvalidInput, match="row 1: input: the file has several columns for it"):
+        parse_transactions(json.dumps([{**first, "data": "0x01"}]))
+
+
+def test_answers_to_requests_for_single_transactions() -> None:
+    transactions = extracts.rpc_block_with_transactions()["transactions"]
+    answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
+    for text in (json.dumps(answers), "\n".join(map(json.dumps, answers))):
+        check_the_facts(parse_transactions(text))
+
+
+def test_receipts_of_old_exports_leave_the_price_open(tmp_path: Path) -> None:
+    receipts = tmp_path / "receipts.csv"
+    receipts.write_text(
+        "transaction_hash,gas_used,root,status\n"
+        + "".join(f"{row['hash']},21000,0x84b952d5,\n" for row in extracts.TRANSACTIONS)
+    )
+    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"), receipts=receipts)
+    assert table["gas_used"].to_list() == [21000] * 3
+    assert table[["effective_gas_price", "success"]].isna().all(axis=None)
+
+
+def test_transaction_without_its_receipt_is_refused(tmp_path: Path) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    receipts = extracts.etl_receipts(tmp_path / "receipts.csv", extracts.TRANSACTIONS[:2])
+    with pytest.raises(UnreadableFile, match=rf"receipts\.csv: .*none for, got '{extracts.TRANSACTIONS[2]['hash']}'"):
+        read_transactions(transactions, receipts=receipts)
+
+
+def test_receipt_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    rows = [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]]
+    receipts = extracts.etl_receipts(tmp_path / "receipts.csv", rows)
+    with pytest.raises(UnreadableFile, match=rf"two for, got '{extracts.TRANSACTIONS[1]['hash']}'"):
+        read_transactions(transactions, receipts=receipts)
+
+
+def test_file_that_holds_no_receipts_is_refused(tmp_path: Path) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    with pytest.raises(UnreadableFile, match="these are transactions, which read_transactions reads"):
+        read_transactions(transactions, receipts=transactions)
+
+
+def test_status_that_is_neither_is_refused(tmp_path: Path) -> None:
+    receipts = tmp_path / "receipts.csv"
+    receipts.write_text(f"transaction_hash,gas_used,status\n{extracts.TRANSACTIONS[0]['hash']},21000,2\n")
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv", extracts.TRANSACTIONS[:1])
+    with pytest.raises(UnreadableFile, match="row 1: status: expected true, false, 1 or 0, got '2'"):
+        read_transactions(transactions, receipts=receipts)

@@ -1,0 +1,387 @@
+"""The priority fee in both forms: published numbers, and scalars, arrays and kernel as one function."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.extras import has_numba
+from feemodel.linea import priority
+from feemodel.linea.priority import (
+    breakdown,
+    compatibility_priority_fee,
+    priority_fee,
+    profitable,
+    verification_breakdown,
+    verification_margin,
+    verification_priority_fee,
+)
+from tests.helpers.optional import optional
+
+kernels = optional("feemodel.linea.kernels")
+BLOCK = kernels.BLOCK if has_numba() else 1 << 18
+
+# variable cost [wei / byte], compressed size [byte], gas, fixed cost [wei / gas], margin -> wei / gas
+PUBLISHED = [
+    (1_000_000_000, 128, 21_000, 30_000_000, 1.2, 43_314_285),
+    (1_000_000_000, 128, 21_000, 30_000_000, 0.8, 28_876_190),
+    (16_827_205_000, 160, 46_000, 30_000_000, 1.2, 106_235_289),
+    (800_000_000, 250, 21_000, 30_000_000, 1.2, 47_428_570),
+    (50_000_000, 1024, 300_000, 30_000_000, 1.2, 36_204_799),
+    (32_945_070_000, 2656, 1_000_000, 25_000_000, 1.2, 135_002_526),
+]
+
+# Linea mainnet, January 2026: fee of the estimate that a wallet scaled by 1.05 to what stands on chain
+# (Consensys/linea-monorepo at cb180134, replay incident-1445-28279135-28279249): gas estimate, size, fee, on chain
+ON_CHAIN = [
+    (168_595, 224, 37_594_352, 39_474_069),
+    (56_830, 256, 41_405_595, 43_475_874),
+    (1_552_682, 3_744, 38_893_573, 40_838_251),
+]
+
+sizes = st.integers(0, 262_144)
+gases = st.integers(1, 30_000_000)
+variable_costs = st.integers(0, 10**13)
+fixed_costs = st.integers(0, 10**12)
+margins = st.floats(0, 10, allow_subnormal=False)
+
+
+@pytest.mark.parametrize(("variable_cost", "size", "gas", "fixed_cost", "margin", "fee"), PUBLISHED)
+def test_published_fees_come_out_to_the_wei(variable_cost, size, gas, fixed_cost, margin, fee):
+    assert priority_fee(size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin) == fee
+
+
+@pytest.mark.parametrize(("gas", "size", "fee", "on_chain"), ON_CHAIN)
+def test_what_wallets_paid_on_mainnet_comes_out_to_the_wei(gas, size, fee, on_chain):
+    estimate = priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+
+    assert (estimate, int(Decimal("1.05") * estimate)) == (fee, on_chain)
+
+
+def test_integers_give_a_python_int():
+    assert type(priority_fee(np.int32(128), np.uint64(21_000), variable_cost=10**9)) is int
+
+
+def test_arrays_broadcast():
+    fees = priority_fee(np.array([[128], [256]]), np.array([21_000, 42_000, 63_000]), variable_cost=10**9)
+
+    assert fees.dtype == np.int64
+    assert fees.tolist() == [[6_095_238, 3_047_619, 2_031_746], [12_190_476, 6_095_238, 4_063_492]]
+
+
+def test_lists_and_empty_arrays_are_arrays():
+    assert priority_fee([128], 21_000, variable_cost=10**9).tolist() == [6_095_238]
+    assert priority_fee(np.array([], dtype=np.int64), 21_000, variable_cost=10**9).shape == (0,)
+
+
+@given(sizes, gases, variable_costs, fixed_costs, margins)
+def test_scalar_array_and_kernel_agree(size, gas, variable_cost, fixed_cost, margin):
+    costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
+    fee = priority_fee(size, gas, **costs)
+
+    assert priority_fee(np.array([size]), np.array([gas]), **costs).tolist() == [fee]
+    compiled = kernels.priority_fee(np.array([size]), np.array([gas]), variable_cost, fixed_cost, margin)
+    assert compiled is None or compiled.tolist() == [fee]
+
+
+def test_kernel_agrees_on_many_elements_of_every_magnitude():
+    rng = np.random.default_rng(1)
+    size = (2 ** rng.uniform(0, 18, 300_000)).astype(np.int64)
+    gas = (2 ** rng.uniform(0, 25, 300_000)).astype(np.int64)
+    for variable_cost, fixed_cost, margin in [(1, 0, 1.0), (10**9, 3 * 10**7, 1.2), (10**10, 10**9, 0.8), (0, 0, 0.0)]:
+        compiled = kernels.priority_fee(size, gas, variable_cost, fixed_cost, margin)
+        costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
+
+        assert compiled is not None
+        assert np.array_equal(compiled, priority_fee(size, gas, **costs))
+
+
+@given(st.integers(2**40, 2**52), gases, st.integers(1, 2**11))
+def test_kernel_quotient_is_the_integer_quotient_up_to_its_limit(variable_cost, gas, size):
+    compiled = kernels.priority_fee(np.array([size]), np.array([gas]), variable_cost, 0, 1.0)
+
+    if variable_cost * size // gas < 2**52 and variable_cost * size < kernels.PRODUCT_LIMIT:
+        assert compiled is not None
+        assert compiled.tolist() == [variable_cost * size // gas]
+    else:
+        assert compiled is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [("gas", 0, r"gas\[700000\].*got 0"), ("size", -1, r"compressed_size\[700000\].*got -1")],
+)
+def test_large_arrays_name_the_element_that_is_out_of_range(place, value, message):
+    size, gas = np.full(priority.KERNEL_THRESHOLD, 128), np.full(priority.KERNEL_THRESHOLD, 21_000)
+    {"gas": gas, "size": size}[place][700_000] = value
+
+    with pytest.raises(InvalidInput, match=message):
+        priority_fee(size, gas, variable_cost=10**9)
+
+
+# Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
+# and where its blocks end.
+PATH_SIZES = [
+    1, 2, BLOCK - 1, BLOCK, BLOCK + 1, priority.KERNEL_THRESHOLD - 1, priority.KERNEL_THRESHOLD,
+    4 * BLOCK - 1, 4 * BLOCK, 4 * BLOCK + 1,
+]  # fmt: skip
+OVERFLOWS = [  # size, gas, costs, and what the error names
+    (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),
+    (1, 1, {"variable_cost": 2**63 - 1, "fixed_cost": 1}, r"size part \+ fixed_cost"),
+    (1, 1, {"variable_cost": 1, "fixed_cost": 2**63 - 1}, r"size part \+ fixed_cost"),
+    (2, 21_000, {"variable_cost": 2**62}, "variable_cost · compressed_size"),
+    (2**62, 1, {"variable_cost": 1, "margin": 2.0}, "fee"),
+]
+
+
+@pytest.mark.parametrize(("size", "gas", "costs", "name"), OVERFLOWS)
+@pytest.mark.parametrize("count", PATH_SIZES)
+def test_an_overflow_is_named_at_every_array_size(count, size, gas, costs, name):
+    for place in {0, count // 2, count - 1}:
+        sizes, gases = np.zeros(count, dtype=np.int64), np.full(count, 2**40)
+        sizes[place], gases[place] = size, gas
+
+        with pytest.raises(Int64Overflow, match=rf"{name}\[{place}\]"):
+            priority_fee(sizes, gases, **costs)
+
+
+@pytest.mark.parametrize("shift", [0, 1, -1], ids=["the same", "one later", "one earlier"])
+@pytest.mark.parametrize("count", [priority.KERNEL_THRESHOLD, 10])
+def test_a_given_array_may_overlap_an_input(count, shift):
+    """An element that the kernel leaves to the exact form must be read before it is overwritten."""
+    memory = np.full(count + 2, 128)
+    size, out = memory[1 : count + 1], memory[1 + shift : count + 1 + shift]
+    size[count // 2] = 2**40
+    expected = priority_fee(size.copy(), np.ones_like(size), variable_cost=2**20, margin=1.1)
+
+    assert priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1, out=out) is out
+    assert np.array_equal(expected, out)
+
+
+def test_large_arrays_are_exact_where_the_kernel_is_not():
+    size = np.full(priority.KERNEL_THRESHOLD, 128)
+    size[7] = 2**40
+    fees = priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1)
+
+    assert fees[7] == priority_fee(2**40, 1, variable_cost=2**20, margin=1.1)
+
+
+def test_fees_from_2_to_the_53_truncate_the_shortest_decimal():
+    # 1.1 · 2**62 is the double 5072854620270127104, whose shortest decimal reads 5.072854620270127e+18
+    assert priority_fee(2**31, 1, variable_cost=2**31, margin=1.1) == 5_072_854_620_270_127_000
+    assert priority_fee([2**31], 1, variable_cost=2**31, margin=1.1).tolist() == [5_072_854_620_270_127_000]
+
+
+@given(sizes, gases, variable_costs, fixed_costs, margins, st.integers(0, 10_000))
+def test_fee_is_monotone_in_size_costs_and_margin(size, gas, variable_cost, fixed_cost, margin, more):
+    def fee(size=size, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin):
+        return priority_fee(size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
+
+    assert fee(size=size + more) >= fee()
+    assert fee(variable_cost=variable_cost + more) >= fee()
+    assert fee(fixed_cost=fixed_cost + more) >= fee()
+    assert fee(margin=margin + more / 1000) >= fee()
+
+
+@given(sizes, gases, variable_costs, fixed_costs, margins)
+def test_parts_of_the_fee_add_up_to_it(size, gas, variable_cost, fixed_cost, margin):
+    costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
+    parts = breakdown(size, gas, **costs)
+
+    assert parts.total == priority_fee(size, gas, **costs)
+    assert (parts.fixed, parts.size) == (fixed_cost, variable_cost * size // gas)
+
+
+@pytest.mark.parametrize("shape", [(3,), (priority.KERNEL_THRESHOLD,), (2, priority.KERNEL_THRESHOLD // 2)])
+@pytest.mark.parametrize("step", [1, 2], ids=["contiguous", "strided"])
+def test_a_given_array_is_filled_and_returned(shape, step):
+    size, gas = np.full(shape, 128), np.full(shape, 21_000)
+    out = np.zeros((shape[0] * step, *shape[1:]), dtype=np.int64)[::step]
+    fees = priority_fee(size, gas, variable_cost=10**9, out=out)
+
+    assert fees is out
+    assert (out == 6_095_238).all()
+
+
+@pytest.mark.parametrize("out", [np.zeros(2), np.zeros(3, dtype=np.int64), [0, 0]])
+def test_an_array_of_another_kind_or_shape_is_refused(out):
+    with pytest.raises(InvalidInput, match=r"out: expected an int64 array of shape \(2,\)"):
+        priority_fee([128, 256], 21_000, variable_cost=10**9, out=out)
+
+
+REFUSED = [
+    ({"gas": 0}, r"gas: expected whole gas of at least 1, got 0"),
+    ({"gas": -21_000}, r"gas: .* got -21000"),
+    ({"compressed_size": -1}, r"compressed_size: .* got -1"),
+    ({"compressed_size": 128.0}, r"compressed_size: expected whole bytes.* got 128\.0"),
+    ({"compressed_size": True}, r"compressed_size: .* got True"),
+    ({"compressed_size": None}, r"compressed_size: .* got None"),
+    ({"compressed_size": "128"}, r"compressed_size: .* got '128'"),
+    ({"variable_cost": 1e9}, r"variable_cost: expected whole wei.* got 1000000000\.0"),
+    ({"variable_cost": -1}, r"variable_cost: .* got -1"),
+    ({"fixed_cost": 3e7}, r"fixed_cost: expected whole wei.* got 30000000\.0"),
+    ({"margin": float("nan")}, r"margin: .* got nan"),
+    ({"margin": float("inf")}, r"margin: .* got inf"),
+    ({"margin": -0.1}, r"margin: .* got -0\.1"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), REFUSED)
+@pytest.mark.parametrize("as_array", [False, True], ids=["scalar", "array"])
+def test_bad_input_is_named_with_its_value(wrong, message, as_array):
+    arguments = {"compressed_size": 128, "gas": 21_000, "variable_cost": 10**9, "fixed_cost": 0, "margin": 1.0} | wrong
+    if as_array:
+        arguments = {name: np.array([value, value]) for name, value in arguments.items()}
+        message = message.replace(":", r"\[0\]:", 1)
+
+    with pytest.raises(InvalidInput, match=message):
+        priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
+
+
+@pytest.mark.parametrize("as_array", [False, True], ids=["scalar", "array"])
+def test_a_product_that_a_node_would_wrap_is_refused(as_array):
+    size = np.array([1, 922_338]) if as_array else 922_338
+
+    with pytest.raises(Int64Overflow, match=r"variable_cost · compressed_size.*9223380000000000000"):
+        priority_fee(size, 21_000, variable_cost=10**13)
+
+
+@pytest.mark.parametrize("as_array", [False, True], ids=["scalar", "array"])
+def test_a_sum_that_a_node_would_wrap_is_refused(as_array):
+    size = np.array([0, 4]) if as_array else 4
+
+    with pytest.raises(Int64Overflow, match=r"size part \+ fixed_cost.*9223372036854775811"):
+        priority_fee(size, 1, variable_cost=1, fixed_cost=2**63 - 1)
+
+
+def test_a_fee_that_passes_an_int64_array_is_refused_in_arrays_only():
+    assert priority_fee(2**31, 1, variable_cost=2**31, margin=3.0) == 13_835_058_055_282_164_000
+    with pytest.raises(Int64Overflow, match=r"fee\[0\]"):
+        priority_fee([2**31], 1, variable_cost=2**31, margin=3.0)
+
+
+def test_price_is_profitable_from_base_fee_plus_fee_on():
+    costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
+
+    assert profitable(np.array([43_314_291, 43_314_292]), 128, 21_000, **costs).tolist() == [False, True]
+
+
+def test_profitability_is_exact_at_the_limits_of_64_bits():
+    for base_fee in (7, 2**63 - 1):
+        terms = {"variable_cost": 10**9, "base_fee": base_fee}
+        expected = profitable(2**63 - 1, 128, 21_000, **terms)
+
+        assert expected == (base_fee == 7)
+        assert [expected] == profitable([2**63 - 1], 128, 21_000, **terms).tolist()
+        assert [expected] == profitable(2**63 - 1, [128], 21_000, **terms).tolist()
+
+
+def test_verification_form_by_hand():
+    # 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9
+    assert verification_priority_fee(128, 21_000, min_gas_price=10**8) == 121_904_761
+    assert verification_priority_fee(128, 21_000, min_gas_price=10**8, adjustment=10, margin=2.0) == 243_809_543
+    assert verification_priority_fee(128, 21_000, min_gas_price=10**8, adjustment=10, margin=2.0, version="V1e") == (
+        243_809_533
+    )
+
+
+def test_verification_form_never_falls_below_the_minimum_gas_price():
+    assert verification_priority_fee(128, 30_000_000, min_gas_price=10**8) == 10**8 - 7
+    assert verification_breakdown(128, 30_000_000, min_gas_price=10**8).floor == 10**8 - 7 - 85_333
+
+
+BEYOND_64_BITS = {
+    "size": 17_808, "gas": 1, "min_gas_price": 66_566, "verification_gas_cost": 7_780_762, "verification_capacity": 1,
+    "gas_price_ratio": 1_000.0, "adjustment": 0, "version": "V1e",
+}  # fmt: skip
+
+
+@given(
+    size=sizes,
+    gas=gases,
+    min_gas_price=st.integers(7, 10**10),
+    verification_gas_cost=st.integers(0, 10**7),
+    verification_capacity=st.integers(1, 10**6),
+    gas_price_ratio=st.floats(0, 1000),
+    margin=margins,
+    adjustment=st.integers(0, 10**9),
+    version=st.sampled_from(priority.VERSIONS),
+)
+@example(**BEYOND_64_BITS, margin=1.0)
+@example(**BEYOND_64_BITS, margin=0.0)
+def test_verification_form_is_the_same_for_scalars_and_arrays(size, gas, version, **factors):
+    arrays = {name: np.array([value]) for name, value in factors.items()}
+    try:
+        parts = verification_breakdown(size, gas, version=version, **factors)
+    except Int64Overflow:  # V1e adds after truncation, in 64 bits that would wrap
+        parts = None
+
+    if parts is None or max(parts.total, parts.size) >= 2**63:
+        with pytest.raises(Int64Overflow):
+            verification_priority_fee(np.array([size]), np.array([gas]), version=version, **arrays)
+    else:
+        fee = verification_priority_fee(size, gas, version=version, **factors)
+        assert type(fee) is int
+        assert fee == parts.total
+        assert verification_priority_fee(np.array([size]), np.array([gas]), version=version, **arrays).tolist() == [fee]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"gas": 0}, "gas: .* got 0"),
+        ({"verification_capacity": 0}, "verification_capacity: .* got 0"),
+        ({"min_gas_price": 6}, "min_gas_price: expected at least the base fee, got 6"),
+        ({"gas_price_ratio": float("inf")}, "gas_price_ratio: .* got inf"),
+        ({"gas": 2**60, "verification_capacity": 2**4}, r"gas · verification_capacity.*18446744073709551616"),
+        ({"version": "V0"}, "version: .*verification_margin.* got 'V0'"),
+    ],
+)
+def test_verification_form_names_bad_input(wrong, message):
+    arguments = {"compressed_size": 128, "gas": 21_000, "min_gas_price": 10**8} | wrong
+
+    with pytest.raises(InvalidInput, match=message):
+        verification_priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
+
+
+@pytest.mark.parametrize("multiplier", ["1.2", "1.23456789012345678901234567890", "0.00000000000000000001", "0"])
+def test_the_compatibility_form_is_exact_for_any_decimal(multiplier):
+    """Numbers of more than 64 bits in the fraction take another path on arrays."""
+    prices = [7, 8, 10**9, 10**18]
+    expected = [math.ceil(Fraction(multiplier) * (price - 7)) for price in prices]
+
+    assert expected == [compatibility_priority_fee(price, multiplier=multiplier) for price in prices]
+    assert expected == compatibility_priority_fee(prices, multiplier=multiplier).tolist()
+
+
+def test_first_version_is_a_margin():
+    # Consensys/linea-sequencer at 4c81fa07 and 1467e19d, ProfitableTransactionSelectorTest
+    assert verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=10**9) == 1.0395
+    assert verification_margin(1_100_000_000, 1000, 21_000, min_gas_price=10**9, size_adjustment=-45) == (
+        0.12094240837696335
+    )
+    assert verification_margin(1_100_000_000, 45, 21_000, min_gas_price=10**9, size_adjustment=-45) == float("inf")
+    assert verification_margin([0, 9_900_000_000], 1000, 21_000, min_gas_price=10**9).tolist() == [0, 1.0395]
+
+
+def test_the_size_adjustment_of_the_first_version_is_a_signed_64_bit_integer():
+    for size in (45, np.array([45])):
+        assert np.all(verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63)) == np.inf)
+        with pytest.raises(InvalidInput, match=f"size_adjustment: .* got {-(2**63) - 1}"):
+            verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63) - 1)
+
+
+def test_compatibility_form():
+    assert compatibility_priority_fee(1_000_000_000) == 1_199_999_992
+    assert compatibility_priority_fee(np.array([1_000_000_000, 7]), multiplier=1.2).tolist() == [1_199_999_992, 0]
+    assert compatibility_priority_fee(8, multiplier="1.0000001") == 2
+    with pytest.raises(InvalidInput, match="min_gas_price: expected at least the base fee, got 6"):
+        compatibility_priority_fee(6)
+    for multiplier in ("one", "nan", float("inf"), -1):
+        with pytest.raises(InvalidInput, match="multiplier"):
+            compatibility_priority_fee(10, multiplier=multiplier)

@@ -1,0 +1,430 @@
+"""Chains as dated rows, and the rule that a name and a date lead to."""
+
+import json
+import pickle
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pytest
+
+from feemodel import rollups
+from feemodel.cli import main
+from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
+from feemodel.rollups.chain_files import parse_chain, read_chains
+from feemodel.rollups.chains import CHAINS, UNKNOWN, UPGRADE_FIELDS, chain, rows_older_than, schema, timestamp
+from feemodel.rollups.rules import FAMILIES, rules_at
+from tests.helpers.optional import optional
+
+pd = optional("pandas")
+
+# chain, Unix seconds -> parameters in force: superchain-registry, superchain-ops, base/contract-deployments
+IN_FORCE = [
+    ("op-mainnet", 1_718_323_200, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}),
+    ("op-mainnet", 1_720_569_600, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}),
+    ("op-mainnet", 1_725_000_000, {"upgrade": "fjord", "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}),
+    ("op-mainnet", 1_763_000_000, {"upgrade": "isthmus", "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
+      }),
+    ("op-mainnet", 1_700_000_000, {"upgrade": "regolith", "denominator": 50, "elasticity": 6}),
+    ("op-mainnet", 1_704_992_400, {"upgrade": "regolith", "denominator": 50, "elasticity": 6}),
+    ("op-mainnet", 1_704_992_401, {"upgrade": "canyon", "denominator": 250, "elasticity": 6}),
+    ("op-mainnet", 1_740_000_000, {"upgrade": "holocene", "denominator": 250, "elasticity": 6}),
+    ("op-mainnet", 1_750_000_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2}),
+    ("op-mainnet", 1_748_500_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2,
+      "gas_limit": 40_000_000}),
+    ("base", 1_718_323_200, {"upgrade": "ecotone", "base_fee_scalar": 1_101, "blob_base_fee_scalar": 659_851}),
+    ("base", 1_711_000_000, {"upgrade": "ecotone", "base_fee_scalar": 1_101, "blob_base_fee_scalar": 659_851}),
+    ("base", 1_720_200_000, {"upgrade": "ecotone", "base_fee_scalar": 1_418, "blob_base_fee_scalar": 659_851}),
+    ("base", 1_725_000_000, {"upgrade": "fjord", "base_fee_scalar": 2_269, "blob_base_fee_scalar": 1_055_762}),
+    ("base", 1_764_691_201, {"upgrade": "jovian", "denominator": 50, "elasticity": 5,
+      "gas_limit": 300_000_000, "min_base_fee": 0, "da_footprint_gas_scalar": 400}),
+    ("base", 1_766_200_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
+      "gas_limit": 375_000_000, "min_base_fee": 500_000, "da_footprint_gas_scalar": 325}),
+    ("base", 1_768_900_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
+      "gas_limit": 375_000_000, "min_base_fee": 500_000, "da_footprint_gas_scalar": 325}),
+    ("base", 1_769_200_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
+      "gas_limit": 375_000_000, "min_base_fee": 1_000_000, "da_footprint_gas_scalar": 139}),
+    ("base", 1_770_120_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
+      "gas_limit": 375_000_000, "min_base_fee": 2_000_000, "da_footprint_gas_scalar": 139}),
+    ("base", 1_770_300_000, {"upgrade": "jovian", "denominator": 125, "elasticity": 6,
+      "gas_limit": 375_000_000, "min_base_fee": 2_000_000, "da_footprint_gas_scalar": 139}),
+    ("base", 1_783_000_000, {"upgrade": "jovian", "denominator": 100, "elasticity": 5,
+      "gas_limit": 400_000_000, "min_base_fee": 5_000_000, "da_footprint_gas_scalar": 148}),
+    ("base", 1_745_000_000, {"upgrade": "holocene", "denominator": 250, "elasticity": 2, "gas_limit": 120_000_000}),
+    ("base", 1_747_000_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2, "gas_limit": 140_000_000}),
+    ("base", 1_749_000_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 2, "gas_limit": 140_000_000}),
+    ("base", 1_755_000_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 3, "gas_limit": 150_000_000}),
+    ("base", 1_763_500_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 5, "gas_limit": 300_000_000}),
+    # tasks/eth/028, 030 and 020 of superchain-ops at 97ae7a1, which read the chains
+    ("mode", 1_738_368_000, {"base_fee_scalar": 20_000, "blob_base_fee_scalar": 611_590, "gas_limit": 30_000_000}),
+    ("zora", 1_738_368_000, {"base_fee_scalar": 100_000, "blob_base_fee_scalar": 611_590, "gas_limit": 30_000_000}),
+    ("metal", 1_738_368_000, {"base_fee_scalar": 684_000, "blob_base_fee_scalar": 0, "gas_limit": 30_000_000}),
+    ("arena-z", 1_738_368_000, {"base_fee_scalar": 801_949, "blob_base_fee_scalar": 0, "gas_limit": 60_000_000}),
+    ("soneium", 1_741_000_000, {"base_fee_scalar": 9_736, "blob_base_fee_scalar": 1_540_079, "gas_limit": 40_000_000}),
+    ("unichain", 1_742_515_200, {"base_fee_scalar": 2_000, "blob_base_fee_scalar": 900_000, "gas_limit": 30_000_000}),
+    ("op-mainnet", 1_729_468_800, {"gas_limit": 30_000_000, "elasticity": 6}),
+    ("op-mainnet", 1_733_011_200, {"gas_limit": 60_000_000, "elasticity": 6}),
+    # registry
+    ("lisk", 1_714_728_791, {"upgrade": "ecotone", "denominator": 1_000, "elasticity": 20, "gas_limit": 30_000_000,
+      "base_fee_scalar": 1_000_000, "blob_base_fee_scalar": 0}),
+    ("binary", 1_719_397_463, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949,
+      "gas_paying_token": "0x04E9D7e336f79Cdab911b06133D3Ca2Cd0721ce3"}),
+    ("ethernity", 1_723_547_735, {"upgrade": "fjord", "denominator": 1_000, "elasticity": 20}),
+    # base/base pull request 4565: a tenth of 400 M, ten times 100
+    ("base", 1_793_901_599, {"gas_limit": 400_000_000, "denominator": 100, "block_milliseconds": 2_000}),
+    ("base", 1_793_901_600, {"gas_limit": 40_000_000, "denominator": 1_000, "elasticity": 5, "min_base_fee": 5_000_000,
+      "block_milliseconds": 200}),
+    # the Atlas fees, forum.arbitrum.foundation t/22152
+    ("arbitrum-one", 1_710_719_999, {"version": "arbos-20", "min_base_fee": 100_000_000}),
+    ("arbitrum-one", 1_710_720_000, {"version": "arbos-20", "min_base_fee": 10_000_000}),
+    ("arbitrum-nova", 1_710_719_999, {"min_base_fee": 10_000_000}),
+    ("scroll", 1_719_994_280, {"upgrade": "curie", "l2_base_fee_overhead": 15_680_000, "max_base_fee": 10**10}),
+    ("scroll", 1_719_994_279, {"upgrade": "bernoulli"}),
+    # taikoxyz/taiko-mono: Derivation.md, deployments/mainnet-contract-logs-L2.md
+    ("taiko", 1_750_000_000, {"min_base_fee": 10_000_000, "sharing_percent": 50}),
+    ("taiko", 1_755_216_000, {"min_base_fee": 25_000_000, "sharing_percent": 75}),
+    ("taiko", 1_775_135_699, {"min_base_fee": 25_000_000}),
+    ("taiko", 1_775_135_700, {"min_base_fee": 10_000_000, "max_base_fee": 10**9}),
+    ("celo", 1_774_958_787, {"base_fee_floor": 25 * 10**9, "elasticity": 5, "denominator": 400, "l1_fee": 0}),
+    ("mantle", 1_776_841_199, {"upgrade": "limb"}),
+    ("mantle", 1_776_841_200, {"upgrade": "arsia"}),
+    ("starknet", 1_759_276_800, {"version": "0.14.0", "gas_target": 3_200_000_000, "max_block_size": 4_000_000_000,
+      "min_gas_price": 3_000_000_000, "denominator": 48}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "time", "expected"), IN_FORCE)
+def test_parameters_are_those_in_force(name, time, expected):
+    found = chain(name).at(time)
+
+    assert {field: found[field] for field in expected} == expected
+
+
+@pytest.mark.parametrize("when", [
+    "2024-06-14", "2024-06-14T00:00:00+00:00", 1_718_323_200, date(2024, 6, 14), datetime(2024, 6, 14, tzinfo=UTC),
+    np.datetime64("2024-06-14"),
+])  # fmt: skip
+def test_a_time_has_many_forms(when):
+    assert timestamp("at", when) == 1_718_323_200
+    assert rollups.rule("op-mainnet", at=when).name == "op-mainnet/ecotone"
+
+
+@pytest.mark.parametrize("when", ["14 June", "", True, 1.5, None, np.datetime64("NaT"), -1,
+                                  1_718_323_200_000])  # fmt: skip
+def test_what_is_no_time_is_refused(when):
+    with pytest.raises(InvalidInput, match="at: expected"):
+        timestamp("at", when)
+
+
+def test_no_time_of_pandas_is_refused():
+    with pytest.raises(InvalidInput, match="at: expected"):
+        timestamp("at", pd.NaT)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_rows_are_in_order_and_each_has_a_source(name):
+    one = CHAINS[name]
+    times = [row.timestamp for row in one.rows if row.timestamp is not None]
+
+    assert times == sorted(times)
+    assert all(row.source and timestamp("checked", row.checked) for row in one.rows)
+    assert (one.chain_id is None) == (name in ("zksync-os", "starknet"))
+    assert one.family in FAMILIES
+
+
+def boundaries(name):
+    """The first second of every dated row, and the second before it."""
+    times = {row.timestamp for row in CHAINS[name].rows if row.timestamp is not None}
+    first = CHAINS[name].rows[0].timestamp or 0
+    return [time for t in sorted(times) for time in (t - 1, t) if time >= first] + [None]
+
+
+def known_by_hand(one, name, when):
+    """Whether a source gives a parameter at a time, found from the rows without `Chain.at`.
+
+    From the last row before that time that speaks of the parameter: it sets a value; nothing of an unknown date comes
+    after it; and of a value that an operator sets, no upgrade came since that neither keeps it nor is confirmed.
+    """
+    dated = [row for row in one.rows if row.timestamp is not None and (when is None or row.timestamp <= when)]
+    if not dated:
+        return False
+    end = one.rows.index(dated[-1])
+    spoken = [place for place, row in enumerate(one.rows[: end + 1]) if name in row.values or name in row.unknown]
+    later = one.rows[end + 1 :]
+    undated = later[: next(place for place, row in enumerate([*later, None]) if row is None or row.timestamp)]
+    if not spoken or (later and any(name in (*row.values, *row.unknown) for row in undated)):
+        return False
+    last = one.rows[spoken[-1]]
+    if name not in last.values:
+        return False
+    if schema()[name]["set_by"] == "upgrade" or name in last.assumed:
+        return True
+    shown = max(last.timestamp or 0, timestamp("confirmed", one.confirmed[name]) if name in one.confirmed else 0)
+    since = [row for row in one.rows[spoken[-1] + 1 : end + 1] if {*UPGRADE_FIELDS} & {*row.values}]
+    return all(row.timestamp is None or row.timestamp <= shown or name in row.keeps for row in since)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_at_every_boundary_a_parameter_is_known_by_a_source_or_refused(name):
+    one = CHAINS[name]
+    names = {parameter for row in one.rows for parameter in (*row.values, *row.unknown)}
+    for when in boundaries(name):
+        parameters = one.at(when)
+        for parameter in names:
+            if known_by_hand(one, parameter, when):
+                assert parameters[parameter] is not None
+                entry = parameters.entries[parameter]
+                upgrades = [row for row in one.rows if row.upgrade and row.timestamp and
+                            (when is None or row.timestamp <= when)]  # fmt: skip
+                old = upgrades and timestamp("confirmed", entry.confirmed) < upgrades[-1].timestamp
+                if old and entry.status != "assumed" and schema()[parameter]["set_by"] == "operator":
+                    assert parameters.remarks(parameter), f"{parameter} at {when} is older than {upgrades[-1].upgrade}"
+            else:
+                with pytest.raises(UnknownParameter, match=parameter):
+                    parameters[parameter]
+
+
+@pytest.mark.parametrize(("name", "since", "before"), [
+    ("mode", "2025-05-09T16:00:01 (isthmus)", "base_fee_scalar 20,000 of 2025-01-24"),
+    ("zora", "2025-05-09T16:00:01 (isthmus)", "base_fee_scalar 100,000 of 2025-01-24"),
+    ("world-chain", "2024-07-24T13:00:00 (fjord)", "base_fee_scalar 684,000 of 2024-06-25T17:13:59"),
+    ("soneium", "2025-05-09T16:00:01 (isthmus)", "base_fee_scalar 9,736 of 2025-02-28"),
+])  # fmt: skip
+def test_what_an_operator_set_before_the_last_upgrade_is_no_answer_of_today(name, since, before):
+    with pytest.raises(UnknownParameter) as refused:
+        rollups.rule(name)
+    said = f"no source gives base_fee_scalar, blob_base_fee_scalar of {name} since {since}, before: {before}"
+
+    assert str(refused.value).startswith(f"{name}: {said}")
+    assert refused.value.parameters[:2] == ("base_fee_scalar", "blob_base_fee_scalar")
+    assert pickle.loads(pickle.dumps(refused.value)).args == refused.value.args
+    given = dict.fromkeys(refused.value.parameters, 7)
+    assert rollups.rule(name, parameters=given).parameters["base_fee_scalar"] == 7
+
+
+def test_no_chain_answers_with_a_value_older_than_its_last_upgrade_without_saying_so():
+    found, without = rules_at()
+    for one in found:
+        upgrades = [row.timestamp for row in one.parameters.chain.rows if row.upgrade and row.timestamp]
+        for name, entry in one.parameters.entries.items():
+            if schema()[name]["set_by"] == "operator" and entry.status == "known" and upgrades:
+                assert timestamp("confirmed", entry.confirmed) >= upgrades[-1], (one.name, name)
+    remarks = {one.name: " ".join(one.remarks) for one in found}
+    assert "older than denim: base_fee_scalar 2,269 since 2024-07-10" in remarks["base/jovian"]
+    assert {"mode", "zora", "world-chain", "soneium", "ink", "mantle", "starknet"} <= set(without)
+
+
+def test_what_changed_on_an_unknown_day_is_unknown_until_the_next_dated_row():
+    """Taiko's minimum of 0.1 gwei: between 2025-07-23 and 2025-08-12; Nova's first day."""
+    days = ("2025-07-14", "2025-07-20", "2025-08-14")
+    found = [chain("taiko").at(day).entries["min_base_fee"] for day in days]
+
+    assert [one.value for one in found] == [10_000_000, None, 25_000_000]
+    assert (found[1].since, found[1].cause) == ("2025-07-15", "set on an unknown day before 2025-08-14")
+    assert chain("arbitrum-nova").at("2023-01-01").entries["version"].since == UNKNOWN
+
+
+def test_what_no_source_gives_is_said():
+    with pytest.raises(UnknownParameter, match="da_footprint_gas_scalar of base since 2026-11-05T18:00:00"):
+        chain("base").at("2026-11-22")["da_footprint_gas_scalar"]
+    with pytest.raises(UnknownParameter, match="overhead, scalar, l2_gas_price of scroll since 2023-10-10"):
+        rollups.rule("scroll", at="2024-01-01")
+    with pytest.raises(InvalidInput, match="at: expected 2023-06-15T00:35:47 or later, the start of base"):
+        rollups.rule("base", at="2022-01-01")
+
+
+def test_a_chain_s_rule_prices_with_the_parameters_of_the_day():
+    """OP Mainnet on 2024-06-14 and on 2025-06-01: Ecotone's and Fjord's formula with the scalars of each day."""
+    columns = {"gas": 21_000, "zero_bytes": 10, "nonzero_bytes": 100, "fastlz_size": 150}
+    fees = {"base_fee": 10**9, "blob_base_fee": 10**7}
+    rules = [rollups.rule("op-mainnet", at=day) for day in ("2024-06-14", "2025-06-01")]
+    before, after = (one.fees(columns, **fees).l1 for one in rules)
+
+    assert before == (4 * 10 + 16 * 100) * (16 * 10**9 * 1_368 + 10**7 * 810_949) // (16 * 10**6)
+    assert after == 100 * 10**6 * (16 * 10**9 * 5_227 + 10**7 * 1_014_213) // 10**12
+
+
+def test_a_rule_of_one_upgrade_has_no_date():
+    with pytest.raises(InvalidInput, match=r"at: expected none: .* a time goes with a chain's name"):
+        rollups.rule("op-mainnet/jovian", at="2024-06-14")
+
+
+def test_an_archived_chain_is_computed_and_never_among_today_s():
+    assert CHAINS["polygon-zkevm"].archived == UNKNOWN
+    assert "polygon-zkevm" not in {one.chain for one in rules_at()[0]}
+    assert rollups.rule("polygon-zkevm").columns
+
+
+def test_all_rules_of_a_day_and_those_without():
+    found, without = rollups.rules_at("2024-03-20")
+
+    assert [one.name for one in found][:2] == ["op-mainnet/ecotone", "base/ecotone"]
+    assert {"linea", "scroll", "zksync-os"} <= set(without)
+    with pytest.raises(InvalidInput, match="at: expected a time"):
+        rollups.rules_at("yesterday")
+
+
+def test_the_table_has_every_row():
+    table = rollups.chains_table()
+
+    assert len(table) == sum(len(one.rows) for one in CHAINS.values())
+    assert set(table.chain) == set(CHAINS)
+    assert "da_footprint_gas_scalar" in table.query("chain == 'base'").unknown.iloc[-1]
+
+
+def test_rows_that_nobody_looked_at_are_found():
+    assert rows_older_than(90, "2026-12-01") == []
+    assert len(rows_older_than(90, "2027-12-01")) == sum(len(one.rows) for one in CHAINS.values())
+
+
+def test_compare_takes_a_day():
+    transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128], "zero_bytes": [9], "nonzero_bytes": [90]}
+    fees = rollups.compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "base"], at="2024-06-14")
+
+    assert fees.rule.values.tolist() == ["linea", "base/ecotone"]
+    assert fees.token.values.tolist() == ["ETH", "ETH"]
+
+
+# Files
+
+#: A chain that no reference has: an OP Stack chain of one's own.
+OWN = """id = 4242
+family = "op-stack"
+token = "OWN"
+checked = 2026-11-25
+
+[[rows]]
+since = 2026-01-01T12:00:00+01:00
+source = "the operator"
+upgrade = "jovian"
+base_fee_scalar = 1_000
+blob_base_fee_scalar = 2_000
+operator_fee_scalar = 0
+operator_fee_constant = 0
+token_per_eth = 4.0
+"""
+
+
+def test_a_chain_of_a_known_family_is_one_file(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(OWN)
+    mine = read_chains(tmp_path)["mine"]
+    row = {"gas": [21_000], "fastlz_size": [100], "length": [110], "linea_size": [128]}
+    rules = ["op-mainnet/jovian", rollups.rule(mine)]
+    fees = rollups.comparison(row, base_fee=10**9, blob_base_fee=10**7, rules=rules)
+
+    assert (mine.chain_id, mine.rows[0].since) == (4242, "2026-01-01T11:00:00")
+    assert (fees[1].rule, fees[1].token) == ("mine/jovian", "OWN")
+    assert fees[1].l1_fee == 100 * 10**6 * (16 * 1_000 * 10**9 + 2_000 * 10**7) // 10**12
+    assert fees[1].total_eth == round(fees[1].total / 4)
+    call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
+    assert main(["compare", call, "--chains", str(tmp_path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert "OWN" in [one["token"] for one in answer["rules"]]
+    assert main(["chains", "--chains", str(tmp_path)]) == 0
+    assert "mine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("old", "new", "line", "reason"), [
+    ("base_fee_scalar = 1_000", "base_fee_scaler = 1_000", 10, "base_fee_scaler: not a parameter of schema.toml"),
+    ("base_fee_scalar = 1_000", "base_fee_scalar = -1", 10, "base_fee_scalar: expected at least 0, got -1"),
+    ("token_per_eth = 4.0", "token_per_eth = inf", 14, "token_per_eth: expected a finite number, got inf"),
+    ("token_per_eth = 4.0", "token_per_eth = nan", 14, "token_per_eth: expected a finite number, got nan"),
+    ("base_fee_scalar = 1_000", "base_fee_scalar = 0.5", 10, "base_fee_scalar: expected an integer, got 0.5"),
+    ("base_fee_scalar = 1_000", "base_fee_scalar = 4_294_967_296", 10, "base_fee_scalar: expected at most"),
+    ('source = "the operator"', "", 6, "source: missing"),
+    ("since = 2026-01-01T12:00:00+01:00", 'since = "soon"', 7, "since: expected a time"),
+    ("since = 2026-01-01T12:00:00+01:00", 'since = "unknown"', 7, "since: expected a date in the last row"),
+    ('token = "OWN"', "token = 5", 3, "token: expected text, got 5"),
+    ('token = "OWN"', 'coin = "OWN"', 3, "coin: expected one of id, family"),
+    ('token = "OWN"', "token = ", 3, "Invalid value"),
+    ("token_per_eth = 4.0", 'unknown = ["base_fee_scalar"]', 14, "unknown: expected no value of base_fee_scalar"),
+    ("token_per_eth = 4.0", 'assumed = ["gas_limit"]', 14, "assumed: expected a value of gas_limit"),
+    ("token_per_eth = 4.0", '[[rows]]\nsince = 2025-01-01\nsource = "late"', 15, "since: expected rows in order"),
+])  # fmt: skip
+def test_an_error_in_a_file_names_its_line(old, new, line, reason):
+    assert old in OWN
+    with pytest.raises(UnreadableFile) as refused:
+        parse_chain("mine", OWN.replace(old, new), "mine.toml")
+
+    assert str(refused.value).startswith(f"mine.toml, line {line}: {reason}")
+
+
+def test_a_folder_without_files_is_refused(tmp_path):
+    with pytest.raises(UnreadableFile, match="expected a folder with"):
+        read_chains(tmp_path)
+
+
+def test_the_verb_prints_chains_their_rows_and_stale_ones(capsys, tmp_path):
+    assert main(["chains"]) == 0
+    assert "world-chain" in capsys.readouterr().out
+    assert main(["chains", "mode", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["now"]["base_fee_scalar"] == {
+        "value": None, "status": "unknown", "since": "2025-05-09T16:00:01", "confirmed": "",
+    }  # fmt: skip
+    assert len(answer["rows"]) == len(CHAINS["mode"].rows)
+    (tmp_path / "mine.toml").write_text(OWN.replace("checked = 2026-11-25", "checked = 2020-01-01"))
+    assert main(["chains", "--stale", "90", "--chains", str(tmp_path)]) == 1
+    assert "mine  since 2026-01-01T11:00:00  checked on 2020-01-01  the operator" in capsys.readouterr().out
+    assert main(["chains", "atlantis"]) == 2
+
+
+def test_a_given_parameter_prices_an_unknown_chain(capsys):
+    call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
+    given = [f"--set=zora.{name}=0" for name in
+             ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")]  # fmt: skip
+    assert main(["compare", call, *given, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    assert "zora/karst" in [one["rule"] for one in answer["rules"]]
+    assert "zora" not in answer["without"]
+    assert answer["without"]["mode"].startswith("mode: no source gives base_fee_scalar")
+    assert main(["compare", call]) == 0
+    assert "unknown since 2025-05-09" in capsys.readouterr().out
+
+
+def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):
+    call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
+    mantle = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
+              "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
+    given = [f"--set=mantle.{name}={value}" for name, value in mantle.items()]
+    given += [f"--set=starknet.eth_to_fri_rate={30_000 * 10**18}", "--starknet-gas", "256,1100000"]
+    assert main(["compare", call, *given, "--json"]) == 0
+    rows = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["rules"]}
+
+    assert rows["mantle/arsia"]["token"] == "MNT"
+    assert rows["mantle/arsia"]["total_eth"] == round(rows["mantle/arsia"]["total"] / 3_114)
+    assert (rows["starknet"]["token"], rows["starknet"]["l2_fee"]) == ("STRK", 1_100_000 * 8 * 10**9)
+    assert main(["compare", call, given[-3], "--json"]) == 0
+    assert "starknet" in json.loads(capsys.readouterr().out)["without"]
+    assert main(["compare", call, "--starknet-gas", "256"]) == 2
+    sent = [f"--set={text.partition('mantle.')[2]}" for text in given[:6]]
+    assert (
+        main(
+            [
+                "max-send",
+                "mantle",
+                call.replace(', "value": "0x1"', ""),
+                "--balance",
+                str(10**18),
+                "--base-fee",
+                "20000000",
+                "--l1-base-fee",
+                "1000000000",
+                "--blob-base-fee",
+                "1",
+                "--blocks-ahead",
+                "0",
+                *sent,
+            ]
+        )
+        == 0
+    )
+    assert "MNT = " in capsys.readouterr().out
+
+
+def test_an_unknown_time_is_not_named_as_one():
+    with pytest.raises(UnknownParameter) as refused:
+        rollups.rule("zksync-era", at="2024-06-14")
+
+    assert refused.value.brief.startswith("unknown: minimal_l2_gas_price, ")
+    assert "since unknown" not in str(refused.value)

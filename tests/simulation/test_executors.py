@@ -1,0 +1,279 @@
+"""Executors: numbered pieces in order, on threads, processes, Dask or any executor; workers that die; interrupts."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.simulation.executors import AHEAD, RESTARTS, WorkersDied, in_order
+from tests.conftest import ROOT
+
+
+def square(number):
+    return number * number
+
+
+def killed_once(folder, number):
+    """Ends its own process at piece 5, the first time."""
+    if number == 5:
+        try:
+            (folder / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return square(number)
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / f"{number}").touch()
+    return square(number)
+
+
+def killed_always(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fails(number):
+    if number == 3:
+        raise InvalidInput("gas", "expected at least 1", 0)
+    return number
+
+
+EXPECTED = [number * number for number in range(20)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, None])
+def test_threads_give_results_in_order(workers):
+    assert list(in_order(square, 20, workers=workers)) == EXPECTED
+
+
+def test_processes_give_results_in_order():
+    assert list(in_order(square, 20, executor="processes", workers=2)) == EXPECTED
+
+
+def test_any_executor_is_used_and_left_open():
+    with ThreadPoolExecutor(2) as pool:
+        assert list(in_order(square, 20, executor=pool)) == EXPECTED
+        assert pool.submit(square, 3).result() == 9
+
+
+def test_a_killed_worker_costs_time_and_not_the_result(tmp_path):
+    with pytest.warns(WorkersDied, match=r"worker processes died; from piece \d+ on in fresh ones"):
+        assert list(in_order(partial(killed_once, tmp_path), 20, executor="processes", workers=2)) == EXPECTED
+    assert (tmp_path / "killed").exists()
+
+
+def test_an_executor_of_the_callers_that_breaks_is_an_error_and_nothing_takes_its_place(tmp_path):
+    with (
+        ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool,
+        pytest.raises(UpstreamError, match=r"the executor given broke at piece \d+: A (child )?process "),
+    ):
+        list(in_order(partial(killed_once, tmp_path), 20, executor=pool))
+
+
+def test_an_executor_of_the_callers_that_takes_no_work_is_named():
+    with ThreadPoolExecutor(1) as pool:
+        pool.shutdown()
+        with pytest.raises(InvalidInput, match=r"executor: expected one that takes work .*shutdown"):
+            list(in_order(square, 3, executor=pool))
+
+
+def test_work_that_the_callers_executor_cancels_is_an_error():
+    class Cancels(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            future = Future()
+            future.cancel()
+            return future
+
+    with pytest.raises(UpstreamError, match="the executor given cancelled piece 0"):
+        list(in_order(square, 3, executor=Cancels()))
+
+
+def test_a_job_that_the_callers_processes_cannot_import_is_named():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(InvalidInput, match="function: expected what another process"):
+        list(in_order(lambda number: number, 3, executor=pool))
+
+
+def test_workers_that_die_again_and_again_are_an_error():
+    with (
+        pytest.warns(WorkersDied),
+        pytest.raises(UpstreamError, match=rf"workers died {RESTARTS + 1} times at piece 0"),
+    ):
+        list(in_order(killed_always, 20, executor="processes", workers=1))
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_an_error_of_the_job_is_the_callers(executor):
+    with pytest.raises(InvalidInput, match="gas: expected at least 1, got 0"):
+        list(in_order(fails, 20, executor=executor, workers=2))
+
+
+def test_only_so_many_pieces_are_under_way():
+    started = []
+    pieces = in_order(started.append, 1_000, workers=2)
+    next(pieces)
+    pieces.close()
+
+    assert len(started) <= 2 * AHEAD
+
+
+def test_no_worker_is_left_when_the_caller_stops():
+    before = threading.active_count()
+    for executor in ("threads", "processes"):
+        pieces = in_order(square, 1_000, executor=executor, workers=2)
+        next(pieces)
+        pieces.close()
+
+    assert threading.active_count() == before
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("executor", ["thread", "dask", 3])
+def test_an_unknown_executor_is_named(executor):
+    with pytest.raises(InvalidInput, match='executor: expected "threads", "processes", the address'):
+        list(in_order(square, 3, executor=executor))
+
+
+def test_a_job_that_no_process_can_import_is_named():
+    with pytest.raises(InvalidInput, match="function: expected what another process can import"):
+        list(in_order(lambda number: number, 3, executor="processes"))
+
+
+def test_the_number_of_workers_is_checked():
+    with pytest.raises(InvalidInput, match="workers: expected an integer of at least 1, got 0"):
+        list(in_order(square, 3, workers=0))
+    with pytest.raises(InvalidInput, match="workers: expected at most 1,024, got 1025"):
+        list(in_order(square, 3, workers=1_025))
+    with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
+        list(in_order(square, 3, executor="tcp://127.0.0.1:1", workers=2))
+
+
+INTERRUPTED = """
+import signal
+import sys
+from tests.simulation.test_executors import slow
+from feemodel.simulation.executors import in_order
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
+    for number in in_order(slow, 1_000, executor=sys.argv[1], workers=2):
+        print(number, flush=True)
+"""
+
+
+def slow(number):
+    time.sleep(0.05)
+    return number
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_an_interrupt_ends_the_run_and_its_workers(tmp_path, executor):
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, script, executor],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    ) as run:
+        assert run.stdout.readline() == "0\n"
+        # While it waits: a signal at the very moment at which a lock of `concurrent.futures` is taken leaves it taken
+        # for ever (CPython 3.11), and the next interrupt is needed.
+        time.sleep(0.02)
+        try:
+            os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to the workers too
+            _, errors = run.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)  # or leaving the block would wait for it without end
+            raise
+
+    assert run.returncode != 0
+    assert errors.strip().endswith("KeyboardInterrupt")
+    assert errors.count("Traceback") <= 1  # the workers say nothing
+    assert _gone(run.pid)
+
+
+def _gone(session, seconds=10):
+    """Whether all processes of a session end; Python's own tracker of resources ends shortly after its parent."""
+    deadline = time.monotonic() + seconds
+    while any(_session(process) == session for process in Path("/proc").iterdir() if process.name.isdigit()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _session(process):
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except (OSError, ValueError):
+        return None
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+def test_a_cluster_gives_results_in_order(cluster):
+    assert list(in_order(square, 20, executor=cluster.scheduler_address)) == EXPECTED
+
+
+def test_a_client_of_dask_is_taken_as_it_is_and_left_open(cluster):
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        assert list(in_order(square, 20, executor=client)) == EXPECTED
+        assert client.status == "running"
+        with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
+            list(in_order(square, 3, executor=client, workers=2))
+    with pytest.raises(InvalidInput, match="executor: expected a Dask Client that runs, it is closed"):
+        list(in_order(square, 3, executor=client))
+
+
+def test_a_killed_worker_of_a_cluster_costs_time_and_not_the_result(cluster, tmp_path):
+    job = partial(killed_once, tmp_path)
+
+    assert list(in_order(job, 20, executor=cluster.scheduler_address)) == EXPECTED
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_cluster_that_is_not_there_is_an_error_within_seconds():
+    with socket.socket() as taken:  # bound and not listening: nobody answers
+        taken.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        started = time.monotonic()
+        with pytest.raises(UpstreamError, match=f"{address}: no Dask scheduler answers"):
+            list(in_order(square, 3, executor=address))
+
+    assert time.monotonic() - started < 15
+
+
+def test_an_address_of_no_known_kind_is_an_error():
+    with pytest.raises(UpstreamError, match="abc://nowhere: no Dask scheduler answers"):
+        list(in_order(square, 3, executor="abc://nowhere"))
+
+
+def test_a_cluster_without_workers_is_an_error():
+    import distributed
+
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty,
+        pytest.raises(UpstreamError, match="the Dask cluster has no workers"),
+    ):
+        list(in_order(square, 3, executor=empty.scheduler_address))

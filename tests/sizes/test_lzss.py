@@ -1,0 +1,331 @@
+"""LZSS: the published sizes, the compiled sizes equal to a plain twin's, every way of finding matches, the refusals."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.ethereum.transaction import measured_form, parse_transaction
+from feemodel.sizes import lzss
+from feemodel.sizes.codecs import compressed_sizes
+from feemodel.sizes.lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
+from feemodel.sizes.lzss_plain import lzss_size
+from tests.helpers.optional import optional
+
+index_dictionary = optional("feemodel.sizes.lzss_dictionary", "index_dictionary")
+lzss_sizes = optional("feemodel.sizes.lzss_kernel", "lzss_sizes")
+suffix_order = optional("feemodel.sizes.lzss_suffixes", "suffix_order")
+
+NEVER, AT_ONCE = 2**40, -1  # patience: matches searched one by one to the end, or tabulated from the start
+WINDOW = 2**14
+
+
+def compressed_length(payload: bytes, dictionary: bytes) -> int:
+    """The size by the plain form."""
+    return lzss_size(payload, complete_dictionary(dictionary))
+
+
+def seeded(seed: int, length: int, below: int = 256) -> bytes:
+    return np.random.default_rng(seed).integers(0, below, length).astype(np.uint8).tobytes()
+
+
+def chosen(values: bytes, choices: bytes) -> bytes:
+    """One of the values for each choice."""
+    return bytes(values[choice % len(values)] for choice in choices)
+
+
+DICTIONARIES = {
+    "empty": b"",
+    "random": seeded(1, 1_000),
+    "two values": seeded(2, 500, 2),
+    "runs": b"".join(bytes([n % 7]) * n for n in range(1, 70)),
+    "reserved": chosen(b"\xfd\xfe\xff", seeded(3, 300)),
+    "without 0xfe": seeded(4, 800).replace(b"\xfe", b"\xff"),
+    "without 0xff": seeded(5, 800).replace(b"\xff", b"\xfe"),
+    "words": b"".join(bytes(28) + seeded(n, 4) for n in range(6, 26)) + b"\xff" * 32 + bytes(40),
+}
+CODECS = {name: Lzss(dictionary) for name, dictionary in DICTIONARIES.items()}
+
+# Payload; then what Consensys/compress v0.2.5 measures (`CompressedSize256k`, both published dictionaries): compressed
+# length, with the fallback, packed. All that counts of the dictionary is that it has 0xffffff, and 0xfe only by itself.
+PUBLISHED = [
+    (bytes(2), 5, 5, 32),
+    (bytes(5), 8, 8, 32),
+    (bytes(31), 8, 8, 32),
+    (bytes(32), 8, 8, 32),
+    (bytes(100), 8, 8, 32),
+    (bytes(128), 8, 8, 32),
+    (bytes(159), 8, 8, 32),
+    (bytes(160), 8, 8, 32),
+    (bytes(161), 8, 8, 32),
+    (bytes(255), 8, 8, 32),
+    (bytes(256), 8, 8, 32),
+    (bytes(257), 9, 9, 32),
+    (bytes(300), 12, 12, 32),
+    (b"\xfe", 8, 4, 32),
+    (b"\xff" * 3, 8, 6, 32),
+    (b"\xfe" * 3, 12, 6, 32),
+    (b"\xfe" * 8, 12, 11, 32),
+    (b"\xff" * 160, 12, 12, 32),
+    (b"\xfe" * 160, 12, 12, 32),
+    (b"\xfe" * 200, 12, 12, 32),
+]
+
+
+@pytest.mark.parametrize(("payload", "raw", "size", "packed"), PUBLISHED)
+def test_published_sizes(payload, raw, size, packed):
+    codec = CODECS["words"]
+    assert (raw, size, packed) == (codec.raw_size(payload), codec.size(payload), packed_size(codec.size(payload)))
+    assert raw == compressed_length(payload, codec.dictionary)
+
+
+@pytest.mark.parametrize(("key", "name"), [("dict2025", "2025-04-21"), ("dictOld", "2024")])
+def test_published_sizes_under_the_published_dictionaries(shared, key, name):
+    codec = Lzss.from_file(shared / "data" / f"linea-dict-{name}.bin")
+    assert name == codec.dictionary_name
+    vectors = json.loads((shared / "vectors" / "linea" / "fees.json").read_text())["lzss_sizes"]["items"]
+    payloads = [bytes.fromhex(vector["hex"][2:]) for vector in vectors]
+    raw = [vector[key]["lzss"] for vector in vectors]
+    assert raw == [codec.raw_size(payload) for payload in payloads]
+    assert [vector[key]["withFallback"] for vector in vectors] == codec.sizes(payloads).tolist()
+    assert [vector[key]["packed"] for vector in vectors] == packed_size(codec.sizes(payloads)).tolist()
+    assert raw == [compressed_length(payload, codec.dictionary) for payload in payloads]
+
+
+def test_sizes_of_real_transactions(shared):
+    codec = Lzss.from_file(shared / "data" / "linea-dict-2025-04-21.bin")
+    transactions = rows(shared / "data" / "linea_mainnet_transactions.jsonl.gz")
+    measured = [row for row in transactions if "linea_lzss_size" in row]
+    payloads = [measured_form(parse_transaction(row["raw"]), "sender_unsigned") for row in measured]
+    sizes = codec.sizes(payloads)
+    assert len(sizes) == 796
+    assert [row["linea_lzss_size"] for row in measured] == sizes.tolist()
+    assert [row["linea_packed_size"] for row in measured] == packed_size(sizes).tolist()
+
+
+def test_real_transactions_are_measured_alike_in_every_way(shared):
+    dictionary = (shared / "data" / "linea-dict-2024.bin").read_bytes()
+    blob = rows(shared / "data" / "linea_blob_24288348_24288678.jsonl.gz")
+    payloads = [bytes.fromhex(row["sender_and_unsigned_transaction"][2:]) for row in blob]
+    assert kernel_sizes(payloads, dictionary, NEVER) == kernel_sizes(payloads, dictionary, AT_ONCE)
+    some = [payload for payload in payloads[::25] if len(payload) < 1_000]
+    assert kernel_sizes(some, dictionary, NEVER) == [compressed_length(payload, dictionary) for payload in some]
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path) as lines:
+        yield from map(json.loads, lines)
+
+
+def kernel_sizes(payloads: list[bytes], dictionary: bytes, patience: int) -> list[int]:
+    """Compressed lengths, under a dictionary that has both reserved bytes."""
+    bounds = np.cumsum([0, *map(len, payloads)])
+    buffer = np.frombuffer(b"".join(payloads), dtype=np.uint8)
+    return lzss_sizes(buffer, bounds, index_dictionary(dictionary), patience).tolist()
+
+
+def pieces(dictionary: bytes) -> st.SearchStrategy[bytes]:
+    """What makes matches hard to find: few values, periods, runs, reserved bytes, the dictionary with faults."""
+    lengths, seeds = st.integers(1, 90), st.integers(0, 2**32 - 1)
+    alphabets = st.sampled_from([b"\x00\x01", b"\xfe\xff", b"\x00\xfe\xff", b"\x00\x01\xfe"])
+    few_values = st.builds(lambda values, seed, n: chosen(values, seeded(seed, n)), alphabets, seeds, lengths)
+    periodic = st.builds(lambda unit, n: (unit * n)[:n], st.binary(min_size=1, max_size=9), lengths)
+    run_lengths = st.integers(1, 12) | st.integers(155, 260)
+    runs = st.builds(lambda byte, n: bytes([byte]) * n, st.sampled_from([0, 1, 0xFE, 0xFF]), run_lengths)
+    kinds = [st.binary(min_size=1, max_size=30), few_values, periodic, runs]
+    if dictionary:
+        starts = st.integers(0, len(dictionary) - 1)
+        slices = st.builds(lambda start, n: dictionary[start : start + n], starts, lengths)
+        kinds += [slices, st.builds(mutated, slices, seeds)]
+    return st.one_of(kinds)
+
+
+def mutated(data: bytes, seed: int, share: int = 20) -> bytes:
+    """The data with about one byte in `share` changed."""
+    rng = np.random.default_rng(seed)
+    changed = np.frombuffer(data, dtype=np.uint8).copy()
+    where = rng.integers(0, len(data), len(data) // share + 1)
+    changed[where] ^= rng.integers(1, 256, len(where)).astype(np.uint8)
+    return changed.tobytes()
+
+
+@st.composite
+def payloads_with_repeats(draw: Callable[..., Any], dictionary: bytes) -> bytes:
+    """Some pieces, some of them again."""
+    parts = draw(st.lists(pieces(dictionary), max_size=7))
+    again = draw(st.lists(st.sampled_from(parts), max_size=5)) if parts else []
+    return b"".join(parts + again)[:700]
+
+
+@pytest.mark.parametrize("name", DICTIONARIES)
+@settings(max_examples=50)
+@given(data=st.data())
+def test_compiled_sizes_equal_the_plain_twin(name, data):
+    payloads = data.draw(st.lists(payloads_with_repeats(DICTIONARIES[name]), min_size=1, max_size=3))
+    expected = [compressed_length(payload, DICTIONARIES[name]) for payload in payloads]
+    assert expected == [CODECS[name].raw_size(payload) for payload in payloads]
+    complete = DICTIONARIES[name] + (b"" if {0xFE, 0xFF} <= set(DICTIONARIES[name]) else b"\xfe\xff")
+    assert expected == kernel_sizes(payloads, complete, NEVER)
+    assert expected == kernel_sizes(payloads, complete, AT_ONCE)
+    with_fallback = [
+        len(payload) + 3 if size > len(payload) else size for size, payload in zip(expected, payloads, strict=True)
+    ]
+    assert with_fallback == CODECS[name].sizes(payloads).tolist()
+
+
+BLOCK = seeded(7, 300)
+LARGE = {
+    "mutated run": mutated(b"\x01" * 120_000, 1, 30),
+    "two values": seeded(2, 40_000, 2),
+    "sixteen values": seeded(3, 200_000, 16),
+    "reserved": chosen(b"\xfe\xff", seeded(4, 20_000)),
+    "half reserved": chosen(b"\xfd\xfe\xff\x00", seeded(5, 20_000)),
+    "period of 2, mutated": mutated(b"\x01\x02" * 30_000, 6),
+    "period of 32, mutated": mutated(BLOCK[:32] * 2_000, 7, 100),
+    "a block, mutated each time": b"".join(mutated(BLOCK, n, 400) for n in range(870)),
+    "runs and bytes": b"".join(bytes(4 + b % 37) + bytes([b]) for b in seeded(8, 8_000)),
+    "runs of any byte": b"".join(bytes([b]) * (150 + b % 20) for b in seeded(9, 1_500)),
+    "longer and longer runs": b"".join(bytes(n) + b"\x01" for n in range(1, 700)),
+    "zeros, as long as may be": bytes(2**18),
+    "random, as long as may be": seeded(10, 2**18),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_every_way_of_finding_matches_gives_one_size(name):
+    for dictionary in (DICTIONARIES["words"] + b"\xfe", seeded(11, 65_536)):
+        one_by_one = kernel_sizes([LARGE[name]], dictionary, NEVER)
+        assert one_by_one == kernel_sizes([LARGE[name]], dictionary, AT_ONCE)
+        assert one_by_one == kernel_sizes([LARGE[name]], dictionary, 1)
+        assert one_by_one == [Lzss(dictionary).raw_size(LARGE[name])]
+
+
+@pytest.mark.parametrize(("distance", "reference_bytes"), [(WINDOW, 4), (WINDOW + 1, 5)])
+@pytest.mark.parametrize("patience", [NEVER, AT_ONCE])
+def test_the_window_ends_after_2_to_the_14_bytes(distance, reference_bytes, patience):
+    """Forty bytes again, so far away: all before stands for itself, and a reference of 30 or 37 bits for them."""
+    block, filling = seeded(12, 40, 0xFE), seeded(13, distance - 40, 0xFE)
+    assert kernel_sizes([block + filling + block], b"\xfe\xff", patience) == [3 + distance + reference_bytes]
+
+
+@settings(max_examples=50)
+@given(st.one_of(st.binary(max_size=300), payloads_with_repeats(b"")))
+def test_suffixes_are_in_order(data):
+    order = suffix_order(np.frombuffer(data, dtype=np.uint8)).tolist()
+    assert sorted(order) == list(range(len(data)))
+    starts = [data[i : i + 256] for i in order]
+    assert starts == sorted(starts)
+
+
+def test_a_payload_does_not_see_the_one_before():
+    codec = CODECS["random"]
+    payloads = [BLOCK, BLOCK, b"", b"\xff", bytes(200), b"\x00" * 7 + BLOCK]
+    assert [codec.size(payload) for payload in payloads] == codec.sizes(payloads).tolist()
+
+
+def test_sizes_of_any_iterable_in_chunks(monkeypatch):
+    payloads = [seeded(n, n) for n in range(50)]
+    expected = [CODECS["words"].size(payload) for payload in payloads]
+    monkeypatch.setattr(lzss, "CHUNK", 7)
+    assert expected == CODECS["words"].sizes(iter(payloads)).tolist()
+    assert expected == CODECS["words"].sizes(np.array(payloads, dtype=object)).tolist()
+    assert expected == compressed_sizes(payloads, CODECS["words"], threads=2).tolist()
+    assert CODECS["words"].sizes([]).dtype == CODECS["words"].sizes(payloads).dtype == np.int64
+
+
+def test_bytes_like_payloads():
+    alike = [b"as it is", bytearray(b"as it is"), memoryview(b"as it is"), memoryview(b"a.s. .i.t. .i.s.")[::2]]
+    assert CODECS["empty"].sizes(alike).tolist() == [11] * 4
+
+
+def test_an_empty_payload_is_a_header():
+    assert CODECS["empty"].size(b"") == CODECS["empty"].raw_size(b"") == 3
+
+
+def test_threads_measure_at_once():
+    codec = Lzss(DICTIONARIES["words"])  # not yet indexed
+    payloads = [seeded(n, 200, 3) for n in range(300)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(codec.sizes, [payloads] * 8))
+    assert all(np.array_equal(found[0], sizes) for sizes in found)
+    assert [CODECS["words"].size(payload) for payload in payloads] == found[0].tolist()
+
+
+def test_a_dictionary_without_a_reserved_byte_gets_both_at_its_end():
+    assert Lzss(b"without").raw_size(b"\xfe\xff") == 3 + 5  # one reference to both
+    assert Lzss(b"with \xff and \xfe").raw_size(b"\xfe\xff") == 3 + 10
+
+
+@pytest.mark.parametrize("payload", ["0x02", 5, None, [1, 2], np.zeros(2)])
+def test_payloads_that_are_not_bytes_are_refused(payload):
+    with pytest.raises(InvalidInput, match=r"^data: expected bytes"):
+        CODECS["empty"].size(payload)
+    with pytest.raises(InvalidInput, match=r"^payloads\[600\]: expected bytes"):
+        CODECS["empty"].sizes([b"good"] * 600 + [payload])
+
+
+def test_a_payload_beyond_256_kib_is_refused():
+    assert CODECS["empty"].size(bytes(2**18)) < 2**18
+    with pytest.raises(LimitExceeded, match="262,145 bytes, more than the 262,144"):
+        CODECS["empty"].sizes([b"", bytes(2**18 + 1)])
+
+
+def test_a_dictionary_is_bytes_within_reach():
+    with pytest.raises(InvalidInput, match="dictionary: expected bytes"):
+        Lzss("dictionary.bin")
+    with pytest.raises(LimitExceeded, match="more than the 1,835,008 bytes within reach"):
+        Lzss(bytes(2**21 - 2**18 + 1))
+
+
+def test_another_dictionary_is_read_with_a_warning_that_names_its_sha256(tmp_path):
+    file = tmp_path / "dictionary.bin"
+    file.write_bytes(DICTIONARIES["words"])
+    digest = hashlib.sha256(DICTIONARIES["words"]).hexdigest()
+    with pytest.warns(UnknownDictionary, match=digest) as warned:
+        codec = Lzss.from_file(file)
+    assert all(known in str(warned[0].message) for known in PUBLISHED_DICTIONARIES)
+    assert codec == CODECS["words"]
+    assert (codec.sha256, codec.dictionary_name) == (digest, None)
+
+
+def test_an_unreadable_dictionary_file_is_named(tmp_path):
+    with pytest.raises(UnreadableFile, match=r"none\.bin: no such file"):
+        Lzss.from_file(tmp_path / "none.bin")
+    with pytest.raises(UnreadableFile, match="a folder, not a file"):
+        Lzss.from_file(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("size", "packed"), [(0, 0), (1, 32), (31, 32), (32, 64), (127, 128), (128, 160), (130_048, 131_072)]
+)
+def test_packed_sizes(size, packed):
+    assert packed_size(size) == packed
+    assert packed_size(np.array([[size], [size]])).tolist() == [[packed], [packed]]
+
+
+@given(st.integers(0, 2**59))
+def test_packed_size_is_the_least_number_of_field_elements(size):
+    elements = packed_size(size) // 32
+    assert (elements - 1) * 254 < 8 * size <= elements * 254
+    assert packed_size(np.array([size]))[0] == elements * 32
+
+
+@pytest.mark.parametrize("size", [-1, 1.0, "100", True, [1, -1], [0.5]])
+def test_sizes_that_cannot_be_packed(size):
+    with pytest.raises(InvalidInput, match=r"^size"):
+        packed_size(size)
+
+
+def test_packed_sizes_that_do_not_fit_an_array():
+    assert packed_size(2**62) == 32 * -(-(2**65) // 254)
+    with pytest.raises(Int64Overflow, match=r"size\[1\].*2\*\*59"):
+        packed_size([1, 2**59 + 1])

@@ -1,0 +1,91 @@
+"""The dashboard and the alert rules: what they ask for is there, and the rules fire on what they should."""
+
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from tests.helpers import node_server, prometheus
+from tests.helpers.prometheus import DEPLOY, dashboard
+from tests.helpers.serving import serving
+from tests.server.parts import head_block
+
+NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
+#: Of settings that a server without a node or ledger does not have, or of what has not happened yet.
+CONDITIONAL = {
+    "feemodel_pricing_age_seconds", "feemodel_pricing_poll_age_seconds", "feemodel_ledger_head_block",
+    "feemodel_finalized_block", "feemodel_http_refusals_total",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """The names of what a server with a node shows, and the text."""
+    with node_server.running() as node:
+        node.always = node_server.results(
+            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
+        )
+        with serving("--workers", "1", "--node", node.url) as server:
+            server.ask("eth_blockNumber")
+            answer = server.pool.request("GET", f"{server.address}/metrics")
+    return {*NAME.findall(answer.data.decode())}, answer.data.decode()
+
+
+def asked_for():
+    queries = [target["expr"] for panel in dashboard() for target in panel["targets"]]
+    return {name for text in (*queries, (DEPLOY / "alerts.yml").read_text()) for name in NAME.findall(text)}
+
+
+def test_what_the_dashboard_and_the_rules_ask_for_is_exported(exported):
+    names, _ = exported
+    assert asked_for() - names <= CONDITIONAL
+
+
+def test_prices_nodes_and_processes_are_shown(exported):
+    _, text = exported
+    for line in (
+        'feemodel_price{name="variableCost"} 1e+09', 'feemodel_price{name="margin"} 1.2',
+        "feemodel_node_up 1.0", "feemodel_head_block 5.0",
+    ):  # fmt: skip
+        assert line in text, line
+    assert re.search(r'feemodel_process_resident_memory_bytes\{pid="[0-9]+"\} [0-9.e+]+', text)
+    assert re.search(r'feemodel_build_info\{python="3\.[0-9.]+",version="[0-9.]+[^"]*"\} 1\.0', text)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, of Debian's package prometheus")
+@pytest.mark.parametrize("command", [("check", "rules", "alerts.yml"), ("test", "rules", "alerts-test.yml")])
+def test_promtool_takes_the_rules(command):
+    done = subprocess.run(["promtool", *command], cwd=DEPLOY, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus, of Debian's package of that name")
+def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(tmp_path):
+    """The rules wait two seconds here instead of 30 or more."""
+    rules = re.sub(r"for: \d+[sm]", "for: 2s", (DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
+    (tmp_path / "alerts.yml").write_text(rules)
+    with node_server.running() as node:
+        node.always = node_server.results(
+            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
+        )
+        with (
+            serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server,
+            prometheus.running(tmp_path, server.address.removeprefix("http://"), rules) as told,
+        ):
+            began = time.time()
+            server.ask("eth_blockNumber")
+            assert told.waits_for(lambda: told.value("feemodel_node_up") == "1")
+            assert told.firing() == set()
+            for panel in dashboard():
+                for target in panel["targets"]:
+                    assert told.query(target["expr"])["status"] == "success", target
+            node.always = node_server.reset
+            assert told.waits_for(lambda: {"FeemodelNodeDown"} <= told.firing())
+            assert told.value("feemodel_node_up") == "0"
+            picture = tmp_path / "dashboard.png"
+            counts = prometheus.draw(told, began, time.time(), picture, {"node stopped": began})
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert counts["Nodes: up"] == 1
+    assert counts["Alerts: 1 pending, 2 firing"] >= 1

@@ -1,0 +1,205 @@
+"""Transactions and calls on the explorer's page: explained, refused, warned of, looked up at a node."""
+
+import json
+
+import pytest
+
+from feemodel.explorer.texts import SIGNED
+from feemodel.linea.measure import fee_bytes, fee_size
+from tests.helpers.anvil import binary
+from tests.helpers.browser import Tab
+from tests.server.behind_anvil import SENT, behind_anvil
+from tests.server.wire import NOBODY
+from tests.system.clients import require
+
+
+def test_a_signed_transaction_is_explained(open_tab):
+    tab = open_tab()
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    raw = tab.page.locator("#subject").input_value()
+    answer = tab.page.evaluate("told.answer")
+
+    assert fee_size(raw) == answer["compressedSize"]
+    facts = tab.text(".facts")
+    assert f"{answer['compressedSize']} bytes" in facts
+    assert "60,000" in facts
+    assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓ accepted"] * 3
+    tab.page.locator("#subject").fill(SIGNED[59_144])
+    tab.page.locator("#explain").click()
+    tab.told()
+    checks = tab.page.locator(".checks .verdict").all_text_contents()
+    assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
+    answer = tab.page.evaluate("told.answer")
+    compared = tab.page.evaluate("told.compared.result")
+    priced = [one for one in compared["rules"] if "error" not in one]
+    assert len(priced) == tab.page.locator("#told td.rule-bar > div").count()
+    tab.page.locator("#gas-used").fill("41309")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.locator(".checks .verdict").count() == 4
+    tab.page.select_option("#chain", "linea-mainnet-2025-02")  # what is explained follows the sliders
+    tab.settled()
+    tab.told()
+    assert "✗ refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
+    tab.page.get_by_role("button", name="Use its size and gas above").click()
+    tab.settled()
+    assert (answer["compressedSize"], "0xf230") == (
+        tab.answer()["inputs"]["compressedSize"],
+        tab.answer()["inputs"]["gas"],
+    )
+
+
+def test_a_call_is_run_for_its_gas_and_explained(open_tab, page_server):
+    tab = open_tab()
+    tab.page.locator("[data-example=token]").click()
+    tab.told()
+    call = json.loads(tab.page.locator("#subject").input_value())
+    assert len(page_server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
+    assert tab.page.locator("#subject-warning").is_hidden()
+    answer = tab.page.evaluate("told.answer")
+
+    assert answer["subject"] == "call"
+    assert fee_size(call, gas=int(answer["gas"]["estimated"], 16)) == answer["compressedSize"]
+    assert tab.text("#told caption").startswith("Checks of a node, at the suggested price")
+    tab.page.locator("#gas-estimate").fill("60,000")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.evaluate("told.answer.gas.estimated") == "0xea60"
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#told").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("pasted", "said"),
+    [
+        ("0x02f8", "transaction: expected RLP"),
+        ('{"to": ', "The call is not JSON"),
+        ('{"to": "0x12"}', "call.to: expected an address of 20 bytes"),
+        ("hello", "transaction: expected hexadecimal data that starts with 0x"),
+    ],
+)
+def test_what_is_no_transaction_is_said(open_tab, pasted, said):
+    tab = open_tab()
+    tab.page.locator("#subject").fill(pasted)
+    tab.page.locator("#explain").click()
+    tab.told()
+
+    assert tab.text("#subject-error").startswith(said)
+    assert tab.page.locator("#told").is_hidden()
+
+
+def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
+    tab = open_tab()
+    for subject, said in [
+        ({"to": NOBODY, "data": "0xa9059cbb"}, f"There is no code at {NOBODY} on this chain: "),
+        ({"to": NOBODY, "value": "0x0"}, ""),
+        ({"to": "0x" + "00" * 19 + "02", "data": "0x01"}, ""),
+        (SIGNED[59_144], "This transaction is of chain 59144; the server answers for chain 1337."),
+    ]:
+        tab.page.locator("#subject").fill(subject if isinstance(subject, str) else json.dumps(subject))
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.locator("#told").is_visible()
+        assert tab.text("#subject-warning").startswith(said)
+        assert tab.page.locator("#subject-warning").is_visible() == bool(said)
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#subject-warning").is_hidden()
+
+
+def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
+    require(binary())
+    sent = SENT["eth_sendRawTransaction"]
+    with behind_anvil() as behind:
+        tab = Tab(page_browser, behind.address)
+        tab.page.locator("#subject").fill(sent["result"])
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.evaluate("told.answer.measuredBytes") == len(fee_bytes(sent["params"][0]))
+        assert "used 34,299" in tab.text("#told .facts")
+        assert tab.page.locator(".checks .verdict").count() == 4
+        tab.close()
+    assert (tab.errors, tab.elsewhere) == ([], [])
+    alone = Tab(page_browser, page_server.address, f"#subject={sent['result']}")
+    alone.told()
+    assert alone.text("#subject-error").startswith("subject: expected no hash: there is no node to ask")
+    alone.close()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_chain_whose_parameters_are_unknown_says_so_at_every_width(open_tab, width):
+    tab = open_tab(viewport={"width": width, "height": 800})
+    tab.page.locator("#at").fill("2024-06-14")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    compared = tab.page.evaluate("told.compared.result")
+    unpriced = [one for one in compared["rules"] if "error" in one]
+    cells = tab.page.locator("#told .unpriced td")
+
+    assert {"mode", "zksync-era"} <= {one["rule"] for one in unpriced}
+    assert [one["error"] for one in unpriced] == cells.all_text_contents()
+    assert all(one.is_visible() for one in cells.all())
+    inside = "(cell) => cell.getBoundingClientRect().right <= document.documentElement.clientWidth"
+    assert all(one.evaluate(inside) for one in cells.all())
+    sources = tab.page.locator("#told details li").all_text_contents()
+    assert len(sources) == len({one["rule"] for one in compared["rules"]} | set(compared["without"])) + 1
+
+
+GIVEN = (
+    "mantle.token_ratio=3114 mantle.base_fee_scalar=5227 mantle.blob_base_fee_scalar=1014213"
+    " mantle.operator_fee_scalar=0 mantle.operator_fee_constant=0 mantle.l2_gas_price=20000000"
+    " starknet.eth_to_fri_rate=30,000,000000000000000000 celo.l2_gas_price=25000000000 celo.token_per_eth=12000.5"
+)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_fees_in_another_token_are_shown_in_eth_too(open_tab, width):
+    """Fees of 30,000 STRK and 3,114 MNT for one ETH; a rate that no double holds is sent as text."""
+    tab = open_tab(viewport={"width": width, "height": 800})
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill(GIVEN)
+    tab.page.locator("#starknet").fill("256, 1100000")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    rules = {one["rule"]: one for one in tab.page.evaluate("told.compared.result")["rules"]}
+    rows = {row.split("\t")[0]: row for row in tab.page.locator("#told tr").all_inner_texts()}
+
+    for name, token, rate in (
+        ("mantle/arsia", "MNT", 3_114),
+        ("starknet", "STRK", 30_000),
+        ("celo/jovian", "CELO", 12_000.5),
+    ):
+        assert rules[name]["token"] == token
+        assert int(rules[name]["totalEth"], 16) == pytest.approx(int(rules[name]["total"], 16) / rate, rel=1e-6)
+        assert f" {token} = " in rows[name].replace("\n", " ")
+    assert int(rules["starknet"]["l2Fee"], 16) == 1_100_000 * 8 * 10**9
+    link = tab.page.evaluate("link()")
+    again = open_tab(link)
+    again.told()
+    assert again.page.locator("#given").input_value() == GIVEN
+    assert again.page.evaluate("told.compared.result.rules.length") == len(rules)
+
+
+@pytest.mark.parametrize(("given", "starknet", "said"), [
+    ("mantle.token_ratio", "", "Parameters of chains: expected CHAIN.PARAMETER=VALUE, got mantle.token_ratio."),
+    ("", "256", "Starknet: expected two amounts of gas"), ("", "256, many", "Starknet: expected a whole number."),
+])  # fmt: skip
+def test_parameters_that_cannot_be_read_are_said(open_tab, given, starknet, said):
+    tab = open_tab()
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill(given)
+    tab.page.locator("#starknet").fill(starknet)
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+
+    assert tab.text("#subject-error").startswith(said)
+
+
+def test_a_value_that_the_server_refuses_is_said_in_the_table(open_tab):
+    tab = open_tab()
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill("mantle.token_ratio=many")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+
+    assert "token_ratio: expected an integer, got 'many'" in tab.text("#told")
