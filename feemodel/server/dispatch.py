@@ -71,7 +71,7 @@ class Method:
 
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
         self.function, self.is_async = function, inspect.iscoroutinefunction(function)
-        hints = get_type_hints(function) if typed else {}
+        hints = get_type_hints(function, include_extras=True) if typed else {}
         self.parameters = tuple(
             Parameter(one.name, hints.get(one.name, Any), one.default is one.empty)
             for one in inspect.signature(function).parameters.values()

@@ -1,9 +1,10 @@
 """The `eth_`, `net_` and `web3_` methods on a chain that produces no blocks."""
 
-from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 import feemodel
 from feemodel.errors import InvalidInput
@@ -21,6 +22,8 @@ from feemodel.server.prices import Pricing
 MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as in geth
 MAX_PERCENTILES = 100
 _GETH = node_named("geth")
+
+Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=MAX_PERCENTILES)]
 
 
 class FeeHistory(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -51,75 +54,61 @@ class ChainMethods:
 
     def methods(self) -> dict[str, Method]:
         """Return the methods by name."""
-        functions: dict[str, Callable[..., Any]] = {
-            "eth_accounts": accounts,
-            "eth_blobBaseFee": self.blob_base_fee,
-            "eth_blockNumber": self.block_number,
-            "eth_call": self.call,
-            "eth_chainId": self.chain_id,
-            "eth_estimateGas": self.estimate_gas,
-            "eth_feeHistory": self.fee_history,
-            "eth_gasPrice": self.gas_price,
-            "eth_getBalance": self.balance,
-            "eth_getBlockByHash": self.block_by_hash,
-            "eth_getBlockByNumber": self.block_by_number,
-            "eth_getCode": self.code,
-            "eth_getStorageAt": self.storage_at,
-            "eth_getTransactionCount": self.transaction_count,
-            "eth_maxPriorityFeePerGas": self.max_priority_fee,
-            "eth_syncing": syncing,
-            "net_version": self.network,
-            "web3_clientVersion": client_version,
+        names = (name for name in dir(self) if name.startswith(("eth_", "net_")))
+        own = {name: Method(getattr(self, name)) for name in names}
+        return own | {
+            "eth_accounts": Method(accounts),
+            "eth_syncing": Method(syncing),
+            "web3_clientVersion": Method(client_version),
         }
-        return {name: Method(function) for name, function in functions.items()}
 
-    def chain_id(self) -> Quantity:
+    def eth_chainId(self) -> Quantity:
         """Return the chain's id."""
         return to_quantity(self._chain.call_state.chain_id)
 
-    def network(self) -> str:
+    def net_version(self) -> str:
         """Return the chain's id in decimal digits."""
         return str(self._chain.call_state.chain_id)
 
-    def block_number(self) -> Quantity:
+    def eth_blockNumber(self) -> Quantity:
         """Return the number of the newest block."""
         return to_quantity(self._chain.call_state.block.number)
 
-    def block_by_number(self, block: Block, full: bool = False) -> dict[str, Any] | None:
+    def eth_getBlockByNumber(self, block: Block, full: bool = False) -> dict[str, Any] | None:
         """Return a block's header; the chain keeps no transactions."""
         return self._block if self._executor.is_newest(block) else None
 
-    def block_by_hash(self, hash: Hash, full: bool = False) -> dict[str, Any] | None:
+    def eth_getBlockByHash(self, hash: Hash, full: bool = False) -> dict[str, Any] | None:
         """Return a block's header by its hash."""
         return self._block if hash == self._chain.hash else None
 
-    def transaction_count(self, address: Address, block: Block | None = None) -> Quantity:
+    def eth_getTransactionCount(self, address: Address, block: Block | None = None) -> Quantity:
         """Return an account's nonce."""
         self._executor.check_block(block)
         return to_quantity(self._chain.call_state.account(address).nonce)
 
-    def balance(self, address: Address, block: Block | None = None) -> Quantity:
+    def eth_getBalance(self, address: Address, block: Block | None = None) -> Quantity:
         """Return an account's balance in wei."""
         self._executor.check_block(block)
         return to_quantity(self._chain.call_state.account(address).balance)
 
-    def code(self, address: Address, block: Block | None = None) -> HexData:
+    def eth_getCode(self, address: Address, block: Block | None = None) -> HexData:
         """Return an account's code."""
         self._executor.check_block(block)
         return to_hex(self._chain.call_state.account(address).code)
 
-    def storage_at(self, address: Address, slot: str, block: Block | None = None) -> HexData:
+    def eth_getStorageAt(self, address: Address, slot: str, block: Block | None = None) -> HexData:
         """Return the value of a storage slot, 32 bytes."""
         place = int.from_bytes(slot_bytes(slot, "slot"))
         self._executor.check_block(block)
         return f"0x{self._chain.call_state.account(address).storage.get(place, 0):064x}"
 
-    async def call(
+    async def eth_call(
         self,
         call: CallObject,
         block: Block | None = None,
         overrides: Overrides | None = None,
-        blockOverrides: dict[str, Any] | None = None,  # noqa: N803 the name in JSON-RPC
+        blockOverrides: dict[str, Any] | None = None,
     ) -> HexData:
         """Return what a call returns."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
@@ -128,32 +117,32 @@ class ChainMethods:
         outcome = await self._executor.execute(message, gas, request, call_state)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
-    async def estimate_gas(
+    async def eth_estimateGas(
         self,
         call: CallObject,
         block: Block | None = None,
         overrides: Overrides | None = None,
-        blockOverrides: dict[str, Any] | None = None,  # noqa: N803 the name in JSON-RPC
+        blockOverrides: dict[str, Any] | None = None,
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
         prepared = _GETH.prepare(call.request(), call_state, tolerance=self._tolerance, limits=self._executor.limits)
         return to_quantity(await self._executor.gas_limit(prepared))
 
-    def gas_price(self) -> Quantity:
+    def eth_gasPrice(self) -> Quantity:
         """Return the gas price that the rollup announces: the next base fee and the suggested priority fee."""
         prices = self._pricing.now
         return to_quantity(prices.form.base_fee + suggested_tip(prices))
 
-    def max_priority_fee(self) -> Quantity:
+    def eth_maxPriorityFeePerGas(self) -> Quantity:
         """Return the priority fee of the announced gas price."""
         return to_quantity(suggested_tip(self._pricing.now))
 
-    def fee_history(
+    def eth_feeHistory(
         self,
-        blockCount: Uint64,  # noqa: N803 the name in JSON-RPC
-        newestBlock: Block,  # noqa: N803
-        rewardPercentiles: list[Any] | None = None,  # noqa: N803
+        blockCount: Uint64,
+        newestBlock: Block,
+        rewardPercentiles: Percentiles | None = None,
     ) -> FeeHistory:
         """Return the base fees of the newest block; rewards are the priority fee that the prices ask."""
         if not 0 < blockCount <= MAX_HISTORY:
@@ -162,18 +151,18 @@ class ChainMethods:
         block, prices = self._chain.call_state.block, self._pricing.now
         rewards = None
         if rewardPercentiles is not None:
-            _check_percentiles(rewardPercentiles)
+            _check_rising(rewardPercentiles)
             rewards = [[to_quantity(reward(prices))] * len(rewardPercentiles)]
         return FeeHistory(
             oldest_block=to_quantity(block.number),
             base_fee_per_gas=[to_quantity(block.base_fee), to_quantity(prices.form.base_fee)],
             gas_used_ratio=[0.0],
-            base_fee_per_blob_gas=[self.blob_base_fee()] * 2,
+            base_fee_per_blob_gas=[self.eth_blobBaseFee()] * 2,
             blob_gas_used_ratio=[0.0],
             reward=rewards,
         )
 
-    def blob_base_fee(self) -> Quantity:
+    def eth_blobBaseFee(self) -> Quantity:
         """Return the base fee of the next block's blob gas."""
         has_blobs = self._chain.call_state.fork.blob_update_fraction is not None
         return to_quantity(blob_base_fee(self._chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE)
@@ -194,10 +183,7 @@ def client_version() -> str:
     return f"feemodel/{feemodel.__version__}"
 
 
-def _check_percentiles(values: list[Any]) -> None:
-    if len(values) > MAX_PERCENTILES:
-        raise InvalidInput("rewardPercentiles", f"expected at most {MAX_PERCENTILES} numbers", values)
-    for index, value in enumerate(values):
-        low = values[index - 1] if index else 0
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= 100:
-            raise InvalidInput(f"rewardPercentiles[{index}]", f"expected a number from {low} to 100", value)
+def _check_rising(percentiles: list[float]) -> None:
+    for index, (lower, value) in enumerate(pairwise(percentiles), start=1):
+        if value < lower:
+            raise InvalidInput(f"rewardPercentiles[{index}]", f"expected a number from {lower:g} to 100", value)
