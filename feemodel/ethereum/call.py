@@ -80,7 +80,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         sent = not SENT_FIELDS.isdisjoint(names)
     kind = LEGACY
     if sent or "transaction_type" in fields:
-        kind = _check_type(fields, names, sent=sent)
+        kind = _checked_type(fields, names, sent=sent)
     if sent:
         _check_whole_transaction(fields, names, kind)
     elif "gas_price" in fields and ("max_fee_per_gas" in fields or "max_priority_fee_per_gas" in fields):
@@ -180,15 +180,47 @@ def read_type(value: Any, name: str = "type", *, maximum: int = SET_CODE) -> int
     return kind
 
 
-def _check_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
+def made_type(
+    *, authorizations: Any, blob_hashes: Any, has_blob_fee: bool, has_fees: bool, has_access_list: bool
+) -> int:
+    """Return the type of transaction that the fields of a call make.
+
+    >>> made_type(authorizations=None, blob_hashes=None, has_blob_fee=False, has_fees=True, has_access_list=True)
+    2
+    """
+    if authorizations:
+        return SET_CODE
+    if blob_hashes or has_blob_fee:
+        return BLOB
+    if has_fees:
+        return DYNAMIC_FEE
+    return ACCESS_LIST if has_access_list else LEGACY
+
+
+def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None:
+    """Raise `InvalidInput` for a call whose other fields are not of the type that it names.
+
+    What a type has beyond those before it may be absent, because a caller leaves fees open.
+
+    Parameters
+    ----------
+    name, given : the field, and the type in it.
+    made : by the other fields, see `made_type`.
+    has_gas_price : whether the call names `gasPrice`, which types before 2 have.
+    """
+    if made > given:
+        raise InvalidInput(name, f"the other fields are of type {made}", given)
+    if given >= DYNAMIC_FEE and has_gas_price:
+        raise InvalidInput(name, "type 2 has maxFeePerGas, not gasPrice", given)
+
+
+def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
     """The type that the fields make; raises where the type that is given is another."""
     fees = [fields.get(name) for name in ("max_fee_per_gas", "max_priority_fee_per_gas")]
-    made = (
-        SET_CODE if fields.get("authorization_list")
-        else BLOB if fields.get("blob_versioned_hashes") or fields.get("max_fee_per_blob_gas") is not None
-        else DYNAMIC_FEE if fees != [None, None]
-        else ACCESS_LIST if fields.get("access_list") is not None
-        else LEGACY
+    made = made_type(
+        authorizations=fields.get("authorization_list"), blob_hashes=fields.get("blob_versioned_hashes"),
+        has_blob_fee=fields.get("max_fee_per_blob_gas") is not None, has_fees=fees != [None, None],
+        has_access_list=fields.get("access_list") is not None,
     )  # fmt: skip
     given: int | None = fields.get("transaction_type")
     if given is None:
@@ -197,11 +229,9 @@ def _check_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bo
         return LEGACY  # some nodes write an empty list
     if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
         return given  # some nodes repeat the gas price
-    # What a type has beyond those before it may be absent: a caller leaves fees open, an extractor leaves lists out.
-    if made > given or (not sent and given >= DYNAMIC_FEE and fields.get("gas_price") is not None):
-        name = names["transaction_type"]
-        reason = "type 2 has maxFeePerGas, not gasPrice" if made <= given else f"the other fields are of type {made}"
-        raise InvalidInput(f"call.{name}", reason, given)
+    # An extractor leaves lists out; of a transaction that was sent, `gasPrice` is what it paid.
+    has_gas_price = not sent and fields.get("gas_price") is not None
+    check_type(f"call.{names['transaction_type']}", given, made, has_gas_price=has_gas_price)
     return given
 
 

@@ -84,7 +84,10 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     hashes = _given(fields, _BLOB_HASHES)
     if not parsed.authorizations and hashes is None:
         return Request(parsed)
-    authorizations, blob_hashes = read_authorizations(parsed.authorization_list), _blob_hashes(hashes)
+    authorizations, blob_hashes = (
+        read_authorizations(parsed.authorization_list),
+        read_blob_hashes(() if hashes is None else hashes),
+    )
     if parsed.to is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
@@ -106,10 +109,14 @@ def _check_numbers(call: Call) -> None:
             raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
 
 
-def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
-    listed = enumerate(sequence("call.blobVersionedHashes", () if hashes is None else hashes))
-    found = tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in listed)
+def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tuple[bytes, ...]:
+    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput` that names the one which is not valid.
+
+    >>> read_blob_hashes(["0x01" + "00" * 31])[0][0]
+    1
+    """
+    found = tuple(as_bytes(f"{name}[{place}]", value, size=32) for place, value in enumerate(sequence(name, hashes)))
     for place, one in enumerate(found):
         if one[0] != BLOB_VERSION:
-            raise InvalidInput(f"call.blobVersionedHashes[{place}]", "expected a hash of version 0x01", to_hex(one))
+            raise InvalidInput(f"{name}[{place}]", "expected a hash of version 0x01", to_hex(one))
     return found

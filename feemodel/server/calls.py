@@ -10,18 +10,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, sequence
+from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
-from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST_TYPE
-from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, Call, as_integer, read_access_list, read_type
+from feemodel.ethereum.call import Call, as_integer, check_type, made_type, read_access_list, read_type
 from feemodel.ethereum.quantities import address_bytes, as_bytes, from_hex, to_hex
 from feemodel.ethereum.transaction import read_authorizations
-from feemodel.execution.message import BLOB_VERSION, Request
+from feemodel.execution.message import Request, read_blob_hashes
 from feemodel.execution.state import Override, parse_overrides
 
 Schema: TypeAlias = dict[str, Any]
@@ -108,15 +107,6 @@ def _uint(maximum: int) -> Callable[[Any], int]:
     return partial(as_integer, "quantity", maximum=maximum)
 
 
-def _read_blob_hashes(value: Any) -> tuple[bytes, ...]:
-    found = []
-    for index, one in enumerate(sequence("", value)):
-        found.append(as_bytes(f"[{index}]", one, size=32))
-        if found[-1][0] != BLOB_VERSION:
-            raise InvalidInput(f"[{index}]", "expected a hash of version 0x01", one)
-    return tuple(found)
-
-
 _RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, StateOverride)  # of readers
 
 
@@ -151,8 +141,6 @@ if TYPE_CHECKING:
     Block: TypeAlias = BlockId
     Overrides: TypeAlias = StateOverride
     EstimateOption: TypeAlias = Any
-    Quantity: TypeAlias = str
-    HexData: TypeAlias = str
 else:
     Address = _wire(address_bytes, _ADDRESS, is_data=True, size=20)
     Target = _wire(_read_target, _ADDRESS, is_data=True, size=20)
@@ -163,12 +151,14 @@ else:
     Type = _wire(read_type, {"type": "string", "title": "type"})
     AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array"})
     Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array"})
-    BlobHashes = _wire(_read_blob_hashes, {"type": "array", "items": _HASH})
+    BlobHashes = _wire(partial(read_blob_hashes, name=""), {"type": "array", "items": _HASH})
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(read_overrides, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
-    Quantity = _wire(str, _QUANTITY)  # of results
-    HexData = _wire(str, _DATA)
+
+# Of results.
+Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=_QUANTITY["pattern"])]
+HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=_DATA["pattern"])]
 
 
 class CallObject(msgspec.Struct, rename="camel"):
@@ -201,7 +191,12 @@ class CallObject(msgspec.Struct, rename="camel"):
             data = self.input
         has_fees = self.max_fee_per_gas is not None or self.max_priority_fee_per_gas is not None
         if self.type is not None:
-            self._check_type(self.type, has_fees=has_fees)
+            made = made_type(
+                authorizations=self.authorization_list, blob_hashes=self.blob_versioned_hashes,
+                has_blob_fee=self.max_fee_per_blob_gas is not None, has_fees=has_fees,
+                has_access_list=bool(self.access_list),
+            )  # fmt: skip
+            check_type("call.type", self.type, made, has_gas_price=self.gas_price is not None)
         if self.gas_price is not None and has_fees:
             raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", hex(self.gas_price))
         if self.strict is False:
@@ -215,21 +210,6 @@ class CallObject(msgspec.Struct, rename="camel"):
             len(authorizations),
         )  # fmt: skip
         return Request(call, authorizations, blob_hashes)
-
-    def _check_type(self, given: int, *, has_fees: bool) -> None:
-        made = LEGACY
-        if self.authorization_list:
-            made = SET_CODE
-        elif self.blob_versioned_hashes or self.max_fee_per_blob_gas is not None:
-            made = BLOB
-        elif has_fees:
-            made = DYNAMIC_FEE
-        elif self.access_list:
-            made = ACCESS_LIST_TYPE
-        if made > given:
-            raise InvalidInput("call.type", f"the other fields are of type {made}", given)
-        if given >= DYNAMIC_FEE and self.gas_price is not None:
-            raise InvalidInput("call.type", "type 2 has maxFeePerGas, not gasPrice", given)
 
 
 class EstimateOptions(msgspec.Struct, frozen=True):

@@ -1,11 +1,12 @@
 """What estimates are priced with: from the settings, from the newest block's pricing record, or from L1 fees."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
+from functools import partial
 from typing import Any
 
-from feemodel.errors import UpstreamError
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates.chain import Chain
 from feemodel.estimates.prices import Prices, l1_prices, prices_of, suggested_tip
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.io.async_node import AsyncNode
@@ -20,26 +21,36 @@ COSTS = (
 )  # fmt: skip
 
 
-class Pricing(ABC):
+class Pricing:
     """The prices now, and where they come from.
 
     Parameters
     ----------
-    source : "configured", "record" or "l1".
-    polled : what they come from, where that is polled.
-    base_fee_is_fixed : whether the settings fix the base fee.
+    settings : which name the source, and may fix the base fee.
+    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
+    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
+        [wei / gas].
+    polled : what the costs come from, where that is polled.
     """
 
-    def __init__(self, source: str, polled: Polled[Any] | None, *, base_fee_is_fixed: bool) -> None:
-        self.source, self.polled, self._base_fee_is_fixed = source, polled, base_fee_is_fixed
+    def __init__(
+        self,
+        settings: Settings,
+        costs: Callable[[], Prices],
+        least_base_fee: Callable[[], int],
+        polled: Polled[Any] | None = None,
+    ) -> None:
+        self.source, self._base_fee_is_fixed = settings.costs, settings.base_fee is not None
+        self._costs, self._least_base_fee, self.polled = costs, least_base_fee, polled
 
     @property
-    @abstractmethod
     def now(self) -> Prices:
         """The prices, with the larger of their own base fee and the chain's.
 
         Raises `UpstreamError` where one of them cannot be known, or where they make no fee together.
         """
+        prices, base_fee = self._costs(), self._least_base_fee()
+        return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
         """Return prices that are enough for the next blocks, see `feemodel.estimates.prices.Prices.upper_bound`."""
@@ -62,56 +73,49 @@ class Pricing(ABC):
 
 
 class FixedPricing(Pricing):
-    """Prices that stay, which are computed and checked once.
-
-    Parameters
-    ----------
-    source, base_fee_is_fixed : as of `Pricing`.
-    costs : the prices without the chain's base fee.
-    least_base_fee : the next base fee of the chain that is served, 0 where the settings fix another [wei / gas].
-
-    Raises `UpstreamError` for prices that make no fee at the chain's base fee.
-    """
+    """Prices that stay, which are computed and checked once; parameters and errors as of `Pricing`."""
 
     __slots__ = ("now",)
     now: Prices
 
-    def __init__(self, source: str, costs: Prices, least_base_fee: int = 0, *, base_fee_is_fixed: bool = False) -> None:
-        super().__init__(source, None, base_fee_is_fixed=base_fee_is_fixed)
-        self.now = _on_chain(costs, least_base_fee)
+    def __init__(self, settings: Settings, costs: Callable[[], Prices], least_base_fee: Callable[[], int]) -> None:
+        super().__init__(settings, costs, least_base_fee)
+        self.now = super().now
 
 
-class PolledPricing(Pricing):
-    """Prices that follow a node.
+def pricing_of(
+    settings: Settings, chain: Chain | None, head: Polled[Head] | None, fees: Polled[Prices] | None
+) -> Pricing:
+    """Return the costs that the settings name, with the base fee of the chain that is served.
 
     Parameters
     ----------
-    source, polled, base_fee_is_fixed : as of `Pricing`.
-    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
-    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
-        [wei / gas].
+    chain : of the server's own.
+    head : the newest block of the node, where one is served.
+    fees : the prices that L1 fees give, with `costs` "l1".
+
+    Raises `InvalidInput` and `UpstreamError` for prices that stay and make no fee.
     """
+    is_fixed = settings.base_fee is not None
 
-    def __init__(
-        self,
-        source: str,
-        costs: Callable[[], Prices],
-        polled: Polled[Any] | None,
-        least_base_fee: Callable[[], int],
-        *,
-        base_fee_is_fixed: bool,
-    ) -> None:
-        super().__init__(source, polled, base_fee_is_fixed=base_fee_is_fixed)
-        self._costs, self._least_base_fee = costs, least_base_fee
+    def least_base_fee() -> int:
+        if head is None:
+            return 0 if chain is None or is_fixed else chain.next_base_fee
+        newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
+        return 0 if is_fixed else newest.next_base_fee()
 
-    @property
-    def now(self) -> Prices:
-        """The prices, with the larger of their own base fee and the chain's; raises as `Pricing.now`."""
-        return _on_chain(self._costs(), self._least_base_fee())
-
-
-def _on_chain(prices: Prices, base_fee: int) -> Prices:
-    return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
+    if fees is not None:
+        return Pricing(settings, lambda: fees.value, least_base_fee, fees)
+    if settings.costs == "record" and head is not None:
+        return Pricing(settings, partial(_announced_prices, settings, head), least_base_fee, head)
+    if settings.costs == "configured":
+        costs = configured_prices(settings)
+    elif chain is not None:
+        costs = recorded_prices(settings, chain.extra_data)
+    else:
+        raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
+    kind = FixedPricing if head is None else Pricing
+    return kind(settings, lambda: costs, least_base_fee)
 
 
 def rounded(age: float | None) -> float | None:
@@ -139,6 +143,14 @@ def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
     """
     preset = replace(linea_preset(settings.preset), **asdict(PricingRecord.from_bytes(extra_data)))
     return prices_of(settings.pricing, preset, _costs(settings), settings.margin)
+
+
+def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
+    """Return the prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
+    try:
+        return recorded_prices(settings, head.value.extra_data())
+    except InvalidInput as error:  # which is no fault of the caller's parameters
+        raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
 async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -> Prices:

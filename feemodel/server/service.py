@@ -1,14 +1,14 @@
 """What a worker answers from: loaded once by the parent, opened by each worker in its event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.errors import FeeModelError, LimitExceeded, UnreadableFile
 from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum.quantities import from_quantity
@@ -24,16 +24,8 @@ from feemodel.server.eth import ChainMethods, accounts, client_version
 from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
-from feemodel.server.prices import (
-    FixedPricing,
-    PolledPricing,
-    Pricing,
-    configured_prices,
-    fetch_l1_prices,
-    recorded_prices,
-)
+from feemodel.server.prices import configured_prices, fetch_l1_prices, pricing_of
 from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, after, both_names, one_at_a_time
-from feemodel.server.settings import Settings
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 NOTE_SECONDS = 5.0  # between two notes of what the process uses
@@ -73,8 +65,8 @@ class Service:
             self.upstream = Upstream(settings, loaded.chain_id, loaded.held)
             self.head = self.upstream.head
             self._nodes += self.upstream.nodes
-        self._fees: Polled[Prices] | None = None
-        self.pricing = self._pricing()
+        self._fees = self._l1_fees()
+        self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self.prices = PriceHistory(lambda: self.pricing.now.form)
         self._executor: Executor | None = None
         self.methods = self._methods()
@@ -97,42 +89,16 @@ class Service:
             limits=limits, log_calls=settings.log == "requests",
         )  # fmt: skip
 
-    def _pricing(self) -> Pricing:
-        """Return the costs that the settings name, with the base fee of the chain that is served."""
-        settings, chain, head = self.settings, self.chain, self.head
-        is_fixed = settings.base_fee is not None
-        polled: Polled[Any] | None = None
-        costs: Callable[[], Prices] | Prices
-        if settings.l1_node is not None:
-            urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
-            nodes = [opened_node(settings, url) for url in urls]
-            self._nodes += nodes
-            fetch = [partial(fetch_l1_prices, settings, node, self._l1_chain_id) for node in nodes]
-            fees = self._fees = Polled(
-                "L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name
-            )
-            costs, polled = lambda: fees.value, fees
-        elif settings.costs == "record" and head is not None:
-            costs, polled = partial(_announced_prices, settings, head), head
-        elif settings.costs == "record":
-            if chain is None:
-                raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
-            costs = recorded_prices(settings, chain.extra_data)
-        else:
-            costs = configured_prices(settings)
-        still = 0 if chain is None or is_fixed else chain.next_base_fee
-
-        def least_base_fee() -> int:
-            if head is None:
-                return still
-            newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
-            return 0 if is_fixed else newest.next_base_fee()
-
-        if head is None and isinstance(costs, Prices):
-            return FixedPricing(settings.costs, costs, still, base_fee_is_fixed=is_fixed)
-        found = costs
-        current = (lambda: found) if isinstance(found, Prices) else found
-        return PolledPricing(settings.costs, current, polled, least_base_fee, base_fee_is_fixed=is_fixed)
+    def _l1_fees(self) -> Polled[Prices] | None:
+        """Return the prices that L1 fees give, where the settings name an L1 node."""
+        settings = self.settings
+        if settings.l1_node is None:
+            return None
+        urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
+        nodes = [opened_node(settings, url) for url in urls]
+        self._nodes += nodes
+        fetch = [partial(fetch_l1_prices, settings, node, self._l1_chain_id) for node in nodes]
+        return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name)
 
     def _methods(self) -> dict[str, Method]:
         settings, methods = self.settings, dict[str, Method]()
@@ -297,11 +263,3 @@ class Service:
                 found["ledger_head_block"] = {"": None if store.head is None else store.head.number}
                 found["finalized_block"] = {"": store.finalized}
         return found
-
-
-def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
-    """Return the prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
-    try:
-        return recorded_prices(settings, head.value.extra_data())
-    except InvalidInput as error:  # which is no fault of the caller's parameters
-        raise UpstreamError(f"the newest block has no pricing record: {error}") from None

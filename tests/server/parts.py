@@ -173,7 +173,7 @@ def on_chain(
     found = codec if not isinstance(codec, str) else get_codec(codec)
 
     async def made() -> tuple[Executor, Dispatcher]:
-        pricing = FixedPricing("configured", current)
+        pricing = FixedPricing(Settings(), lambda: current, lambda: 0)
         executor = Executor(chain, "auto", limits, OverrideLimits(100, 1_000), threads=2, queue=32)
         estimates = ChainEstimates(executor, pricing, tolerance, Measuring(found, measured, packed))
         methods = ChainMethods(executor, pricing, tolerance).methods()
