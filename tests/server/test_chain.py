@@ -1,8 +1,5 @@
 """A chain that stands still: its block and accounts on the wire, from a genesis, a replay, or a recorded state."""
 
-import json
-from dataclasses import replace
-
 import pytest
 from ethereum.crypto.hash import keccak256 as specified_hash
 from ethereum.forks.osaka.blocks import Header
@@ -10,18 +7,15 @@ from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
 
-from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.estimates.chain import (
     LEDGER,
     Chain,
     development_genesis,
-    genesis_chain,
-    read_genesis_document,
     replay_chain,
 )
-from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
+from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
-from feemodel.execution import Account, Block, CallState
+from feemodel.execution import Block, CallState
 from feemodel.execution.forks import fork_named
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
@@ -33,7 +27,6 @@ from tests.server.parts import on_chain, opened
 from tests.server.wire import word
 
 HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
-SMALL = {"config": {"chainId": 5, "londonBlock": 0}, "gasLimit": "0x1c9c380", "alloc": {}}
 
 
 @pytest.fixture(scope="module")
@@ -127,40 +120,6 @@ def test_a_long_block_is_not_sent_back_as_a_whole(client):
     assert len(message) < 300
 
 
-@pytest.mark.parametrize(
-    ("method", "account", "result"),
-    [
-        ("eth_getBalance", HOLDER, hex(10**22)),
-        ("eth_getBalance", HOLDER.upper().replace("X", "x"), hex(10**22)),
-        ("eth_getBalance", NOBODY, "0x0"),
-        ("eth_getTransactionCount", HOLDER, "0x0"),
-        ("eth_getTransactionCount", TOKEN, "0x1"),
-        ("eth_getCode", NOBODY, "0x"),
-    ],
-)
-def test_accounts_are_as_the_genesis_has_them(client, method, account, result):
-    assert client.result(method, account) == result
-
-
-def test_code_is_as_the_genesis_has_it(client):
-    assert client.result("eth_getCode", TOKEN) == development_genesis()["alloc"][TOKEN]["code"]
-
-
-@pytest.mark.parametrize("account", ["0x12", HOLDER[2:], HOLDER + "00", "", 5, [HOLDER], "0x" + "zz" * 20])
-@pytest.mark.parametrize("method", ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"])
-def test_what_is_no_address_is_refused(client, method, account):
-    error = client.error(method, account)
-    assert error["code"] == -32602
-    assert error["message"].startswith("address: ")
-
-
-@pytest.mark.parametrize("method", ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"])
-def test_null_is_no_address(client, method):
-    error = client.error(method, None)
-    assert error["code"] == -32602
-    assert error["message"].startswith("missing value for required argument 0")
-
-
 def test_the_chain_says_what_it_is(client):
     answers = [client.result(method) for method in ("eth_chainId", "net_version", "eth_blockNumber")]
     assert answers == ["0x539", "1337", "0x0"]
@@ -210,83 +169,6 @@ def test_the_blob_base_fee_follows_from_the_excess():
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
 
 
-@pytest.mark.parametrize(
-    ("config", "timestamp", "fork"),
-    [
-        ({}, 0, "frontier"),
-        ({"homesteadBlock": 0, "eip150Block": 0}, 0, "tangerine_whistle"),
-        ({"byzantiumBlock": 0, "petersburgBlock": 0}, 0, "constantinople"),
-        ({"istanbulBlock": 0, "berlinBlock": 1}, 0, "istanbul"),
-        ({"londonBlock": 0}, 0, "london"),
-        ({"londonBlock": 0, "mergeNetsplitBlock": 0}, 0, "paris"),
-        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 99, "shanghai"),
-        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 100, "cancun"),
-        ({"cancunTime": 0, "pragueTime": 0, "osakaTime": None}, 0, "prague"),
-        ({"osakaTime": 0}, 0, "osaka"),
-        ({"osakaTime": 0, "bpo1Time": 5, "bpo2Time": 9}, 5, "bpo1"),
-        ({"osakaTime": 0, "bpo1Time": "0x5", "bpo2Time": "9"}, 9, "bpo2"),
-    ],
-)
-def test_the_rules_are_those_that_the_genesis_has_begun(config, timestamp, fork):
-    document = {"config": {"chainId": 1, **config}, "gasLimit": 30_000_000, "timestamp": timestamp, "alloc": {}}
-    assert genesis_chain(document).call_state.fork.name == fork
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"config": None}, "genesis.config: expected an object with chainId"),
-        ({"config": {}}, "genesis.config: expected an object with chainId"),
-        ({"config": {"chainId": "x"}}, "genesis.chainId: expected a whole number, got 'x'"),
-        (
-            {"config": {"chainId": 1, "londonBlock": -1}},
-            "genesis.londonBlock: expected a number from 0 to 2**256 - 1, got -1",
-        ),
-        ({"gasLimit": None}, "genesis.gasLimit: expected a whole number, got None"),
-        ({"gasLimit": True}, "genesis.gasLimit: expected a whole number, got True"),
-        ({"baseFeePerGas": 1.5}, "genesis.baseFeePerGas: expected a whole number, got 1.5"),
-        ({"coinbase": "0x12"}, "genesis.coinbase: expected 20 bytes, counted 1"),
-        ({"mixHash": "12"}, "genesis.mixHash: expected hexadecimal data"),
-        ({"extraData": "0x1"}, "genesis.extraData: expected an even number"),
-        ({"parentHash": "0x"}, "genesis.parentHash: expected 32 bytes, counted 0"),
-        ({"alloc": {"0x12": {"balance": "1"}}}, "alloc"),
-        ({"alloc": {HOLDER: {"balance": "x"}}}, "balance"),
-        ({"alloc": {HOLDER: {"balance": "1", "storage": {"0x0": "x"}}}}, "storage"),
-    ],
-)
-def test_a_genesis_that_cannot_be_read_names_the_field(change, message):
-    with pytest.raises((InvalidInput, UnreadableFile)) as refused:
-        genesis_chain({**SMALL, **change})
-    assert message in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "no such file"),
-        (b"", "Expecting value"),
-        (b"[1]", "expected a JSON object"),
-        (b"[" * 100_000, "recursion"),
-    ],
-)
-def test_a_genesis_file_that_cannot_be_read_is_named(tmp_path, content, message):
-    path = tmp_path / "genesis.json"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UnreadableFile, match=f"genesis.json: .*{message}"):
-        read_genesis_document(path)
-
-
-def test_the_hash_is_that_of_the_whole_header():
-    fields = {
-        "timestamp": 9, "gasLimit": 1, "baseFeePerGas": 8, "coinbase": NOBODY, "mixHash": "0x" + "01" * 32,
-        "difficulty": 3, "number": 4, "extraData": "0x05", "parentHash": "0x" + "06" * 32, "excessBlobGas": 131_072,
-    }  # fmt: skip
-    hashes = [genesis_chain(SMALL).hash, genesis_chain(SMALL, state_root=bytes(31) + b"1").hash]
-    hashes += [genesis_chain({**SMALL, name: value}).hash for name, value in fields.items()]
-    assert len(set(hashes)) == len(fields) + 2
-
-
 def test_a_replay_stands_at_its_last_block(shared):
     replay = read_replay(shared / "data" / "replays" / "6110045.mainnet.json.gz")
     last = replay.blocks[-1]
@@ -298,68 +180,6 @@ def test_a_replay_stands_at_its_last_block(shared):
         sender = last.transactions[-1].sender
         assert client.result("eth_getTransactionCount", to_hex(sender)) == hex(last.transactions[-1].nonce + 1)
     assert PricingRecord.from_bytes(chain.extra_data).fixed_cost == 30_000_000
-
-
-@pytest.fixture(scope="module")
-def recorded(shared):
-    """The chain of the execution-API tests at its head."""
-    suite = shared / "data" / "execution-apis"
-    config = json.loads((suite / "genesis.json").read_bytes())["config"]
-    _, replied = exchanges(suite / "head-block.io")[0]
-    head = {
-        name: replied["result"][name] for name in ("timestamp", "gasLimit", "baseFeePerGas", "extraData", "mixHash")
-    }
-    head |= {"number": replied["result"]["number"], "parentHash": replied["result"]["parentHash"], "config": config}
-    chain = genesis_chain({**head, "coinbase": replied["result"]["miner"], "alloc": {}})
-    state = json.loads((suite / "headstate.json").read_bytes())["accounts"]
-    accounts = {from_hex(address): read_account(entry) for address, entry in state.items()}
-    chain = replace(
-        chain, call_state=replace(chain.call_state, accounts=accounts), hash=from_hex(replied["result"]["hash"])
-    )
-    assert chain.call_state.fork.name == "bpo2"
-    with on_chain(chain) as client:
-        yield client
-
-
-def read_account(entry):
-    slots = {int(slot, 16): int(value, 16) for slot, value in entry.get("storage", {}).items()}
-    return Account(int(entry["balance"]), entry["nonce"], from_hex(entry.get("code", "0x")), slots)
-
-
-def exchanges(path):
-    """The requests of a recorded exchange and their replies."""
-    lines = [json.loads(line[3:]) for line in path.read_text().splitlines() if line.startswith((">>", "<<"))]
-    return list(zip(lines[::2], lines[1::2], strict=True))
-
-
-@pytest.mark.parametrize(("method", "count"), [("eth_estimateGas", 7), ("eth_call", 6)])
-def test_the_exchanges_of_the_execution_api_suite_are_answered_field_by_field(shared, recorded, method, count):
-    """What geth answered over HTTP, to the unit and the letter: blobs and delegations too."""
-    compared = 0
-    for path in sorted((shared / "data" / "execution-apis" / method).glob("*.io")):
-        for asked, replied in exchanges(path):
-            assert recorded.http("POST", "/", json.dumps(asked).encode()).json() == replied, path.stem
-            compared += 1
-    assert compared == count
-
-
-def test_the_recorded_head_is_answered_as_it_was(shared, recorded):
-    _, replied = exchanges(shared / "data" / "execution-apis" / "head-block.io")[0]
-    block = recorded.result("eth_getBlockByNumber", "latest")
-    same = (
-        "number",
-        "hash",
-        "parentHash",
-        "timestamp",
-        "gasLimit",
-        "baseFeePerGas",
-        "excessBlobGas",
-        "extraData",
-        "miner",
-    )
-    assert {name: block[name] for name in same} == {name: replied["result"][name] for name in same}
-    assert recorded.result("eth_getBalance", NOBODY, {"blockHash": replied["result"]["hash"]}) == "0x0"
-    assert from_quantity(recorded.result("eth_blockNumber")) == 54
 
 
 #: Opcode, field, value, word that a contract returns.

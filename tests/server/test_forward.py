@@ -1,4 +1,4 @@
-"""Methods that the server does not have are the node's: forwarded with limits, and a transaction once."""
+"""Methods that the server does not have are the node's: forwarded with limits."""
 
 import pytest
 
@@ -53,13 +53,6 @@ def test_a_method_that_the_settings_name_is_forwarded(node):
         assert client.error("debug_traceBlock")["code"] == -32601
 
 
-@pytest.mark.parametrize("fault", [node_server.reset, node_server.status(503), node_server.silent])
-def test_a_transaction_is_sent_once_where_the_node_may_have_it(node, client, fault):
-    node.always = fault
-    assert client.error("eth_sendRawTransaction", RAW)["code"] == -32002
-    assert sent(node, "eth_sendRawTransaction") == 1
-
-
 def test_an_answer_that_is_too_long_is_not_read(node, client):
     node.always = node_server.results(**KNOWN, eth_getLogs=["0x" + "00" * 10_000])
     error = client.error("eth_getLogs", {})
@@ -68,9 +61,3 @@ def test_an_answer_that_is_too_long_is_not_read(node, client):
 
 def test_subscriptions_say_where_they_are(client):
     assert "WebSocket" in client.error("eth_subscribe", "newHeads")["message"]
-
-
-def test_reads_of_a_batch_reach_the_node_and_are_answered_in_their_order(client):
-    calls = [("eth_getLogs", {}), ("linea_getProof",), ("eth_accounts",), ("eth_getLogs", {})]
-    answers = client.together(*calls)
-    assert ["result" in answer for answer in answers] == [True] * 4

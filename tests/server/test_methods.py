@@ -2,27 +2,22 @@
 
 import gzip
 import json
-from dataclasses import replace
 
 import pytest
 import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.estimates.chain import LEDGER, Chain, replay_chain
+from feemodel.estimates.chain import LEDGER, Chain
 from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
-from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
 from feemodel.ledger.store import Block as StoredBlock
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.server.prices import recorded_prices
 from feemodel.server.settings import Settings
-from feemodel.sizes.lzss import Lzss
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
-from tests.helpers.execution_engines import HAS_NATIVE
 from tests.server.parts import on_chain, opened
 from tests.server.wire import (
     ANNA,
@@ -31,9 +26,7 @@ from tests.server.wire import (
     BLOB,
     EMPTY,
     LIST,
-    LOOP,
     NOBODY,
-    OTHER,
     SWAP,
     TOKEN,
     TOKENS,
@@ -220,22 +213,6 @@ def test_gas_bounds_geths_search_and_not_besus(client):
 # Overrides
 
 
-def test_overrides_stand_where_either_kind_of_client_puts_them(client):
-    rich = {NOBODY: {"balance": "0xde0b6b3a7640000"}}
-    call = {"from": NOBODY, "to": BERT, "value": "0x1"}
-    known = client.result("eth_getBlockByNumber", "latest")["hash"]
-    answers = [
-        client.result("rollup_estimateGas", call, *parameters)
-        for parameters in (
-            [rich], ["latest", rich], ["0x0", rich], [0, rich], ["pending", rich], [None, rich],
-            [{"blockNumber": "0x0"}, rich], [{"blockHash": known, "requireCanonical": True}, rich],
-        )
-    ]  # fmt: skip
-    assert all(answer == answers[0] for answer in answers)
-    for parameters in ([], ["latest"], ["latest", None], [{}], [{OTHER: {}}]):
-        assert client.error("rollup_estimateGas", call, *parameters)["code"] == -32000
-
-
 @pytest.mark.parametrize(
     ("overrides", "result"),
     [
@@ -267,38 +244,6 @@ def test_what_is_measured_has_the_nonce_of_the_chain(client):
     with_override = client.result("rollup_estimateGas", TRANSFER, {ANNA: {"nonce": hex(2**40)}})
     assert with_override == client.result("rollup_estimateGas", TRANSFER)
     assert with_override != client.result("rollup_estimateGas", {**TRANSFER, "nonce": hex(2**40)})
-
-
-MOVES = [
-    (TOKENS,),
-    (TOKENS, {ANNA: {"balance": "0x0"}, TOKEN: {"stateDiff": {EMPTY: word(1)}}}),
-    ({**TOKENS, "data": data("transfer(address,uint256)", HOLDERS[1], 10**25)},),
-    ({"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 20, 7)},),
-    ({"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}, {LIST: {"stateDiff": {EMPTY: word(100)}}}),
-    ({"from": ANNA, "data": "0x60fe5f5360015ff3"},),
-    *([({"from": ANNA, "to": NOBODY}, LOOP)] if HAS_NATIVE else []),  # sixteen million gas: too slow for the reference
-    ({"from": ANNA, "to": NOBODY, "gasPrice": "0x1"}, {**LOOP, ANNA: {"balance": hex(300_000)}}),  # 300,000 gas of it
-    ({"from": ANNA, "to": NOBODY, "value": "0x1"}, {NOBODY: {"code": "0x5f1e5f5533ff"}}),  # CLZ, SSTORE, SELFDESTRUCT
-    ({"from": NOBODY, "to": BERT, "value": "0x1"}, {NOBODY: {"balance": hex(10**18)}}),
-    ({"from": NOBODY, "to": BERT, "value": "0x1"},),
-    ({"from": ANNA, "to": TOKEN, "gas": "0xffffffff"},),
-]  # fmt: skip
-
-
-def test_state_never_moves_whatever_is_called_together(client):
-    """Each answer is the same alone and in a crowd, on both engines; afterwards everything stands as before."""
-    views = [("eth_getBalance", ANNA), ("eth_getTransactionCount", ANNA), ("eth_getCode", TOKEN)]
-    views += [("eth_call", {"to": LIST, "data": data("sum(uint256)", 200)}), ("rollup_getProof", LIST, [EMPTY], "0x0")]
-    views += [("eth_call", {"to": TOKEN, "data": data("balanceOf(address)", holder)}) for holder in HOLDERS[:2]]
-    before = [client.ask(*view) for view in views]
-    asked = [("rollup_estimateGas", *move) for move in MOVES]
-    asked += [("eth_call", move[0], "latest", *move[1:]) for move in MOVES]
-    alone = [client.ask(*question) for question in asked]
-
-    together = client.together(*asked, *asked, *asked)
-    assert [{name: answer[name] for name in answer.keys() - {"jsonrpc", "id"}} for answer in together] == alone * 3
-    assert [client.ask(*view) for view in views] == before
-    assert {"result", "error"} == {name for answer in alone for name in answer}
 
 
 # Proofs
@@ -356,32 +301,11 @@ def published(shared):
     return json.loads((shared / "vectors" / "linea" / "fees.json").read_bytes())["mainnet_exact_priority_fee"]["items"]
 
 
-def before(replay, number, index):
-    """The blocks up to a transaction, without it."""
-    blocks = [block for block in replay.blocks if block.number <= number]
-    return replace(replay, blocks=(*blocks[:-1], replace(blocks[-1], transactions=blocks[-1].transactions[:index])))
-
-
 def answer_of(vector):
     return {
         "gasLimit": hex(vector["gasEstimate"]), "baseFeePerGas": "0x7",
         "priorityFeePerGas": hex(vector["priorityFeePerGas"]),
     }  # fmt: skip
-
-
-def test_fifteen_fees_on_the_chain_are_answered_to_the_wei(full_inputs, published):
-    """Each on the state just before it: Besu's search, the record of its block, LZSS of the signed form, packed."""
-    replay = read_replay(full_inputs / "data" / "replays" / "28279135-28279249.mainnet.json.gz")
-    measuring = {
-        "codec": Lzss.from_file(full_inputs / "data" / "linea-dict-2025-04-21.bin"),
-        "measured": "signed", "packed": True,
-    }  # fmt: skip
-    for vector in published:
-        chain = replay_chain(before(replay, vector["block"], vector["txIndex"]))
-        assert to_hex(chain.extra_data) == vector["extraData"]
-        with on_chain(chain, recorded_prices(Settings(), chain.extra_data), **measuring) as client:
-            assert client.result("linea_estimateGas", vector["call"]) == answer_of(vector), vector["block"]
-    assert len(published) == 15
 
 
 def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(full_inputs, published, tmp_path):

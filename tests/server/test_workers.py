@@ -3,12 +3,10 @@
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import urllib3
@@ -30,18 +28,6 @@ KERNELS = 2  # of the ledger's hashing
 COMPILED = 120.0  # the first of them, at the latest [s]
 
 
-def worker_of(parent):
-    """The child that serves, as Linux tells it."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            status, command = (folder / "stat").read_text(), (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended in between
-            continue
-        if int(status.rsplit(")", 1)[1].split()[1]) == parent and b"spawn_main" in command:
-            return int(folder.name)
-    raise AssertionError("no worker")
-
-
 def post(pool, address, method, *params):
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return pool.request("POST", address, json=body).json()
@@ -54,16 +40,6 @@ def pool():
         maxsize=8, timeout=20, retries=urllib3.Retry(8, backoff_factor=0.1, allowed_methods=None)
     ) as pool:
         yield pool
-
-
-def test_a_server_with_nothing_configured_proves_the_development_genesis():
-    with serving() as server:
-        block = server.ask("eth_getBlockByNumber", "latest", False)["result"]
-        proof = server.ask("rollup_getProof", HOLDER, ["0x0"], "latest")["result"]
-
-    account = check_proof(proof, root=block["stateRoot"], address=HOLDER, storage_keys=[0]).account
-    assert (account.balance, account.nonce) == (10_000 * 10**18, 0)
-    assert server.started["finalized"] == int(block["number"], 16) == 0
 
 
 FIRST_ESTIMATE = """
@@ -153,15 +129,6 @@ def test_answers_hold_while_another_process_imports(pool, tmp_path):
     assert failures == []
     assert len(answers) >= 200
     assert len(set(answers)) > 5  # many blocks were proved, not only the first
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the worker in /proc, which only Linux has")
-def test_a_worker_that_is_killed_is_replaced(pool):
-    with serving("--workers", "1") as server:
-        os.kill(worker_of(server.pid), signal.SIGKILL)
-
-        reply = post(pool, server.address, "rollup_getProof", HOLDER, [], "0x0")
-        assert reply["result"]["accountProof"]["leafIndex"] >= 2
 
 
 def test_a_port_that_is_taken_is_an_error_in_one_line():

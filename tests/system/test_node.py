@@ -287,7 +287,9 @@ def test_a_redirect_is_not_followed(fronted, node):
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("fault", [node_server.reset, cut_off, late], ids=["torn down", "cut off", "late"])
+@pytest.mark.parametrize(
+    "fault", [node_server.reset, cut_off, late, node_server.status(503)], ids=["torn down", "cut off", "late", "503"]
+)
 def test_a_transaction_is_never_sent_twice(fronted, node, fault: Fault):
     node.always, sent = fault, len(node.requests)
     try:

@@ -1,0 +1,88 @@
+"""A chain at its genesis: its rules and its hash, and errors that name the field or the file."""
+
+import pytest
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.estimates.chain import genesis_chain, read_genesis_document
+from feemodel.ethereum.quantities import to_hex
+from tests.helpers.development import HOLDERS
+
+HOLDER, NOBODY = to_hex(HOLDERS[0]), "0x" + "77" * 20
+SMALL = {"config": {"chainId": 5, "londonBlock": 0}, "gasLimit": "0x1c9c380", "alloc": {}}
+
+
+@pytest.mark.parametrize(
+    ("config", "timestamp", "fork"),
+    [
+        ({}, 0, "frontier"),
+        ({"homesteadBlock": 0, "eip150Block": 0}, 0, "tangerine_whistle"),
+        ({"byzantiumBlock": 0, "petersburgBlock": 0}, 0, "constantinople"),
+        ({"istanbulBlock": 0, "berlinBlock": 1}, 0, "istanbul"),
+        ({"londonBlock": 0}, 0, "london"),
+        ({"londonBlock": 0, "mergeNetsplitBlock": 0}, 0, "paris"),
+        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 99, "shanghai"),
+        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 100, "cancun"),
+        ({"cancunTime": 0, "pragueTime": 0, "osakaTime": None}, 0, "prague"),
+        ({"osakaTime": 0}, 0, "osaka"),
+        ({"osakaTime": 0, "bpo1Time": 5, "bpo2Time": 9}, 5, "bpo1"),
+        ({"osakaTime": 0, "bpo1Time": "0x5", "bpo2Time": "9"}, 9, "bpo2"),
+    ],
+)
+def test_the_rules_are_those_that_the_genesis_has_begun(config, timestamp, fork):
+    document = {"config": {"chainId": 1, **config}, "gasLimit": 30_000_000, "timestamp": timestamp, "alloc": {}}
+    assert genesis_chain(document).call_state.fork.name == fork
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": None}, "genesis.config: expected an object with chainId"),
+        ({"config": {}}, "genesis.config: expected an object with chainId"),
+        ({"config": {"chainId": "x"}}, "genesis.chainId: expected a whole number, got 'x'"),
+        (
+            {"config": {"chainId": 1, "londonBlock": -1}},
+            "genesis.londonBlock: expected a number from 0 to 2**256 - 1, got -1",
+        ),
+        ({"gasLimit": None}, "genesis.gasLimit: expected a whole number, got None"),
+        ({"gasLimit": True}, "genesis.gasLimit: expected a whole number, got True"),
+        ({"baseFeePerGas": 1.5}, "genesis.baseFeePerGas: expected a whole number, got 1.5"),
+        ({"coinbase": "0x12"}, "genesis.coinbase: expected 20 bytes, counted 1"),
+        ({"mixHash": "12"}, "genesis.mixHash: expected hexadecimal data"),
+        ({"extraData": "0x1"}, "genesis.extraData: expected an even number"),
+        ({"parentHash": "0x"}, "genesis.parentHash: expected 32 bytes, counted 0"),
+        ({"alloc": {"0x12": {"balance": "1"}}}, "alloc"),
+        ({"alloc": {HOLDER: {"balance": "x"}}}, "balance"),
+        ({"alloc": {HOLDER: {"balance": "1", "storage": {"0x0": "x"}}}}, "storage"),
+    ],
+)
+def test_a_genesis_that_cannot_be_read_names_the_field(change, message):
+    with pytest.raises((InvalidInput, UnreadableFile)) as refused:
+        genesis_chain({**SMALL, **change})
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"", "Expecting value"),
+        (b"[1]", "expected a JSON object"),
+        (b"[" * 100_000, "recursion"),
+    ],
+)
+def test_a_genesis_file_that_cannot_be_read_is_named(tmp_path, content, message):
+    path = tmp_path / "genesis.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match=f"genesis.json: .*{message}"):
+        read_genesis_document(path)
+
+
+def test_the_hash_is_that_of_the_whole_header():
+    fields = {
+        "timestamp": 9, "gasLimit": 1, "baseFeePerGas": 8, "coinbase": NOBODY, "mixHash": "0x" + "01" * 32,
+        "difficulty": 3, "number": 4, "extraData": "0x05", "parentHash": "0x" + "06" * 32, "excessBlobGas": 131_072,
+    }  # fmt: skip
+    hashes = [genesis_chain(SMALL).hash, genesis_chain(SMALL, state_root=bytes(31) + b"1").hash]
+    hashes += [genesis_chain({**SMALL, name: value}).hash for name, value in fields.items()]
+    assert len(set(hashes)) == len(fields) + 2
