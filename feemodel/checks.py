@@ -184,11 +184,11 @@ def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, 
     return value
 
 
-def check_limit(number: float, what: str, most: int, advice: str = "") -> None:
+def check_limit(number: float, what: str, highest: int, advice: str = "") -> None:
     """Raise `LimitExceeded` for more than the most of something that a run can hold."""
-    if number > most:
+    if number > highest:
         shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if number < 1e15 else f"{number:.3g}"
-        raise LimitExceeded(f"{shown} {what} are more than {most:,}{advice}")
+        raise LimitExceeded(f"{shown} {what} are more than {highest:,}{advice}")
 
 
 def check_int64(name: str, value: int) -> int:
@@ -230,19 +230,21 @@ def function(name: str, value: Function) -> Function:
     return value
 
 
-def check_plausible(name: str, value: float | None, hint: str, *, least: float = 0.0, most: float = math.inf) -> None:
+def check_plausible(
+    name: str, value: float | None, hint: str, *, lowest: float = 0.0, highest: float = math.inf
+) -> None:
     """Raise `InvalidInput`, with a hint at the unit, for a number that is probably in another; 0 and `None` pass.
 
-    >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", least=60.0)
+    >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", lowest=60.0)
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: target_delay: expected at least 60 (in seconds; 16 h are 57,600), got 16.0
     """
     if value is None:
         return
     number = real_scalar(name, value, minimum=None)
-    if number == 0.0 or least <= number <= most:
+    if number == 0.0 or lowest <= number <= highest:
         return
-    expected = f"at least {least:,.16g}" if number < least else f"at most {most:,.16g}"
+    expected = f"at least {lowest:,.16g}" if number < lowest else f"at most {highest:,.16g}"
     raise InvalidInput(name, f"expected {expected} ({hint})", value)
 
 
@@ -307,12 +309,12 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
 
 def _first_bool(values: Any) -> tuple[int, ...] | None:
     """Where in nested lists the first bool is."""
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if isinstance(value, (bool, np.bool_)):
-            return (place,)
+            return (index,)
         inner = _first_bool(value) if isinstance(value, (list, tuple)) else None
         if inner is not None:
-            return (place, *inner)
+            return (index, *inner)
     return None
 
 

@@ -23,7 +23,7 @@ from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 P = ParamSpec("P")
 R = TypeVar("R")
 Wrap = Callable[[Any], Any]
-Place = Callable[[tuple[int, ...]], str]
+Locate = Callable[[tuple[int, ...]], str]
 
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
@@ -68,10 +68,10 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
                 if UNLABELLED.issuperset(map(type, arguments.values())):
                     _check_shapes(arguments)
                     return function(*args, **kwargs)
-                unlabelled, wrap, place = _without_labels(arguments)
+                unlabelled, wrap, locate = _without_labels(arguments)
                 _check_shapes(unlabelled)
                 positional = (unlabelled[name] for name in names[: len(args)])
-                result = _placed(place, function, *positional, **{name: unlabelled[name] for name in kwargs})
+                result = _placed(locate, function, *positional, **{name: unlabelled[name] for name in kwargs})
                 return result if unlabelled.get("out") is not None else _each(wrap, result)
         except OverflowError as error:
             if isinstance(error, FeeModelError):
@@ -112,18 +112,18 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
     return Int64Overflow(name, "expected a result that doubles hold", dict(arguments))
 
 
-def _placed(place: Place, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """A formula's result, or its error with the labels of the element that it names."""
     try:
         return function(*args, **kwargs)
     except InvalidInput as error:
-        where = place(error.index or ())
+        where = locate(error.index or ())
         if not where:
             raise
         raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
 
 
-def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Place]:
+def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Arguments as plain arrays, what gives a result its labels, and what says where an element is."""
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, pandas and pandas.Series)
@@ -151,11 +151,11 @@ def _each(wrap: Wrap, result: Any) -> Any:
     return wrap(result)
 
 
-def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Place]:
+def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     index = next(iter(series.values())).index
     unnumbered = not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1)
 
-    def place(where: tuple[int, ...]) -> str:
+    def locate(where: tuple[int, ...]) -> str:
         return f"in row {index[where[0]]}" if unnumbered and len(where) == 1 and where[0] < len(index) else ""
 
     check_indexes(series)
@@ -163,18 +163,18 @@ def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any])
         missing = values.isna().to_numpy()
         if missing.any():
             first = int(np.argmax(missing))
-            reason = f"expected a number {place((first,))}".rstrip()
+            reason = f"expected a number {locate((first,))}".rstrip()
             raise InvalidInput(name, reason, values.iloc[first], (first,))
 
     def wrap(result: Any) -> Any:
         return pandas.Series(result, index=index) if np.shape(result) == (len(index),) else result
 
-    return arguments | {name: values.to_numpy() for name, values in series.items()}, wrap, place
+    return arguments | {name: values.to_numpy() for name, values in series.items()}, wrap, locate
 
 
 def _from_data_arrays(
     xarray: Any, labelled: dict[str, Any], arguments: dict[str, Any]
-) -> tuple[dict[str, Any], Wrap, Place]:
+) -> tuple[dict[str, Any], Wrap, Locate]:
     aligned: list[Any] = []
 
     def align(*arrays: Any) -> Any:
@@ -191,10 +191,10 @@ def _from_data_arrays(
             reason = f"expected a shape that broadcasts to {template.shape} of {template.dims}"
             raise InvalidInput(name, reason, shape)
 
-    def place(where: tuple[int, ...]) -> str:
+    def locate(where: tuple[int, ...]) -> str:
         if len(where) != template.ndim:
             return ""
-        at = {dim: place for dim, place in zip(template.dims, where, strict=True) if dim in template.coords}
+        at = {dim: index for dim, index in zip(template.dims, where, strict=True) if dim in template.coords}
         return "at " + ", ".join(f"{dim}={template[dim].values[i]}" for dim, i in at.items()) if at else ""
 
     def wrap(result: Any) -> Any:
@@ -209,7 +209,7 @@ def _from_data_arrays(
             raise Int64Overflow("result", "expected at most 2**63 - 1 in a DataArray", result)
         return one.copy(data=values.reshape(one.shape))
 
-    return arguments | dict(zip(labelled, aligned, strict=True)), wrap, place
+    return arguments | dict(zip(labelled, aligned, strict=True)), wrap, locate
 
 
 def _extends_to(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 DOUBLE_EXACT = 2**53
-MOST_PATHS = 10_000  # of a forecast
+MAX_PATHS = 10_000  # of a forecast
 
 
 class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -183,8 +183,8 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         from feemodel.io.shipped import read_shipped_l1_fees
         from feemodel.simulation.forecast.distribution import forecast
 
-        if not 1 <= self.paths <= MOST_PATHS:
-            raise InvalidInput("paths", f"expected 1 to {MOST_PATHS:,}", self.paths)
+        if not 1 <= self.paths <= MAX_PATHS:
+            raise InvalidInput("paths", f"expected 1 to {MAX_PATHS:,}", self.paths)
         found = forecast(
             read_shipped_l1_fees(), horizons=self.horizons, method=self.method, paths=self.paths  # type: ignore[arg-type]
         )  # fmt: skip

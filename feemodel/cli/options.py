@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, LEAST
+from feemodel.ethereum.fee_units import IN_WEI, MINIMUM
 from feemodel.ethereum.quantities import from_hex, from_typed, to_quantity
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
@@ -145,7 +145,7 @@ def whole_from_0(text: str) -> int:
 def l1_base_fee(text: str) -> int:
     """A base fee of L1 in wei; 0, or at least 1,000, because fewer are probably gwei."""
     fee = whole_from_0(text)
-    if 0 < fee < LEAST["base_fee"]:
+    if 0 < fee < MINIMUM["base_fee"]:
         raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
     return fee
 

@@ -15,8 +15,8 @@ from feemodel.ethereum.hashes import keccak256
 WORD = 32  # bytes
 NUMBER_BYTES = 8  # of a number that may have more: most amounts are below 2**64
 TEXT_BYTES = 32  # of `bytes` and `string`
-MOST_VALUES = 4_096  # in one call
-MOST_NESTED = 8  # arrays and tuples in each other
+MAX_VALUES = 4_096  # in one call
+MAX_NESTED = 8  # arrays and tuples in each other
 
 _SIGNATURE = re.compile(r"([A-Za-z_$][\w$]*)\((.*)\)\Z", re.ASCII)
 _ARRAY = re.compile(r"(.+)\[(\d*)\]\Z", re.DOTALL)
@@ -69,7 +69,7 @@ class _Arguments:
     def encoded(self, kind: str, depth: int = 0) -> _Encoded:
         """An example of a type."""
         self._values += 1
-        if depth > MOST_NESTED or self._values > MOST_VALUES:
+        if depth > MAX_NESTED or self._values > MAX_VALUES:
             raise self._invalid(kind)
         if (array := _ARRAY.match(kind)) is not None:
             return self._array(array[1], array[2], depth)
@@ -98,7 +98,7 @@ class _Arguments:
         return bytes(number).rjust(WORD, b"\0")
 
     def _array(self, kind: str, length: str, depth: int) -> _Encoded:
-        if len(length) > 4 or (length and int(length) > MOST_VALUES):
+        if len(length) > 4 or (length and int(length) > MAX_VALUES):
             raise self._invalid(f"{kind}[{length}]")
         items = [self.encoded(kind, depth + 1) for _ in range(int(length) if length else 1)]
         if not length:
@@ -117,13 +117,13 @@ class _Arguments:
 def _split(types: str, signature: str) -> list[str]:
     """The types between commas that are in no parentheses."""
     parts, depth, start = [], 0, 0
-    for place, sign in enumerate(types):
+    for index, sign in enumerate(types):
         depth += (sign == "(") - (sign == ")")
         if depth < 0:
             break
         if sign == "," and depth == 0:
-            parts.append(types[start:place])
-            start = place + 1
+            parts.append(types[start:index])
+            start = index + 1
     parts.append(types[start:])
     if depth or (types and not all(parts)):
         raise InvalidInput("signature", "expected types between commas and matching parentheses", signature)

@@ -24,7 +24,7 @@ _QUANTITIES = (
     "chain_id", "v", "y_parity", "r", "s",
 )  # fmt: skip
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
-MOST_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
+MAX_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 
 
@@ -288,7 +288,7 @@ def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
     ()
     """
     entries = _listed(entries)
-    return tuple(_access(entry, f"{name}[{place}]") for place, entry in enumerate(sequence(name, entries)))
+    return tuple(_access(entry, f"{name}[{index}]") for index, entry in enumerate(sequence(name, entries)))
 
 
 def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
@@ -299,7 +299,7 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     keys = entry.get("storageKeys", entry.get("storage_keys"))
     keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
     listed = enumerate(sequence(f"{name}.storageKeys", keys))
-    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in listed)
+    slots = tuple(as_bytes(f"{name}.storageKeys[{index}]", key, size=32) for index, key in listed)
     return address_bytes(entry["address"], f"{name}.address"), slots
 
 

@@ -143,8 +143,8 @@ class Schedule:
         table = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
         if isinstance(index, int):
             return table[index]
-        target, most, fraction, reserve = (np.array(column)[index] for column in zip(*table, strict=True))
-        return target, most, fraction, reserve
+        target, highest, fraction, reserve = (np.array(column)[index] for column in zip(*table, strict=True))
+        return target, highest, fraction, reserve
 
 
 MAINNET = Schedule(
@@ -304,14 +304,14 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     """
     fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
-    most = LARGEST_EXPONENT * fraction
-    if _taylor(MIN_BLOB_BASE_FEE, most, fraction) < fee:
+    highest = LARGEST_EXPONENT * fraction
+    if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected a price that a block header holds", blob_base_fee)
     # The series is rounded down: the excess is a little more than the logarithm says.
-    low = high = min(most, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
+    low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64
     while _taylor(MIN_BLOB_BASE_FEE, high, fraction) < fee:
-        low, high, step = high + 1, min(most, high + step), 2 * step
+        low, high, step = high + 1, min(highest, high + step), 2 * step
     while low < high:
         middle = (low + high) // 2
         enough = _taylor(MIN_BLOB_BASE_FEE, middle, fraction) >= fee
@@ -413,9 +413,9 @@ def excess_branches(
     """
     excess_ = whole("excess", excess, unit="gas")
     used_ = whole("used", used, unit="gas")
-    target, most, _, _ = schedule.parameters(timestamp)
+    target, highest, _, _ = schedule.parameters(timestamp)
     total = add("excess", excess_, used_)
-    reserve = add("excess", excess_, multiply_divide("used", used_, most - target, most))
+    reserve = add("excess", excess_, multiply_divide("used", used_, highest - target, highest))
     return ExcessBranches(maximum(total - target, 0), where(total < target, 0, reserve))
 
 

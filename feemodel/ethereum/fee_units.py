@@ -15,24 +15,24 @@ import numpy as np
 
 from feemodel.checks import RealArray
 
-LEAST = {"base_fee": 1_000.0, "blob_base_fee": 1.0, "tip": 1_000.0}
-LEAST_MEAN = 100_000.0
-MOST = 1e16
+MINIMUM = {"base_fee": 1_000.0, "blob_base_fee": 1.0, "tip": 1_000.0}
+MIN_MEAN = 100_000.0
+MAXIMUM = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
 #: For parameters that are prices in wei, of which some may be 0.
-LEAST_PRICE = 1_000.0
+MIN_PRICE = 1_000.0
 IN_WEI = "in wei; 0.1 gwei are 100,000,000"
 #: For parameters that are amounts in wei, of which some may be 0.
-LEAST_AMOUNT = 100_000.0
+MIN_AMOUNT = 100_000.0
 IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 
 
 class Implausible(NamedTuple):
     """The first fee of a column that is out of its range."""
 
-    place: int  #: in the flat array
+    position: int  #: in the flat array
     value: float
     expected: str
 
@@ -50,15 +50,15 @@ def implausible(column: str, values: RealArray) -> Implausible | None:
     >>> implausible("blob_base_fee", np.array([1.0, 1.0])) is None
     True
     """
-    least, flat = LEAST[column], values.reshape(-1)
-    low = flat < least
-    if column == "tip" and (flat.max(initial=0.0) >= least or not flat.any()):
+    minimum, flat = MINIMUM[column], values.reshape(-1)
+    low = flat < minimum
+    if column == "tip" and (flat.max(initial=0.0) >= minimum or not flat.any()):
         low = np.zeros(0, bool)
-    rows = [(low, f"from {least:,.0f} wei to 10,000,000 gwei"), (flat > MOST, "at most 10,000,000 gwei")]
+    rows = [(low, f"from {minimum:,.0f} wei to 10,000,000 gwei"), (flat > MAXIMUM, "at most 10,000,000 gwei")]
     if column != "blob_base_fee":
-        rows.append(((flat < LEAST_MEAN) & (flat % 1.0 != 0.0), f"whole wei, or at least {LEAST_MEAN:,.0f} of them"))
+        rows.append(((flat < MIN_MEAN) & (flat % 1.0 != 0.0), f"whole wei, or at least {MIN_MEAN:,.0f} of them"))
     for wrong, expected in rows:
         if wrong.any():
-            place = int(np.argmax(wrong))
-            return Implausible(place, float(flat[place]), expected)
+            index = int(np.argmax(wrong))
+            return Implausible(index, float(flat[index]), expected)
     return None

@@ -72,8 +72,8 @@ def from_number(value: Any, name: str, *, maximum: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidInput(name, "expected a whole number", value)
     if not 0 <= number <= maximum:
-        most = f"2**{maximum.bit_length()} - 1" if maximum & (maximum + 1) == 0 else f"{maximum:,}"
-        raise InvalidInput(name, f"expected a number from 0 to {most}", value)
+        highest = f"2**{maximum.bit_length()} - 1" if maximum & (maximum + 1) == 0 else f"{maximum:,}"
+        raise InvalidInput(name, f"expected a number from 0 to {highest}", value)
     return number
 
 

@@ -39,7 +39,7 @@ AUTHORIZATION_GAS = 25_000
 MAX_AUTHORIZATIONS = 10_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-_MOST = {  #: of each number that a transaction holds
+_MAXIMUM = {  #: of each number that a transaction holds
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
@@ -119,10 +119,10 @@ class Transaction:
             raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
         if self.type != LEGACY and self.chain_id is None:
             raise InvalidInput("chain_id", f"expected one in a transaction of type {self.type}", None)
-        for name, most in _MOST.items():
+        for name, highest in _MAXIMUM.items():
             number = getattr(self, name)
-            if (type(number) is not int or not 0 <= number <= most) and (number is not None or name != "chain_id"):
-                object.__setattr__(self, name, whole_scalar(name, number, maximum=most))
+            if (type(number) is not int or not 0 <= number <= highest) and (number is not None or name != "chain_id"):
+                object.__setattr__(self, name, whole_scalar(name, number, maximum=highest))
         for name in ("to", "data"):
             if type(getattr(self, name)) is not bytes and (name == "data" or self.to is not None):
                 object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
@@ -138,12 +138,12 @@ class Transaction:
             raise InvalidInput("authorizations", reason, [*self.authorizations])
         if self.to is None:
             raise InvalidInput("to", "expected an address in a transaction of type 4", None)
-        for place, one in enumerate(self.authorizations):
-            instance(f"authorizations[{place}]", one, Authorization)
-            for name, most in _AUTHORIZATION.items():
-                label, value = f"authorizations[{place}].{name}", getattr(one, name)
-                if most is not None:
-                    whole_scalar(label, value, maximum=most)
+        for index, one in enumerate(self.authorizations):
+            instance(f"authorizations[{index}]", one, Authorization)
+            for name, highest in _AUTHORIZATION.items():
+                label, value = f"authorizations[{index}].{name}", getattr(one, name)
+                if highest is not None:
+                    whole_scalar(label, value, maximum=highest)
                 elif not _is_bytes(value, 20):
                     raise InvalidInput(label, "expected an address of 20 bytes", value)
 
@@ -311,7 +311,7 @@ def read_authorizations(entries: Any, name: str = "call.authorizationList") -> t
     """
     if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
         raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
-    return tuple(_authorization(entry, f"{name}[{place}]") for place, entry in enumerate(entries))
+    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(entries))
 
 
 def _authorization(entry: Any, name: str) -> Authorization:

@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
     BLOB,
     LEGACY,
-    MOST_TYPE,
+    MAX_TYPE,
     SET_CODE,
     Call,
     as_integer,
@@ -113,7 +113,7 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
         kept = [True] * len(table)
         if "transaction_type" in columns:
             given = table[columns["transaction_type"]].tolist()
-            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MOST_TYPE) in priced for kind in given]
+            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MAX_TYPE) in priced for kind in given]
         for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
             if name in columns and not (set_code and name == "authorization_list"):
                 cells = table[columns[name]].tolist()

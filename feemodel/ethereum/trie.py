@@ -38,7 +38,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
     >>> ordered_trie_root([]) == EMPTY_TRIE
     True
     """
-    return trie_root({rlp.encode(minimal_bytes(place)): value for place, value in enumerate(values)})
+    return trie_root({rlp.encode(minimal_bytes(index)): value for index, value in enumerate(values)})
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
@@ -85,6 +85,6 @@ def logs_bloom(logs: Iterable[tuple[bytes, Sequence[bytes]]]) -> bytes:
     for address, topics in logs:
         for item in (address, *topics):
             digest = keccak256(item)
-            for place in (0, 2, 4):
-                bits |= 1 << (int.from_bytes(digest[place : place + 2]) & 0x7FF)
+            for index in (0, 2, 4):
+                bits |= 1 << (int.from_bytes(digest[index : index + 2]) & 0x7FF)
     return bits.to_bytes(BLOOM_BYTES)

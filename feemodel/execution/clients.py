@@ -86,12 +86,12 @@ class Node(ABC):
             spare -= _blob_cost(request)
         price = (call.max_fee or message.gas_price) if message.pays else 0
         payable = -1 if spare < 0 else spare // price if price else inf
-        most = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
+        maximum = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
         transfer = message.to is not None and not message.data
         if transfer and not self.rules.transfer_to_code:
             transfer = not call_state.account(message.to or ZERO_ADDRESS).code
         has_code = message.pays and bool(sender.code)
-        search = Search(self.rules, upper, most, tolerance, transfer, limits, sender_has_code=has_code)
+        search = Search(self.rules, upper, maximum, tolerance, transfer, limits, sender_has_code=has_code)
         return Prepared(self, request, call_state, message, search, payable)
 
 

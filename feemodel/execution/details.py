@@ -67,7 +67,7 @@ def gas_details(
     """
     node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
     prepared = node.prepare(request, changed, tolerance=0.0, limits=limits)
-    message, most = prepared.message, max(prepared.search.upper, gas_limit)
+    message, maximum = prepared.message, max(prepared.search.upper, gas_limit)
     excluded = warm_accounts(request, changed) if call_state.fork.access_lists else frozenset()
 
     def task(execute: Execute) -> GasDetails:
@@ -78,7 +78,7 @@ def gas_details(
         if not call_state.fork.access_lists:
             return GasDetails(parts, None)
         listed = message._replace(access_list=without(message.access_list, excluded))
-        found = fixed_point(execute, listed, most, excluded, limits)
+        found = fixed_point(execute, listed, maximum, excluded, limits)
         if not found.outcome.succeeded:
             raise ExecutionFailed(f"with its access list: {found.outcome.halt}")
         return GasDetails(parts, found)

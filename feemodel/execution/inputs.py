@@ -49,21 +49,21 @@ def check_message(message: Message) -> None:
     for name in ("value", "gas_price", "base_fee"):
         _number(f"message.{name}", getattr(message, name), UINT256_MAX)
     _bytes("message.data", message.data)
-    for place, listed in enumerate(_listed("message.access_list", message.access_list)):
-        name = f"message.access_list[{place}]"
+    for index, listed in enumerate(_listed("message.access_list", message.access_list)):
+        name = f"message.access_list[{index}]"
         address, keys = _fields(name, listed, 2)
         _bytes(name, address, 20)
         for key in _listed(name, keys):
             _bytes(name, key, 32)
-    for place, entry in enumerate(_listed("message.authorizations", message.authorizations)):
-        name = f"message.authorizations[{place}]"
+    for index, entry in enumerate(_listed("message.authorizations", message.authorizations)):
+        name = f"message.authorizations[{index}]"
         chain_id, address, nonce, y_parity, r, s = _fields(name, entry, 6)
         _bytes(f"{name}.address", address, 20)
         limits = {"chain_id": (chain_id, UINT256_MAX), "nonce": (nonce, UINT64_MAX), "y_parity": (y_parity, 255)}
         for field, (value, maximum) in {**limits, "r": (r, UINT256_MAX), "s": (s, UINT256_MAX)}.items():
             _number(f"{name}.{field}", value, maximum)
-    for place, one in enumerate(_listed("message.blob_hashes", message.blob_hashes)):
-        _bytes(f"message.blob_hashes[{place}]", one, 32)
+    for index, one in enumerate(_listed("message.blob_hashes", message.blob_hashes)):
+        _bytes(f"message.blob_hashes[{index}]", one, 32)
     for name in ("pays", "pays_for_blobs"):
         if not isinstance(getattr(message, name), bool):
             raise InvalidInput(f"message.{name}", "expected True or False", getattr(message, name))

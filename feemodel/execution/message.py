@@ -115,8 +115,8 @@ def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tup
     >>> read_blob_hashes(["0x01" + "00" * 31])[0][0]
     1
     """
-    found = tuple(as_bytes(f"{name}[{place}]", value, size=32) for place, value in enumerate(sequence(name, hashes)))
-    for place, one in enumerate(found):
+    found = tuple(as_bytes(f"{name}[{index}]", value, size=32) for index, value in enumerate(sequence(name, hashes)))
+    for index, one in enumerate(found):
         if one[0] != BLOB_VERSION:
-            raise InvalidInput(f"{name}[{place}]", "expected a hash of version 0x01", to_hex(one))
+            raise InvalidInput(f"{name}[{index}]", "expected a hash of version 0x01", to_hex(one))
     return found

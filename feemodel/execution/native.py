@@ -162,9 +162,9 @@ class _Machine:
         return traced
 
     def _traced(self, message: Message, gas_limit: int) -> Traced:
-        answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
+        answer, minimum, maximum, single_frame = self._executed(native.trace, message, gas_limit)
         outcome = _outcome(answer)
-        return Traced(outcome, least, most, single_frame) if self._proves else Traced(outcome)
+        return Traced(outcome, minimum, maximum, single_frame) if self._proves else Traced(outcome)
 
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, see `feemodel.execution.search.search_message`."""
@@ -173,7 +173,7 @@ class _Machine:
         try:
             gas_limit, answer, executed, proven, spent = native.search(
                 self._state, self._block, given, rules=search.rules.name, upper=search.upper,
-                most=int(min(search.most_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
+                most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
                 proves=self._proves, total_gas=limits.total_gas, seconds=limits.seconds,
                 left=None if self._until is None else max(self._until - monotonic(), 0.0),
                 inline_gas=inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price),
@@ -336,8 +336,8 @@ def _packed(
         for address, account in accounts.items()
     ]
     slots = [
-        place.to_bytes(4) + slot.to_bytes(32) + value.to_bytes(32)
-        for place, storage in enumerate(storages)
+        index.to_bytes(4) + slot.to_bytes(32) + value.to_bytes(32)
+        for index, storage in enumerate(storages)
         for slot, value in storage.items()
     ]
     codes = [_kept_code(code) if len(code) <= KEPT_CODE else native.Code(code) for code in numbers]

@@ -57,14 +57,14 @@ class Traced(NamedTuple):
     """
 
     outcome: Outcome
-    least: int = 1  #: [gas]
-    most: int = 0  #: the limit itself where a frame halted on the path, which a larger limit may avoid [gas]
+    minimum: int = 1  #: [gas]
+    maximum: int = 0  #: the limit itself where a frame halted on the path, which a larger limit may avoid [gas]
     single_frame: bool = False  #: whether the path has no call and no inner creation: a smaller limit fails
 
     @property
     def oblivious(self) -> bool:
         """Whether every larger limit ends with the same outcome, to the last gas."""
-        return self.most == UNBOUNDED
+        return self.maximum == UNBOUNDED
 
 
 class Inspected(NamedTuple):

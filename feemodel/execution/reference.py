@@ -128,9 +128,9 @@ class _Machine:
         whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
         if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
             return Traced(outcome)
-        least = max(intrinsic + record.least(), outcome.floor)
+        minimum = max(intrinsic + record.minimum(), outcome.floor)
         halted = record.burned or outcome.status in (Status.HALT, Status.OUT_OF_GAS)
-        return Traced(outcome, least, gas_limit if halted else UNBOUNDED, record.single_frame)
+        return Traced(outcome, minimum, gas_limit if halted else UNBOUNDED, record.single_frame)
 
     def search(self, message: Message, search: Search) -> Searched:
         """The gas limit that a message needs."""
@@ -360,8 +360,8 @@ class _BlockHashes:
     def __init__(self, block: Block) -> None:
         self._block = block
 
-    def __getitem__(self, place: int) -> bytes:
-        number = self._block.number + int(place)
+    def __getitem__(self, index: int) -> bytes:
+        number = self._block.number + int(index)
         try:
             return self._block.hashes[number]
         except KeyError:

@@ -118,9 +118,9 @@ def refusal(rules: Any, number: int, data: bytes, error: BaseException, gas: int
 def _field_element(data: bytes, size: int, elements: int) -> str:
     """What is wrong with the first field element of BLS12-381 that is not below the modulus."""
     for start in range(0, len(data), size):
-        for place in range(start, start + 64 * elements, 64):
-            if int.from_bytes(data[place : place + 64]) >= BLS12_381_MODULUS:
-                return "invalid field element top bytes" if any(data[place : place + 16]) else _FIELD_ELEMENT
+        for index in range(start, start + 64 * elements, 64):
+            if int.from_bytes(data[index : index + 64]) >= BLS12_381_MODULUS:
+                return "invalid field element top bytes" if any(data[index : index + 16]) else _FIELD_ELEMENT
     return _FIELD_ELEMENT
 
 

@@ -74,7 +74,7 @@ class Search(NamedTuple):
 
     rules: SearchRules
     upper: int  #: the upper bound [gas]
-    most_gas: float  #: the largest limit that the node would execute; below 0 it would execute none [gas]
+    max_gas: float  #: the largest limit that the node would execute; below 0 it would execute none [gas]
     tolerance: float  #: see `search_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: of which `total_gas` and `seconds` count
@@ -104,7 +104,7 @@ def search_message(execute: "Execute", message: Message, search: Search) -> Sear
     budget = Budget(search.limits)
 
     def executed(gas_limit: int) -> Outcome:
-        if gas_limit > search.most_gas:
+        if gas_limit > search.max_gas:
             return REFUSED
         budget.check()
         outcome = execute(message, gas_limit)
@@ -112,7 +112,7 @@ def search_message(execute: "Execute", message: Message, search: Search) -> Sear
         return outcome
 
     def traced(gas_limit: int) -> Traced:
-        if gas_limit > search.most_gas:
+        if gas_limit > search.max_gas:
             return Traced(REFUSED)
         budget.check()
         found = execute.trace(message, gas_limit)
@@ -121,7 +121,7 @@ def search_message(execute: "Execute", message: Message, search: Search) -> Sear
 
     found = search_gas(
         executed, upper=search.upper, rules=search.rules, tolerance=search.tolerance, transfer=search.transfer,
-        trace=traced, most_gas=search.most_gas,
+        trace=traced, max_gas=search.max_gas,
     )  # fmt: skip
     return found._replace(spent=budget.spent)
 
@@ -134,7 +134,7 @@ def search_gas(
     tolerance: float = TOLERANCE,
     transfer: bool = False,
     trace: Callable[[int], Traced] | None = None,
-    most_gas: float = inf,
+    max_gas: float = inf,
 ) -> Searched:
     """The gas limit that a call needs.
 
@@ -146,7 +146,7 @@ def search_gas(
     tolerance : how far the answer may lie above the smallest limit, as a part of it; 0 searches to the last gas [1].
     transfer : whether the call may be a plain transfer.
     trace : gas limit → outcome and what it proves; without it every limit is executed.
-    most_gas : the largest limit that the node would execute, as its caps and the sender's balance have it; of a larger
+    max_gas : the largest limit that the node would execute, as its caps and the sender's balance have it; of a larger
         one nothing is proven [gas].
 
     >>> from feemodel.execution.outcome import UNBOUNDED, Status
@@ -159,7 +159,7 @@ def search_gas(
     >>> found.gas_limit, found.executed, found.proven
     (51354, 1, 4)
     """
-    probes = _Probes(execute, trace, most_gas)
+    probes = _Probes(execute, trace, max_gas)
     if transfer:
         outcome = probes.execute(TRANSACTION_GAS)
         if outcome.succeeded:
@@ -190,10 +190,10 @@ class _Probes:
     """Gas limits tried: proven by what other limits showed, or executed."""
 
     def __init__(
-        self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, most_gas: float
+        self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
     ) -> None:
-        self._execute, self._trace, self._most_gas = execute, trace, most_gas
-        self._least, self._most = 1, 0.0  # of the limits that are proven to succeed
+        self._execute, self._trace, self._max_gas = execute, trace, max_gas
+        self._minimum, self._maximum = 1, 0.0  # of the limits that are proven to succeed
         self._fails_from = inf  # up to the least that succeeds, all are proven to fail
         self._executed = self._traced = self._proven = 0
 
@@ -209,24 +209,24 @@ class _Probes:
             return self.execute(gas_limit)
         traced = self._trace(gas_limit)
         self._traced += 1
-        outcome, least, most, single_frame = traced
+        outcome, minimum, maximum, single_frame = traced
         self._executed += outcome.status is not Status.REFUSED
-        if least <= most:
+        if minimum <= maximum:
             if outcome.succeeded:
-                self._least, self._most = least, max(self._most, min(most, self._most_gas))
-            self._fails_from = 0 if single_frame else inf if outcome.succeeded else least
+                self._minimum, self._maximum = minimum, max(self._maximum, min(maximum, self._max_gas))
+            self._fails_from = 0 if single_frame else inf if outcome.succeeded else minimum
         return outcome
 
     def succeed(self, gas_limit: int) -> bool:
         """Whether the call succeeds with a limit."""
-        if self._least <= gas_limit <= self._most:
+        if self._minimum <= gas_limit <= self._maximum:
             self._proven += 1
             return True
-        if self._fails_from <= gas_limit < self._least:
+        if self._fails_from <= gas_limit < self._minimum:
             self._proven += 1
             return False
-        if self._traced == 1 and gas_limit < self._least - 1:
-            self.trace(self._least - 1)
+        if self._traced == 1 and gas_limit < self._minimum - 1:
+            self.trace(self._minimum - 1)
             return self.succeed(gas_limit)
         return self.execute(gas_limit).succeeded
 

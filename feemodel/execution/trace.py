@@ -72,9 +72,9 @@ class Recorder:
                 self._settle(frame, frame.call)
                 frame.call = None
 
-    def least(self) -> int:
+    def minimum(self) -> int:
         """The least gas that the outermost frame must begin with to take the same path [gas]."""
-        return self._frames[0].least() if self._frames else 0
+        return self._frames[0].minimum() if self._frames else 0
 
     def _switch(self, evm: Any) -> None:
         """A frame begins, or the one above it has ended."""
@@ -124,13 +124,13 @@ class Recorder:
         if not self._divides_gas and not call.creates:
             frame.require(before + call.charged)  # just what it asks for
             return
-        needed = child.least() - call.stipend
+        needed = child.minimum() - call.stipend
         if needed > 0 or not child.halted:
             frame.require(before + cost + self._enough(needed), of_call=True)
         if child.halted:
             left = call.gas_before - cost
-            most = left - left // 64 if self._divides_gas else left  # that a call can be given of what is left
-            self._burn(frame, before + cost, inf if given == most else given)
+            maximum = left - left // 64 if self._divides_gas else left  # that a call can be given of what is left
+            self._burn(frame, before + cost, inf if given == maximum else given)
 
     def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
         self.burned = True
@@ -192,7 +192,7 @@ class _Frame:
         if of_call:
             self.required_of_calls = max(self.required_of_calls, gas)
 
-    def least(self) -> int:
+    def minimum(self) -> int:
         """The least gas on which the frame takes its path, or halts on it [gas]."""
         halted = self.halted
         needed = self.required_of_calls if halted else max(self.required, self.spent())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at", "parameters")
 STARKNET_GAS = {"l1DataGas": "l1_data_gas", "l2Gas": "l2_gas"}  # field of a request → column of a rule
-MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
+MAX_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
 
 
 def read_at(options: Mapping[str, Any], path: str) -> str | None:
@@ -192,8 +192,8 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
         if name in needed or options.get(name) is not None
     }
     blocks = whole_scalar("options.blocksAhead", options.get("blocksAhead", 1))
-    if blocks > MOST_BLOCKS:
-        raise LimitExceeded(f"options.blocksAhead: at most {MOST_BLOCKS:,}, got {blocks:,}")
+    if blocks > MAX_BLOCKS:
+        raise LimitExceeded(f"options.blocksAhead: at most {MAX_BLOCKS:,}, got {blocks:,}")
     now = sending.Now(
         base_fee=known["baseFee"], l1_base_fee=known.get("l1BaseFee", 0), blob_base_fee=known.get("blobBaseFee", 1),
         price_per_unit=known.get("pricePerUnit"),

@@ -15,7 +15,7 @@ from feemodel.io.files import PathLike, check_regular, reading
 SUFFIX = ".npy"
 #: Errors of NumPy and of the archive for files that are damaged, encrypted or compressed in ways that are not known.
 DAMAGE = (ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-MOST_HEADER = 10_000  # characters, NumPy's own bound
+MAX_HEADER = 10_000  # characters, NumPy's own bound
 
 
 def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
@@ -46,7 +46,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
                     with held.open(member) as file:
                         _check_header(file, member)
                     with held.open(member) as file:
-                        arrays[name] = npy.read_array(file, allow_pickle=False, max_header_size=MOST_HEADER)
+                        arrays[name] = npy.read_array(file, allow_pickle=False, max_header_size=MAX_HEADER)
                         if file.read(1):
                             raise ValueError(f"{member.filename}: bytes after the array")
                 return arrays
@@ -62,7 +62,7 @@ def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
     if read is None:
         raise ValueError(f"{member.filename}: version {version} of the format, expected 1.0 or 2.0")
-    shape, _, dtype = read(file, max_header_size=MOST_HEADER)
+    shape, _, dtype = read(file, max_header_size=MAX_HEADER)
     if dtype.hasobject:
         raise ValueError(f"{member.filename}: objects, expected numbers or text")
     count = dtype.itemsize

@@ -20,7 +20,7 @@ from feemodel.processors import map_in_order
 from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # blocks in memory at a time, some megabytes
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit batches; a block of L1 with its transaction hashes has some 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
@@ -185,6 +185,6 @@ def _check_head(node: Node, last: int) -> None:
 def _check(blocks: range, concurrency: int, calls_per_request: int) -> None:
     if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
         raise InvalidInput("blocks", "expected a range of block numbers with at least one and without gaps", blocks)
-    if whole_scalar("concurrency", concurrency, minimum=1) > MOST_CONNECTIONS:
-        raise InvalidInput("concurrency", f"expected at most {MOST_CONNECTIONS}", concurrency)
+    if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
+        raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)

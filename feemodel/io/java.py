@@ -20,7 +20,7 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_hex
 
-MOST_NESTED = 16  # slices of slices
+MAX_NESTED = 16  # slices of slices
 INT32 = 4  # bytes
 WORD = 32  # bytes
 CACHED = frozenset({"hashCode", "hash"})
@@ -35,12 +35,12 @@ def java_bytes(value: Any, name: str) -> bytes:
     >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}, "fee").hex()
     '03e8'
     """
-    return _read(value, name, MOST_NESTED)
+    return _read(value, name, MAX_NESTED)
 
 
 def _read(value: Any, name: str, depth: int) -> bytes:
     if depth == 0:
-        raise InvalidInput(name, f"expected bytes nested at most {MOST_NESTED} times", value)
+        raise InvalidInput(name, f"expected bytes nested at most {MAX_NESTED} times", value)
     if isinstance(value, list):
         return bytes(_integer(octet, f"{name}[{place}]", 8) for place, octet in enumerate(value))
     if isinstance(value, str):  # of a class inside that has a converter

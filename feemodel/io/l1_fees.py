@@ -124,7 +124,7 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
         if (found := implausible(name, table[name].to_numpy(np.float64, na_value=np.nan))) is not None:
             theirs = table.attrs["names_in_file"].get(name, name)
             say = f"for a column in gwei say {name}={theirs}:gwei, for wei {name}={theirs}:wei"
-            raise InvalidInput(f"row {found.place + 1}: {theirs}", f"expected {found.expected}; {say}", found.value)
+            raise InvalidInput(f"row {found.position + 1}: {theirs}", f"expected {found.expected}; {say}", found.value)
 
 
 def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:

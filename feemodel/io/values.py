@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, UINT256_MAX, sequence, text
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import MOST_TYPE, read_access_list, read_type
+from feemodel.ethereum.call import MAX_TYPE, read_access_list, read_type
 from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
 from feemodel.io.documents import parse_json
 
@@ -54,8 +54,8 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
         case "whole" | "amount" if scale == ONE:
             return _integer(value, name, INT64_MAX if kind == "whole" else UINT256_MAX, decimal=decimal)
         case "type":
-            kind_of = from_number(value, name, maximum=MOST_TYPE) if _is_decimal(value) else value
-            return read_type(kind_of, name, maximum=MOST_TYPE)
+            kind_of = from_number(value, name, maximum=MAX_TYPE) if _is_decimal(value) else value
+            return read_type(kind_of, name, maximum=MAX_TYPE)
         case "accesses":
             return read_access_list(value, name)
         case "list":
@@ -91,7 +91,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
             return _whole_column(array, name)
         case "time" | "type" | "fee" if scale == ONE and _is_plain(array):
             whole = _whole_column(array, name)
-            most = {"time": LATEST - 1, "type": MOST_TYPE, "fee": INT64_MAX}[kind]
+            most = {"time": LATEST - 1, "type": MAX_TYPE, "fee": INT64_MAX}[kind]
             if (row := _first(whole, pc.greater(whole, most))) is not None:
                 cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # says what is wrong with it
             return whole

@@ -63,9 +63,9 @@ def _poseidon2(messages: Any, keys: Any, diagonal: Any, result: Any) -> Any:
         for start in range(0, len(message), 32):
             block[:] = 0
             padding = max(start + 32 - len(message), 0)  # of zeros before a short last block
-            for place in range(padding, 32):
-                byte = np.uint64(message[start + place - padding])
-                block[place // 4] |= byte << np.uint64(24 - 8 * (place % 4))
+            for index in range(padding, 32):
+                byte = np.uint64(message[start + index - padding])
+                block[index // 4] |= byte << np.uint64(24 - 8 * (index % 4))
             for i in range(8):
                 if block[i] >= P:
                     return False

@@ -303,7 +303,7 @@ class SqlRows:
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
         """Siblings from below that height on, empty ones too."""
         empty = self._scheme.empty_siblings[DEPTH - height :]
-        return [sibling or empty[place] for place, sibling in enumerate(siblings)]
+        return [sibling or empty[index] for index, sibling in enumerate(siblings)]
 
     def checked_top_hash(self, version: Version) -> bytes:
         """The hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the tree's root."""
@@ -321,27 +321,27 @@ class SqlRows:
             self._database.damaged(f"the tree {version.root.hex()} has another root")
         return digest
 
-    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
+    def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
-        while place > EMPTY:
-            kept = self.branches[place] if depth < KEPT_DEPTHS else self.branches.known(place)
+        while index > EMPTY:
+            kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
             if kept:  # deeper down where an import has read its keys' branches before
-                place = kept[digit_at(hkey, depth)]
+                index = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue
             if depth >= 2 * HASH_SIZE:
                 self._database.damaged("the sorted index leads deeper than its keys have digits")
             digits = int.from_bytes(hkey) << 4 * STEPS >> 4 * (2 * HASH_SIZE - depth) & 16**STEPS - 1
-            found = self._database.one(LAST_KEY, (place, digits))
+            found = self._database.one(LAST_KEY, (index, digits))
             if found is None or type(found[-1]) is not int:
-                self._database.damaged(f"branch {place} is missing or malformed")
-            *key, place = found
-            if place < EMPTY:
+                self._database.damaged(f"branch {index} is missing or malformed")
+            *key, index = found
+            if index < EMPTY:
                 if not is_key(key):
-                    self._database.damaged(f"key {-place} is missing or malformed")
+                    self._database.damaged(f"key {-index} is missing or malformed")
                 return Key._make(key)
             depth += STEPS
-        return self.keys[-place] if place else None
+        return self.keys[-index] if index else None
 
     def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes, bytes]:
         *fields, hkey = values
@@ -391,7 +391,7 @@ def is_key(values: Sequence[Any]) -> bool:
 
 def is_branch(values: Sequence[Any]) -> bool:
     """Whether these are the columns of a branch of the index."""
-    return all(type(place) is int for place in values)
+    return all(type(index) is int for index in values)
 
 
 def _are_links(*numbers: Any) -> bool:
@@ -400,17 +400,19 @@ def _are_links(*numbers: Any) -> bool:
 
 def _digit(branch: str, bits: int) -> str:
     """SQL for the place to which a branch leads by four bits of ?2, counted from the lowest."""
-    places = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
+    indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
-        places = [f"iif(?2 >> {bit} & 1, {one}, {zero})" for zero, one in zip(places[::2], places[1::2], strict=True)]
-    return places[0]
+        indices = [
+            f"iif(?2 >> {bit} & 1, {one}, {zero})" for zero, one in zip(indices[::2], indices[1::2], strict=True)
+        ]
+    return indices[0]
 
 
 def _last_key() -> str:
     """From a branch ?1 down by the digits ?2: the key, where the path ends at one, and where it leads at last."""
-    places = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
-    joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {places[step - 1]}" for step in range(1, STEPS)]
-    last = f"coalesce({', '.join(reversed(places))})"
+    indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
+    joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]
+    last = f"coalesce({', '.join(reversed(indices))})"
     return f"""
     SELECT {", ".join(f"key.{field}" for field in Key._fields)}, {last}
     FROM branch AS branch_0 {" ".join(joins)} LEFT JOIN key ON key.id = -{last}

@@ -283,10 +283,10 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
     head = store.head
     if head is None:
         raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
-    least = store.oldest + 1 if store.oldest else 0
-    first, last = least if first is None else first, head.number if last is None else last
-    if not least <= first:
-        raise InvalidInput("first block", f"expected at least {least}: the state before it was pruned", first)
+    minimum = store.oldest + 1 if store.oldest else 0
+    first, last = minimum if first is None else first, head.number if last is None else last
+    if not minimum <= first:
+        raise InvalidInput("first block", f"expected at least {minimum}: the state before it was pruned", first)
     if last > head.number:
         raise InvalidInput("last block", f"expected at most {head.number}, the head", last)
     for number in range(first, last + 1):
@@ -347,17 +347,17 @@ def _unlike_leaves(
 
 
 def _unlike(side: dict[int, int], other: dict[int, int]) -> dict[int, int]:
-    return {place: number for place, number in side.items() if other.get(place) != number}
+    return {index: number for index, number in side.items() if other.get(index) != number}
 
 
 def _children(tree: Tree, numbers: dict[int, int]) -> dict[int, int]:
     nodes = tree.rows.nodes.many(list(numbers.values()))
     children = {
-        2 * place + side: number
-        for place, node in zip(numbers, nodes, strict=True)
+        2 * index + side: number
+        for index, node in zip(numbers, nodes, strict=True)
         for side, number in enumerate((node.left, node.right))
     }
-    return {place: number for place, number in children.items() if number != EMPTY}
+    return {index: number for index, number in children.items() if number != EMPTY}
 
 
 def _named(tree: Tree, numbers: dict[int, int]) -> dict[bytes, tuple[int, Leaf]]:

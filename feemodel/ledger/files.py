@@ -174,14 +174,14 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 
 @contextmanager
-def reading(place: str | Path) -> Iterator[None]:
+def reading(index: str | Path) -> Iterator[None]:
     """Raise `UnreadableFile`, which names the place, for whatever is wrong with a file or a line of it."""
     try:
         yield
     except OSError as error:
-        raise unreadable(place, error) from None
+        raise unreadable(index, error) from None
     except InvalidInput as error:
-        raise UnreadableFile(f"{place}: {error}") from None
+        raise UnreadableFile(f"{index}: {error}") from None
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
@@ -374,12 +374,12 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
                 yield _parsed_line(f"{name}, line {number}", line, parse)
 
 
-def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
+def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
     try:
-        value = parse_json(line, place)
+        value = parse_json(line, index)
     except InvalidInput as error:
         raise UnreadableFile(str(error)) from None
-    with reading(place):
+    with reading(index):
         return parse(value)
 
 

@@ -242,11 +242,11 @@ def _fill_subtrees(
         levels.append(np.frombuffer(hashes, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
         hashes = scheme.digests(hashes, 2 * HASH_SIZE)
     height = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
-    subtree = np.concatenate([np.arange(len(level)) >> len(levels) - 1 - place for place, level in enumerate(levels)])
+    subtree = np.concatenate([np.arange(len(level)) >> len(levels) - 1 - index for index, level in enumerate(levels)])
     order = np.lexsort((-height, subtree))
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = rows.nodes.extend([]) + np.arange(len(order))
-    of_level = [numbers[height == place] for place in range(len(levels))]
+    of_level = [numbers[height == index] for index in range(len(levels))]
     children = np.concatenate([_in_pairs(level) for level in (below, *of_level[:-1])])
     pairs = np.concatenate(levels)
     for start in range(0, len(order), CHUNK):
@@ -296,7 +296,7 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
     """Store the branches of one depth; how many the next depth has, the first of them with the number `following`."""
     deeper, started = 0, 0  # branches of the next depth, and of this one
-    places = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
+    indices = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
         shared = part[:, HASH_SIZE]
@@ -309,24 +309,24 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
         branch = np.cumsum(shared[firsts] < depth) + started if depth else np.ones(len(firsts), dtype=np.int64)
         is_deeper = with_next[firsts] > depth
         numbers = following + deeper - 1 + np.cumsum(is_deeper)
-        places = np.append(places, branch * DIGITS + digits)
+        indices = np.append(indices, branch * DIGITS + digits)
         children = np.append(children, np.where(is_deeper, numbers, -(first_key + start + firsts)))
         deeper += int(is_deeper.sum())
         if len(branch):
             started = int(branch[-1])
-        done = int(np.searchsorted(places, started * DIGITS)) if start + KEYS_READ < len(keys) else len(places)
-        _store_branches(rows, places[:done], children[:done])
-        places, children = places[done:], children[done:]
+        done = int(np.searchsorted(indices, started * DIGITS)) if start + KEYS_READ < len(keys) else len(indices)
+        _store_branches(rows, indices[:done], children[:done])
+        indices, children = indices[done:], children[done:]
     return deeper
 
 
-def _store_branches(rows: SqlRows, places: Numbers, children: Numbers) -> None:
+def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
     """Store whole branches, of which those places are not empty."""
-    if not len(places):
+    if not len(indices):
         return
-    first = places[0] // DIGITS
-    table = np.zeros((int(places[-1] // DIGITS - first) + 1) * DIGITS, dtype=np.int64)
-    table[places - first * DIGITS] = children
+    first = indices[0] // DIGITS
+    table = np.zeros((int(indices[-1] // DIGITS - first) + 1) * DIGITS, dtype=np.int64)
+    table[indices - first * DIGITS] = children
     rows.branches.extend(map(tuple, table.reshape(-1, DIGITS).tolist()))
 
 
@@ -334,9 +334,9 @@ RUN = 131_072  # accounts and slots that are read together; each contract's code
 CODE_UNIT = 128  # bytes of code that count as much as an account
 RANGES = 1_024  # of hashes: ten million accounts have 10,000 in each
 NUMBERS = 2 * WORD_SIZE  # nonce and balance
-PLACE = 8  # bytes of a place in a spool
+OFFSET_BYTES = 8  # bytes of a place in a spool
 #: Where the parts of an account that waits begin: hash of the address, nonce and balance, address, place of the rest.
-VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, PLACE]).tolist()
+VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:
@@ -422,9 +422,9 @@ def _add_run(store: Store, waiting: "_Waiting", run: list[GenesisAccount]) -> No
     records[:, :VALUE] = _as_rows(b"".join(store.scheme.account_keys(addresses)), HASH_SIZE)
     records[:, VALUE:ADDRESS] = _as_rows(joined, NUMBERS)
     records[:, ADDRESS:REST] = _as_rows(b"".join(addresses), ADDRESS_SIZE)
-    others = [place for place, account in enumerate(run) if account.code or account.storage]
+    others = [index for index, account in enumerate(run) if account.code or account.storage]
     values = [
-        _value(store, run[place], storage_roots.get(run[place].address, store.scheme.empty_root)) for place in others
+        _value(store, run[index], storage_roots.get(run[index].address, store.scheme.empty_root)) for index in others
     ]
     waiting.add(records, others, values)
 
@@ -484,8 +484,8 @@ class _Waiting:
         others, values : the places of accounts with code or storage in the run, and their flat values.
         """
         if others:
-            places = len(self._rests) + 1 + np.arange(len(others))
-            records[others, REST:] = places.astype("<u8").view(np.uint8).reshape(-1, PLACE)
+            indices = len(self._rests) + 1 + np.arange(len(others))
+            records[others, REST:] = indices.astype("<u8").view(np.uint8).reshape(-1, OFFSET_BYTES)
             self._rests.append(_as_rows(b"".join(value[NUMBERS:] for value in values), ACCOUNT_SIZE - NUMBERS))
         order = _order(records)
         ranges = (_first_words(records)[order] // self._range_size).astype(np.int64)
@@ -495,9 +495,9 @@ class _Waiting:
     def chunks(self) -> Iterator[_Chunk]:
         """Return all accounts in the order of their hashes. Raises `InvalidInput` for a duplicate address."""
         together = max(1, RANGES * CHUNK // max(len(self), 1))
-        for place in range(0, RANGES, together):
-            after = min(place + together, RANGES)
-            parts = [self._records.rows(starts[place], starts[after]) for starts in self._starts]
+        for index in range(0, RANGES, together):
+            after = min(index + together, RANGES)
+            parts = [self._records.rows(starts[index], starts[after]) for starts in self._starts]
             records = np.concatenate(parts)
             records = records[_order(records)]
             twice = (records[1:, :VALUE] == records[:-1, :VALUE]).all(axis=1)
@@ -512,9 +512,9 @@ class _Waiting:
         values = np.empty((len(records), ACCOUNT_SIZE), dtype=np.uint8)
         values[:, :NUMBERS], values[:, NUMBERS:] = records[:, VALUE:ADDRESS], suffix
         rests = np.ascontiguousarray(records[:, REST:]).view("<u8").ravel()
-        for place in np.flatnonzero(rests):
-            number = int(rests[place])
-            values[place, NUMBERS:] = self._rests.rows(number - 1, number)[0]
+        for index in np.flatnonzero(rests):
+            number = int(rests[index])
+            values[index, NUMBERS:] = self._rests.rows(number - 1, number)[0]
         names = cut(records[:, ADDRESS:REST])
         return _Chunk(records[:, :VALUE], flat_hashes(self._scheme, values), cut(values), names)
 

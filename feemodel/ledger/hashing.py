@@ -150,10 +150,10 @@ class Hash:
         if self.element_size == BLOCK_SIZE and size % BLOCK_SIZE:
             raise InvalidInput(name, f"expected messages of a multiple of {BLOCK_SIZE} bytes", size)
         for index in range(len(data) // size):
-            for place, element in enumerate(self._elements(data[index * size : (index + 1) * size])):
+            for position, element in enumerate(self._elements(data[index * size : (index + 1) * size])):
                 if element >= self.order:
                     reason = f"expected elements below the order of the field, {self.order}"
-                    raise InvalidInput(name, reason, element, (index, place))
+                    raise InvalidInput(name, reason, element, (index, position))
         raise AssertionError(f"{self.name} refused messages of elements that are below the order")
 
 

@@ -114,13 +114,13 @@ class _Numbering:
         self._database, self._table = database, table
         self.numbers = np.concatenate(parts)
 
-    def places(self, numbers: Numbers) -> Numbers:
+    def indices(self, numbers: Numbers) -> Numbers:
         """The places of rows. Raises `LedgerDamaged` for a number that no row has."""
-        places = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        missing = self.numbers[places] != numbers
+        indices = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        missing = self.numbers[indices] != numbers
         if missing.any():
             self._database.damaged(f"{self._table} {numbers[missing].flat[0]} is missing")
-        return places
+        return indices
 
 
 def prune(store: Store, keep: int) -> Pruned:
@@ -206,9 +206,9 @@ class _Live:
 
     def _mark(self, table: str, numbers: Numbers) -> Numbers:
         """Keep rows; their places."""
-        places = self._numbering[table].places(numbers)
-        self._live[table][places] = True
-        return places
+        indices = self._numbering[table].indices(numbers)
+        self._live[table][indices] = True
+        return indices
 
     def _add_trees(self, roots: Iterable[bytes]) -> None:
         """Keep the trees with those roots, and all that they reach."""
@@ -231,10 +231,10 @@ class _Live:
 
     def _add_branches(self, level: Numbers) -> None:
         while len(level):
-            places = self._numbering["branch"].places(np.unique(level))
-            places = places[~self._live["branch"][places]]
-            self._live["branch"][places] = True
-            children = self._branches[places]
+            indices = self._numbering["branch"].indices(np.unique(level))
+            indices = indices[~self._live["branch"][indices]]
+            self._live["branch"][indices] = True
+            children = self._branches[indices]
             self._mark("key", -children[children < 0])
             level = children[children > 0]
 
@@ -244,8 +244,8 @@ class _Live:
             WHERE length(value) = {ACCOUNT_SIZE} ORDER BY id"""
         roots: set[bytes] = set()
         for rows in self._database.each(query, CHUNK):
-            places = self._numbering["leaf"].places(np.array([number for number, _ in rows], dtype=np.int64))
-            roots.update(root for (_, root), live in zip(rows, self._live["leaf"][places], strict=True) if live)
+            indices = self._numbering["leaf"].indices(np.array([number for number, _ in rows], dtype=np.int64))
+            roots.update(root for (_, root), live in zip(rows, self._live["leaf"][indices], strict=True) if live)
         return roots
 
 
@@ -341,22 +341,22 @@ class _Verification:
             before += len(part)
             self._count(table, before, len(part))
 
-    def _places(self, table: str, numbers: Numbers) -> Numbers:
+    def _indices(self, table: str, numbers: Numbers) -> Numbers:
         """The places of rows among those of their table: their numbers, unless the ledger was pruned."""
-        return self._numbering[table].places(numbers) if self._numbering else numbers
+        return self._numbering[table].indices(numbers) if self._numbering else numbers
 
-    def _number(self, table: str, place: int) -> int:
+    def _number(self, table: str, index: int) -> int:
         """The number of the row at a place."""
-        return int(self._numbering[table].numbers[place]) if self._numbering else place
+        return int(self._numbering[table].numbers[index]) if self._numbering else index
 
     def _count(self, table: str, done: int, more: int) -> None:
         self._rows += more
         self._progress(table, done)
 
     def _sound(self, table: str, before: int, rows: list[Any], is_sound: Callable[[Sequence[Any]], bool]) -> None:
-        for place, row in enumerate(rows, before + 1):
+        for index, row in enumerate(rows, before + 1):
             if not is_sound(row):
-                raise LedgerDamaged(f"{self._store.path}: {table} {self._number(table, place)} is malformed")
+                raise LedgerDamaged(f"{self._store.path}: {table} {self._number(table, index)} is malformed")
 
     def _file(self) -> None:
         for (line,) in self._store.database.all(f"PRAGMA integrity_check({SQLITE_FINDINGS})"):
@@ -393,20 +393,20 @@ class _Verification:
         for before, rows in self._each("key", ("leaf", "hkey", "name")):
             self._sound("key", before, rows, is_key)
             for size, hashed in ((ADDRESS_SIZE, self._scheme.account_keys), (WORD_SIZE, self._scheme.word_hashes)):
-                named = [(place, row) for place, row in enumerate(rows, before + 1) if len(row[2]) == size]
+                named = [(index, row) for index, row in enumerate(rows, before + 1) if len(row[2]) == size]
                 if named:
                     hkeys_of_names = hashed([row[2] for _, row in named])
-                    self._compare("key", [place for place, _ in named], hkeys_of_names, [row[1] for _, row in named])
+                    self._compare("key", [index for index, _ in named], hkeys_of_names, [row[1] for _, row in named])
             indices += [row[0] for row in rows]
             hkeys += b"".join(row[1] for row in rows)
         return np.array([0, *indices]), bytes(HASH_SIZE) + bytes(hkeys)
 
     def _compare(
-        self, table: str, places: list[int], found: list[bytes], expected: list[bytes], what: str = ""
+        self, table: str, indices: list[int], found: list[bytes], expected: list[bytes], what: str = ""
     ) -> None:
-        for place, one, other in zip(places, found, expected, strict=True):
+        for index, one, other in zip(indices, found, expected, strict=True):
             if one != other:
-                self._found(f"{what}{table} {self._number(table, place)} has another hash")
+                self._found(f"{what}{table} {self._number(table, index)} has another hash")
 
     def _leaves(self, hkeys: bytes) -> _Leaves:
         keys: list[Numbers] = [np.zeros(1, dtype=np.int64)]
@@ -414,8 +414,8 @@ class _Verification:
         plain, count = plain_suffix(self._scheme), len(hkeys) // HASH_SIZE
         for before, rows in self._each("leaf", ("key", "previous", "following", "hval", "value")):
             self._sound("leaf", before, rows, is_leaf)
-            key_places = self._places("key", np.array([row[0] for row in rows])).tolist()
-            rows = [(place, *row[1:]) for place, row in zip(key_places, rows, strict=True)]
+            key_positions = self._indices("key", np.array([row[0] for row in rows])).tolist()
+            rows = [(index, *row[1:]) for index, row in zip(key_positions, rows, strict=True)]
             self._sound("leaf", before, rows, lambda row: 0 < row[0] < count)
             shown = [
                 (previous, following, hkeys[HASH_SIZE * key : HASH_SIZE * (key + 1)], hval)
@@ -424,8 +424,8 @@ class _Verification:
             digests.append(self._digests("leaf", before, self._scheme.leaves(shown), self._scheme.leaf_size))
             keys.append(np.array([row[0] for row in rows]))
             values = [
-                (place, row[4] + plain if len(row[4]) == ACCOUNT_SIZE - len(plain) else row[4], row[3])
-                for place, row in enumerate(rows, before + 1)
+                (index, row[4] + plain if len(row[4]) == ACCOUNT_SIZE - len(plain) else row[4], row[3])
+                for index, row in enumerate(rows, before + 1)
                 if row[0] not in (HEAD_KEY, TAIL_KEY)
             ]
             self._values(values)
@@ -440,19 +440,19 @@ class _Verification:
             chosen = [entry for entry in values if len(entry[1]) == size]
             if not chosen:
                 continue
-            places, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
+            indices, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
             try:
-                self._compare("leaf", places, hashed(listed), hvals, "value of ")
+                self._compare("leaf", indices, hashed(listed), hvals, "value of ")
             except InvalidInput:  # out of the hash's field
-                self._compare("leaf", places, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
+                self._compare("leaf", indices, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:
                     account = Account.from_bytes(value)
                     self._roots.add(account.storage_root)
                     self._codes_of(account.keccak_code_hash)
-        for place, value, _ in values:
+        for index, value, _ in values:
             if len(value) not in (ACCOUNT_SIZE, WORD_SIZE):
-                self._found(f"value of leaf {self._number('leaf', place)} has {len(value)} bytes")
+                self._found(f"value of leaf {self._number('leaf', index)} has {len(value)} bytes")
 
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
@@ -465,9 +465,9 @@ class _Verification:
         except InvalidInput:  # a row out of the hash's field, whose own digest is then none
             listed = [messages[start : start + size] for start in range(0, len(messages), size)]
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
-            for place, digest in enumerate(digests, before + 1):
+            for index, digest in enumerate(digests, before + 1):
                 if digest == bytes(HASH_SIZE):
-                    self._found(f"{table} {self._number(table, place)} is out of the hash's field")
+                    self._found(f"{table} {self._number(table, index)} is out of the hash's field")
             return _first_words(b"".join(digests))
 
     def _nodes(self) -> _Nodes:
@@ -486,11 +486,11 @@ class _Verification:
         parts: list[Any] = [np.zeros((1, len(DIGIT_COLUMNS)), dtype=np.int64)]
         for before, rows in self._each("branch", DIGIT_COLUMNS):
             self._sound("branch", before, rows, is_branch)
-            places = np.array(rows)
+            indices = np.array(rows)
             for table, sign in (("branch", 1), ("key", -1)):
-                chosen = places * sign > 0
-                places[chosen] = sign * self._places(table, sign * places[chosen])
-            parts.append(places)
+                chosen = indices * sign > 0
+                indices[chosen] = sign * self._indices(table, sign * indices[chosen])
+            parts.append(indices)
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
@@ -510,11 +510,11 @@ class _Verification:
             self._found(f"the storage tree {root.hex()} is missing")
         below = self._below_nodes(sound, keys, leaves, nodes)
         listed = self._below_branches(sound, words, branches)
-        top = self._places("node", np.array([version.node for version in sound], dtype=np.int64))
-        branch = self._places("branch", np.array([version.branch for version in sound], dtype=np.int64))
+        top = self._indices("node", np.array([version.node for version in sound], dtype=np.int64))
+        branch = self._indices("branch", np.array([version.branch for version in sound], dtype=np.int64))
         ends = _mixed(np.array([HEAD_KEY, TAIL_KEY])).sum(keepdims=True)
-        for place in np.flatnonzero(below[top] != listed[branch] + ends):
-            self._found(f"the sorted index of the tree {sound[place].root.hex()} has not the keys of its leaves")
+        for index in np.flatnonzero(below[top] != listed[branch] + ends):
+            self._found(f"the sorted index of the tree {sound[index].root.hex()} has not the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
         """For each node that a tree has a sum over the keys of the leaves below it."""
@@ -524,26 +524,26 @@ class _Verification:
             tops.setdefault(stored_height(version.next_free), []).append(version.node)
         levels: dict[int, Numbers] = {}
         children_of: dict[int, Numbers] = {}
-        place = np.zeros(len(nodes.digest), dtype=np.int64)  # of a node in its level
+        index = np.zeros(len(nodes.digest), dtype=np.int64)  # of a node in its level
         level = np.zeros(0, dtype=np.int64)
         for height in range(DEPTH, 0, -1):
             levels[height] = level = np.union1d(
-                level, self._places("node", np.array(tops.get(height, []), dtype=np.int64))
+                level, self._indices("node", np.array(tops.get(height, []), dtype=np.int64))
             )
             below = leaves.digest if height == 1 else nodes.digest
-            children = children_of[height] = self._places("leaf" if height == 1 else "node", nodes.children[level])
+            children = children_of[height] = self._indices("leaf" if height == 1 else "node", nodes.children[level])
             outside = (children >= len(below)).any(axis=1)
             expected = np.where(children == 0, zeros[height - 1], below[np.where(children < len(below), children, 0)])
             for number in level[outside | (expected != nodes.hashes[level]).any(axis=1)]:
                 self._found(f"node {self._number('node', number)} holds another hash than a row below it has")
             children = np.where(children < len(below), children, 0)
-            places = 2 * place[level][:, None] + np.array([0, 1])
+            indices = 2 * index[level][:, None] + np.array([0, 1])
             there = children > 0
             if height > 1:
-                place[children[there]] = places[there]
+                index[children[there]] = indices[there]
                 level = np.unique(children[there])
             else:
-                wrong = keys[leaves.key[children]] != places
+                wrong = keys[leaves.key[children]] != indices
                 for number in children[there & wrong]:
                     self._found(f"leaf {self._number('leaf', number)} is not where its key says")
         sums = np.where(np.arange(len(leaves.key)) > 0, _mixed(leaves.key), np.uint64(0))
@@ -558,7 +558,7 @@ class _Verification:
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
         """For each branch that an index has a sum over the keys below it, which must begin with its digits."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
-        level = np.unique(self._places("branch", numbers))
+        level = np.unique(self._indices("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)
         levels: list[Numbers] = []
         while len(level) and len(levels) < 2 * HASH_SIZE:
@@ -571,8 +571,8 @@ class _Verification:
             if depth <= PREFIX_DIGITS:
                 prefixes = prefixes | np.arange(16, dtype=np.uint64) << np.uint64(64 - 4 * depth)
             is_key_here = children < 0
-            if (least := int(children.min())) <= -len(words):
-                raise LedgerDamaged(f"{self._store.path}: key {-least} of the sorted index is missing")
+            if (minimum := int(children.min())) <= -len(words):
+                raise LedgerDamaged(f"{self._store.path}: key {-minimum} of the sorted index is missing")
             keys_here = -children[is_key_here]
             shift = np.uint64(64 - 4 * min(depth, PREFIX_DIGITS))
             for number in keys_here[words[keys_here] >> shift != prefixes[is_key_here] >> shift]:

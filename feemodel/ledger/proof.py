@@ -91,7 +91,7 @@ def proof_steps(
     keys = sequence("storageKeys", storage_keys)
     if len(keys) > key_limit:
         raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(keys):,}")
-    slots = [slot_bytes(key, f"storageKeys[{place}]") for place, key in enumerate(keys)]
+    slots = [slot_bytes(key, f"storageKeys[{position}]") for position, key in enumerate(keys)]
     accounts = store.accounts(final_block(store, block))
     proof = prove_account(accounts, store.storage, where, slots[:STEP])
     yield proof
@@ -281,7 +281,7 @@ def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
         _refuse("storageProofs", "expected a list", slots)
     return (
         _entry("accountProof", proof["accountProof"], ADDRESS_SIZE, ACCOUNT_SIZE),
-        [_entry(f"storageProofs[{place}]", entry, WORD_SIZE, WORD_SIZE) for place, entry in enumerate(slots)],
+        [_entry(f"storageProofs[{position}]", entry, WORD_SIZE, WORD_SIZE) for position, entry in enumerate(slots)],
     )
 
 
@@ -306,7 +306,7 @@ def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) 
     if not isinstance(entries, list) or len(entries) != ENTRIES:
         shown = len(entries) if isinstance(entries, list) else entries
         _refuse(f"{where}.proofRelatedNodes", f"expected a list of {ENTRIES} nodes", shown)
-    nodes = [_data(f"{where}.proofRelatedNodes[{place}]", entry) for place, entry in enumerate(entries)]
+    nodes = [_data(f"{where}.proofRelatedNodes[{position}]", entry) for position, entry in enumerate(entries)]
     size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # the ends have no account
     return _Leaf(where, index, _data(f"{where}.value", proof["value"], size), nodes)
 
@@ -337,12 +337,12 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
     if scheme is None:
         sizes = " or ".join(f"{size}" for size in sorted(by_size))
         _refuse(f"{leaves[0].where}.proofRelatedNodes[0]", f"expected {sizes} bytes", len(leaves[0].entries[0]))
-    sizes_by_place = [scheme.top_size, *[2 * HASH_SIZE] * (DEPTH - 1), scheme.leaf_size, scheme.leaf_size]
+    sizes_by_position = [scheme.top_size, *[2 * HASH_SIZE] * (DEPTH - 1), scheme.leaf_size, scheme.leaf_size]
     for leaf in leaves:
-        for place, (entry, size) in enumerate(zip(leaf.entries, sizes_by_place, strict=True)):
-            empty_sibling = place == DEPTH and entry == NOTHING
+        for position, (entry, size) in enumerate(zip(leaf.entries, sizes_by_position, strict=True)):
+            empty_sibling = position == DEPTH and entry == NOTHING
             if len(entry) != size and not empty_sibling:
-                _refuse(f"{leaf.where}.proofRelatedNodes[{place}]", f"expected {size} bytes", len(entry))
+                _refuse(f"{leaf.where}.proofRelatedNodes[{position}]", f"expected {size} bytes", len(entry))
     return scheme
 
 
@@ -360,17 +360,17 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
     return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
 
-def _hashes(scheme: Scheme, places: list[tuple[_Leaf, int]]) -> list[bytes]:
+def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
     """The hashes of entries of one size; one that is out of the hash's field is refused by name."""
-    messages = [leaf.entries[place] for leaf, place in places]
+    messages = [leaf.entries[position] for leaf, position in indices]
     try:
         return scheme.hashes(b"".join(messages), len(messages))
     except InvalidInput:
-        for leaf, place in places:
+        for leaf, position in indices:
             try:
-                scheme.digest(leaf.entries[place])
+                scheme.digest(leaf.entries[position])
             except InvalidInput as error:
-                raise InvalidProof(f"{leaf.where}.proofRelatedNodes[{place}]: {error}") from None
+                raise InvalidProof(f"{leaf.where}.proofRelatedNodes[{position}]: {error}") from None
         raise
 
 

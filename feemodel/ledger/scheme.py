@@ -212,13 +212,13 @@ def path_links(
     siblings : the two hashes below each sibling, from that of the second node on.
     """
     links, other = [], NOTHING
-    for place, node in enumerate(nodes):
+    for position, node in enumerate(nodes):
         links.append((node, digest))
         left, right = node[:HASH_SIZE], node[HASH_SIZE:]
         height -= 1
         digest, other = (right, left) if index >> height & 1 else (left, right)
-        if place < len(siblings):
-            links.append((siblings[place], other))
+        if position < len(siblings):
+            links.append((siblings[position], other))
     return links, digest, other
 
 

@@ -44,8 +44,8 @@ from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 DIGITS = 16
 
-_Place: TypeAlias = Union[int, "_Changed"]  # a stored branch, minus a key, nothing; or a branch not yet stored
-_Changed: TypeAlias = list[_Place]
+_Node: TypeAlias = Union[int, "_Changed"]  # a stored branch, minus a key, nothing; or a branch not yet stored
+_Changed: TypeAlias = list[_Node]
 
 
 class _Neighbours(NamedTuple):
@@ -61,28 +61,28 @@ class _KeyIndex:
 
     def __init__(self, rows: SqlRows, branch: int) -> None:
         self._rows = rows
-        self._root: _Place = branch
+        self._root: _Node = branch
 
     def find(self, hkey: bytes) -> int | None:
         """The leaf index of the key with that hash, `None` where it is absent."""
-        place, depth = self._root, 0
-        while not isinstance(place, int):
-            place = place[digit_at(hkey, depth)]
+        node, depth = self._root, 0
+        while not isinstance(node, int):
+            node = node[digit_at(hkey, depth)]
             depth += 1
-        key = self._rows.last_key(place, depth, hkey)
+        key = self._rows.last_key(node, depth, hkey)
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
         """The numbers of those keys that are there, by their hashes; each depth is read in one batch."""
-        places, depth = dict.fromkeys(hkeys, self._root), 0
+        nodes, depth = dict.fromkeys(hkeys, self._root), 0
         ends: dict[bytes, int] = {}
-        while places:
-            ends |= {hkey: _key(place) for hkey, place in places.items() if _is_key(place)}
-            stored = [place for place in places.values() if isinstance(place, int) and place > EMPTY]
+        while nodes:
+            ends |= {hkey: _key(node) for hkey, node in nodes.items() if _is_key(node)}
+            stored = [node for node in nodes.values() if isinstance(node, int) and node > EMPTY]
             branches = dict(zip(stored, self._rows.branches.many(stored), strict=True))
-            places = {
-                hkey: (branches[place] if isinstance(place, int) else place)[digit_at(hkey, depth)]
-                for hkey, place in places.items()
+            nodes = {
+                hkey: (branches[node] if isinstance(node, int) else node)[digit_at(hkey, depth)]
+                for hkey, node in nodes.items()
                 if hkey not in ends
             }
             depth += 1
@@ -93,14 +93,14 @@ class _KeyIndex:
     def neighbours(self, hkey: bytes) -> _Neighbours:
         """The key with that hash, and the nearest below and above it."""
         path = []
-        place, depth = self._root, 0
-        while not _is_key(place):
-            branch, digit = self._branch(place), digit_at(hkey, depth)
+        node, depth = self._root, 0
+        while not _is_key(node):
+            branch, digit = self._branch(node), digit_at(hkey, depth)
             path.append((branch, digit))
-            place = branch[digit]
+            node = branch[digit]
             depth += 1
         left = exact = right = EMPTY
-        if key := _key(place):
+        if key := _key(node):
             found = self._rows.keys[key].hkey
             left, exact, right = (key if found < hkey else 0, key if found == hkey else 0, key if found > hkey else 0)
         return _Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
@@ -118,64 +118,64 @@ class _KeyIndex:
         self._root = self._saved(self._root)
         return self._root
 
-    def _branch(self, place: _Place) -> Branch | _Changed:
-        return self._rows.branches[place] if isinstance(place, int) else place
+    def _branch(self, node: _Node) -> Branch | _Changed:
+        return self._rows.branches[node] if isinstance(node, int) else node
 
     def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
         """The nearest key of a path: the last one below it (step -1) or the first one above (step 1)."""
         for branch, digit in reversed(path):
-            for place in range(digit + step, -1 if step < 0 else DIGITS, step):
-                if branch[place] != EMPTY:
-                    return self._outermost(branch[place], step)
+            for index in range(digit + step, -1 if step < 0 else DIGITS, step):
+                if branch[index] != EMPTY:
+                    return self._outermost(branch[index], step)
         return EMPTY
 
-    def _outermost(self, place: _Place, step: int) -> int:
+    def _outermost(self, node: _Node, step: int) -> int:
         """The first key of a subtree (step 1), or its last (step -1)."""
         for _ in range(2 * HASH_SIZE):
-            if _is_key(place):
-                return _key(place)
-            place = next((child for child in self._branch(place)[::step] if child != EMPTY), EMPTY)
+            if _is_key(node):
+                return _key(node)
+            node = next((child for child in self._branch(node)[::step] if child != EMPTY), EMPTY)
         raise LedgerDamaged("the sorted index of a tree leads to no key")
 
-    def _inserted(self, place: _Place, hkey: bytes, key: int, depth: int) -> _Place:
-        if place == EMPTY and depth:
+    def _inserted(self, node: _Node, hkey: bytes, key: int, depth: int) -> _Node:
+        if node == EMPTY and depth:
             return -key
-        if _is_key(place):
+        if _is_key(node):
             branch: _Changed = [EMPTY] * DIGITS
-            if other := _key(place):
-                branch[digit_at(self._rows.keys[other].hkey, depth)] = place
+            if other := _key(node):
+                branch[digit_at(self._rows.keys[other].hkey, depth)] = node
         else:
-            branch = self._changeable(place)
+            branch = self._changeable(node)
         digit = digit_at(hkey, depth)
         branch[digit] = self._inserted(branch[digit], hkey, key, depth + 1)
         return branch
 
-    def _removed(self, place: _Place, hkey: bytes, depth: int) -> _Place:
-        if _is_key(place):
+    def _removed(self, node: _Node, hkey: bytes, depth: int) -> _Node:
+        if _is_key(node):
             return EMPTY
-        branch, digit = self._changeable(place), digit_at(hkey, depth)
+        branch, digit = self._changeable(node), digit_at(hkey, depth)
         branch[digit] = self._removed(branch[digit], hkey, depth + 1)
         left = [child for child in branch if child != EMPTY]
         if not left:
             return EMPTY
         return left[0] if depth and len(left) == 1 and _is_key(left[0]) else branch
 
-    def _changeable(self, place: _Place) -> _Changed:
-        return list(self._rows.branches[place]) if isinstance(place, int) else place
+    def _changeable(self, node: _Node) -> _Changed:
+        return list(self._rows.branches[node]) if isinstance(node, int) else node
 
-    def _saved(self, place: _Place) -> int:
-        if isinstance(place, int):
-            return place
-        return self._rows.branches.extend([tuple(self._saved(child) for child in place)])
+    def _saved(self, node: _Node) -> int:
+        if isinstance(node, int):
+            return node
+        return self._rows.branches.extend([tuple(self._saved(child) for child in node)])
 
 
-def _is_key(place: _Place) -> bool:
+def _is_key(node: _Node) -> bool:
     """Whether the path ends here: at a key, or at nothing."""
-    return isinstance(place, int) and place <= EMPTY
+    return isinstance(node, int) and node <= EMPTY
 
 
-def _key(place: _Place) -> int:
-    return -place if isinstance(place, int) else EMPTY
+def _key(node: _Node) -> int:
+    return -node if isinstance(node, int) else EMPTY
 
 
 Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
@@ -197,7 +197,7 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
     Raises `LedgerDamaged` where the stored rows contradict the old roots, or the edits the linked list of the leaves.
     """
     edits = {
-        place << DEPTH | index: edit for place, change in enumerate(changes) for index, edit in change.edits.items()
+        number << DEPTH | index: edit for number, change in enumerate(changes) for index, edit in change.edits.items()
     }
     positions = _ancestors(sorted(edits))
     nodes, leaves = _stored(rows, changes, positions)
@@ -233,9 +233,9 @@ def _stored(
     """The rows at these positions before the change: nodes by height, then leaves."""
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
-    for place, change in enumerate(changes):
+    for index, change in enumerate(changes):
         height = stored_height(change.version.next_free)
-        tops[height][place << DEPTH - height] = change.version.node
+        tops[height][index << DEPTH - height] = change.version.node
     numbers: dict[int, int] = {}
     for height in range(DEPTH, 0, -1):
         numbers |= tops[height]
@@ -259,8 +259,8 @@ def _check_stored(
     for height in range(DEPTH, 0, -1):
         found = dict(zip(nodes[height], _hashes(scheme, nodes[height].values()), strict=True))
         tops = [
-            (place << DEPTH - height, change.version)
-            for place, change in enumerate(changes)
+            (index << DEPTH - height, change.version)
+            for index, change in enumerate(changes)
             if stored_height(change.version.next_free) == height
         ]
         _check_tops(scheme, height, [(found[position], version) for position, version in tops])
@@ -355,10 +355,10 @@ def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, 
 
 
 def _versions(scheme: Scheme, changes: Sequence[_Change], sub_roots: _Level) -> list[Version]:
-    tops = [scheme.top(change.next_free, sub_roots[place][1]) for place, change in enumerate(changes)]
+    tops = [scheme.top(change.next_free, sub_roots[index][1]) for index, change in enumerate(changes)]
     return [
-        Version(root, change.next_free, sub_roots[place][1], sub_roots[place][0], change.branch)
-        for place, (change, root) in enumerate(zip(changes, scheme.hashes(b"".join(tops), len(tops)), strict=True))
+        Version(root, change.next_free, sub_roots[index][1], sub_roots[index][0], change.branch)
+        for index, (change, root) in enumerate(zip(changes, scheme.hashes(b"".join(tops), len(tops)), strict=True))
     ]
 
 

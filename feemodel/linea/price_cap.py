@@ -21,10 +21,10 @@ TARGET_DELAY = 57_600.0  # 16 h, the document's; 32 h in the local configuration
 PERCENTILE = 0.1  # of the fees of the window
 WINDOW = 7 * 86_400.0  # seconds
 TIP = 100_000_000.0  # a constant in place of the average of rewards [wei / gas]
-LEAST_BLOB_FEE = 100_000_000.0  # below which the p10 of the blob base fee is not taken [wei / gas]
+MIN_BLOB_FEE = 100_000_000.0  # below which the p10 of the blob base fee is not taken [wei / gas]
 COEFFICIENT = 0.9  # of the caps that must cover the present fees
-MOST_FEE, MOST_TIP, MOST_BLOB_FEE = 100e9, 20e9, 100e9  # of a blob transaction [wei / gas]
-MOST_FINALIZATION_FEE, MOST_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
+MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # of a blob transaction [wei / gas]
+MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
 #: Factor of each hour of the week from Monday 00:00 UTC on [1].
 TIME_OF_DAY_MULTIPLIERS = (
@@ -93,7 +93,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
 
 @kept(nogil=True, error_model="numpy")
 def tip_within_caps(  # type: ignore[no-untyped-def]
-    base_fee, blob_base_fee, base_cap, tip_cap, blob_cap, coefficient, most_fee, most_tip, most_blob
+    base_fee, blob_base_fee, base_cap, tip_cap, blob_cap, coefficient, max_fee, max_tip, max_blob
 ):
     """The tip that a transaction pays [wei / gas], or -1 where it is not sent.
 
@@ -111,11 +111,11 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
     >>> tip_within_caps(105.0, 0.0, 100.0, 20.0, 1.0, 0.9, 1e9, 1e9, 1e9)
     15.0
     """
-    tip = min(math.floor(coefficient * math.floor(tip_cap)), most_tip)
-    fee = min(math.floor(coefficient * math.floor(base_cap)) + tip, most_fee)
-    blob = min(max(math.floor(coefficient * math.floor(blob_cap)), 1.0), most_blob)
+    tip = min(math.floor(coefficient * math.floor(tip_cap)), max_tip)
+    fee = min(math.floor(coefficient * math.floor(base_cap)) + tip, max_fee)
+    blob = min(max(math.floor(coefficient * math.floor(blob_cap)), 1.0), max_blob)
     if fee < base_fee or blob < blob_base_fee:
         return -1.0
-    sent_tip = min(math.floor(tip_cap), most_tip)
-    sent_fee = min(math.floor(base_cap) + sent_tip, most_fee)
+    sent_tip = min(math.floor(tip_cap), max_tip)
+    sent_fee = min(math.floor(base_cap) + sent_tip, max_fee)
     return min(sent_tip, sent_fee - base_fee)

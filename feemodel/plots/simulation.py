@@ -201,7 +201,7 @@ def _multiple(value: float, _: object = None) -> str:
 
 
 DAY = 86_400.0  # seconds
-MOST_POINTS = 4_000  # of a line
+MAX_POINTS = 4_000  # of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
@@ -222,7 +222,7 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     if len(axes) != 4:
         raise InvalidInput("axes", "expected four", len(axes))
     days = result["elapsed"].to_numpy() / DAY
-    thin = slice(None, None, max(1, len(days) // MOST_POINTS))
+    thin = slice(None, None, max(1, len(days) // MAX_POINTS))
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
     axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
     axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")

@@ -17,7 +17,7 @@ from feemodel.integers import Whole, add, ceiling_divide
 from feemodel.records import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
-LEAST = -(2**256)  # of a surplus, which may be a loss [wei]
+MINIMUM = -(2**256)  # of a surplus, which may be a loss [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 
@@ -36,7 +36,7 @@ class L1Pricing:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            whole_scalar(field.name, getattr(self, field.name), minimum=LEAST if field.name == "last_surplus" else 0)
+            whole_scalar(field.name, getattr(self, field.name), minimum=MINIMUM if field.name == "last_surplus" else 0)
 
 
 @printed_as_table

@@ -96,7 +96,7 @@ class PricingUpdate(NamedTuple):
     backlogs: tuple[int, ...]  #: after the time that passed [gas]
 
 
-MOST_TERMS = 1_000  # of the series; the node takes 4
+MAX_TERMS = 1_000  # of the series; the node takes 4
 
 
 @printed_as_table
@@ -132,7 +132,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     """
     exponent = whole("bips", bips, minimum=None)
     terms = whole_scalar("accuracy", accuracy, minimum=1)
-    check_limit(terms, "terms of the series", MOST_TERMS)
+    check_limit(terms, "terms of the series", MAX_TERMS)
     size = maximum(exponent, -exponent)
     value: Whole = BIPS + size // terms
     for i in range(terms - 1, 0, -1):

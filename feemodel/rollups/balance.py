@@ -29,7 +29,7 @@ L1_BASE_FEE_DENOMINATOR = 8
 ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # the last transaction of a block may pass the block limit, by one more limit
 TAIKO_GAS_LIMIT = 240_000_000  # any even one: the fee sees gas used over the target
 
-MOST_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
+MAX_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
 
 
 @printed_as_table
@@ -267,5 +267,5 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
 
 def _blocks(name: str, blocks: int) -> int:
     count = whole_scalar(name, blocks)
-    check_limit(count, "blocks ahead", MOST_BLOCKS, ": the bound has no meaning there")
+    check_limit(count, "blocks ahead", MAX_BLOCKS, ": the bound has no meaning there")
     return count

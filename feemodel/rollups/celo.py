@@ -87,10 +87,10 @@ def fee_in_currency(
     CurrencyFee(base_fee=11750000000, gas_price=11750000000, fee=246750000000000)
     """
     converted = to_currency(whole_scalar("base_fee", base_fee, unit="wei"), rate)
-    most = whole_scalar("max_fee_per_gas", max_fee_per_gas)
-    if most < converted:
-        raise InvalidInput("max_fee_per_gas", f"expected at least the converted base fee, {converted:,}", most)
-    price = min(converted + whole_scalar("max_priority_fee", max_priority_fee), most)
+    maximum = whole_scalar("max_fee_per_gas", max_fee_per_gas)
+    if maximum < converted:
+        raise InvalidInput("max_fee_per_gas", f"expected at least the converted base fee, {converted:,}", maximum)
+    price = min(converted + whole_scalar("max_priority_fee", max_priority_fee), maximum)
     return CurrencyFee(converted, price, whole_scalar("gas_used", gas_used, unit="gas") * price)
 
 

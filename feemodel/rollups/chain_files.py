@@ -117,67 +117,67 @@ class ChainFile:
         for row in given:
             if not isinstance(row, dict):
                 self.fail(table.partition(".")[0], f"expected tables [[{table}]], got {row!r}", "", 0)
-        rows = tuple(self.row(table, place, row) for place, row in enumerate(given))
-        times = [(place, row.timestamp) for place, row in enumerate(rows) if row.timestamp is not None]
-        for (_, before), (place, time) in pairwise(times):
+        rows = tuple(self.row(table, index, row) for index, row in enumerate(given))
+        times = [(index, row.timestamp) for index, row in enumerate(rows) if row.timestamp is not None]
+        for (_, before), (index, time) in pairwise(times):
             if before > time:
-                self.fail("since", "expected rows in order of time", table, place)
+                self.fail("since", "expected rows in order of time", table, index)
         return rows
 
-    def row(self, table: str, place: int, row: Mapping[str, Any]) -> Row:
+    def row(self, table: str, index: int, row: Mapping[str, Any]) -> Row:
         """A row of a table."""
         own = {field: value for field, value in row.items() if field in ROW_FIELDS}
-        self.check_fields(own, ROW_FIELDS, ("since", "source"), table, place)
+        self.check_fields(own, ROW_FIELDS, ("since", "source"), table, index)
         checked = own.get("checked", self.found.get("checked"))
         if checked is None:
-            self.fail("checked", "expected a day, here or for the whole file", table, place)
+            self.fail("checked", "expected a day, here or for the whole file", table, index)
         since = _iso(own["since"])
         if since != UNKNOWN:
             try:
                 timestamp("since", since)
             except InvalidInput:
-                self.fail("since", f'expected a time, a day or "unknown", got {since!r}', table, place)
+                self.fail("since", f'expected a time, a day or "unknown", got {since!r}', table, index)
         values = {field: value for field, value in row.items() if field not in ROW_FIELDS}
         for parameter, value in values.items():
             try:
                 check_parameter(parameter, value)
             except InvalidInput as error:
                 reason = str(error) if parameter in schema() else "not a parameter of schema.toml"
-                self.fail(parameter, reason.removeprefix(f"{parameter}: "), table, place)
+                self.fail(parameter, reason.removeprefix(f"{parameter}: "), table, index)
         lists = {field: tuple(own.get(field, ())) for field in ("assumed", "unknown", "keeps")}
         for field, names in lists.items():
             for parameter in names:
                 if parameter not in schema():
-                    self.fail(field, f"{parameter!r} is not a parameter of schema.toml", table, place)
+                    self.fail(field, f"{parameter!r} is not a parameter of schema.toml", table, index)
                 if (field == "assumed") != (parameter in values):
                     where = "a value" if field == "assumed" else "no value"
-                    self.fail(field, f"expected {where} of {parameter} in the same row", table, place)
+                    self.fail(field, f"expected {where} of {parameter} in the same row", table, index)
         return Row(
             since=since, values=MappingProxyType(values), source=own["source"], checked=_iso(checked),
             note=own.get("note", ""), **lists,
         )  # fmt: skip
 
     def check_fields(
-        self, found: Mapping[str, Any], known: Mapping[str, Any], needed: tuple[str, ...], table: str, place: int
+        self, found: Mapping[str, Any], known: Mapping[str, Any], needed: tuple[str, ...], table: str, index: int
     ) -> None:
         """Refuse fields that are unknown, missing or of another type."""
         for name, value in found.items():
             if name not in known:
-                self.fail(name, f"expected one of {', '.join(known)}", table, place)
+                self.fail(name, f"expected one of {', '.join(known)}", table, index)
             if not isinstance(value, known[name]) or isinstance(value, bool):
                 kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
                 expected = " or ".join({int: "an integer", str: "text", date: "a day", dict: "a table",
                                         list: "a list"}[kind] for kind in kinds)  # fmt: skip
-                self.fail(name, f"expected {expected}, got {value!r}", table, place)
+                self.fail(name, f"expected {expected}, got {value!r}", table, index)
         for name in needed:
             if name not in found:
-                self.fail(name, "missing", table, place)
+                self.fail(name, "missing", table, index)
 
-    def fail(self, name: str, reason: str, table: str, place: int) -> NoReturn:
+    def fail(self, name: str, reason: str, table: str, index: int) -> NoReturn:
         """Raise `UnreadableFile` with the line of a field, or that of its table where the field is missing."""
-        raise UnreadableFile(f"{self.path}, line {self.line(name, table, place)}: {name}: {reason}")
+        raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
-    def line(self, name: str, table: str, place: int) -> int:
+    def line(self, name: str, table: str, index: int) -> int:
         """Line of a field of the so-many-th table of a name; without a table, of a field or table of the file."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
@@ -187,7 +187,7 @@ class ChainFile:
                     return number
                 inside = text.strip("[] ") == table
                 count += inside
-                inside = inside and count == place
+                inside = inside and count == index
                 header = number if inside else header
             elif inside and re.match(rf"[\"']?{re.escape(name)}[\"']?\s*=", text):
                 return number

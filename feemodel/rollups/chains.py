@@ -257,8 +257,8 @@ class Chain:
         """
         named = [row for row in self.rows if "upgrade" in row.values]
         names = [row.values["upgrade"] for row in named]
-        place = names.index(choice("upgrade", upgrade, names))
-        ends = (row.timestamp for row in named[place + 1 :] if row.timestamp is not None)
+        index = names.index(choice("upgrade", upgrade, names))
+        ends = (row.timestamp for row in named[index + 1 :] if row.timestamp is not None)
         return next((end - 1 for end in ends), None)
 
     def _apply(self, row: Row, entries: dict[str, Parameter]) -> None:
@@ -365,11 +365,11 @@ def check_parameter(name: str, value: Any) -> Value:
     if not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "flag"):
         raise InvalidInput(name, f"expected {'an' if kind == 'integer' else 'a'} {kind}", value)
     if kind in ("integer", "number"):
-        least, most = form.get("minimum", 0), form.get("maximum", np.inf)
+        minimum, maximum = form.get("minimum", 0), form.get("maximum", np.inf)
         if isinstance(given, float) and not math.isfinite(given):
             raise InvalidInput(name, "expected a finite number", value)
-        if not least <= value <= most:
-            limit = f"at least {least:,}" if value < least else f"at most {most:,}"
+        if not minimum <= value <= maximum:
+            limit = f"at least {minimum:,}" if value < minimum else f"at most {maximum:,}"
             raise InvalidInput(name, f"expected {limit}", value)
     checked: Value = int(given) if kind == "integer" else given
     return checked

@@ -125,9 +125,9 @@ def rundler_floor(
     """
     own = whole_scalar("gas", gas)
     share = whole_scalar("threshold_ppt", threshold_ppt, maximum=1000)
-    least = own + whole_scalar("execution_gas_limit", execution_gas_limit) // 10
-    least += whole_scalar("verification_gas_limit", verification_gas_limit) * share // 1000
-    short = max(0, whole_scalar("calldata_floor", calldata_floor) - least)
+    minimum = own + whole_scalar("execution_gas_limit", execution_gas_limit) // 10
+    minimum += whole_scalar("verification_gas_limit", verification_gas_limit) * share // 1000
+    short = max(0, whole_scalar("calldata_floor", calldata_floor) - minimum)
     return own + short + whole_scalar("data_gas", data_gas)
 
 

@@ -32,8 +32,8 @@ STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
-LEAST_OF_MIX, MOST_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
-LEAST_TRANSACTIONS, LEAST_HOURS = 1e-9, 1e-6  # a day; below these the quotients leave the range of a double
+MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
+MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6  # a day; below these the quotients leave the range of a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class TransactionMix:
     def __post_init__(self) -> None:
         text("name", self.name)
         for name in ("estimated_size", "size_per_blob_gas", "size_per_calldata_gas"):
-            if not LEAST_OF_MIX <= real_scalar(name, getattr(self, name)) <= MOST_OF_MIX:
-                raise InvalidInput(name, f"expected {LEAST_OF_MIX:g} to {MOST_OF_MIX:g}", getattr(self, name))
+            if not MIN_OF_MIX <= real_scalar(name, getattr(self, name)) <= MAX_OF_MIX:
+                raise InvalidInput(name, f"expected {MIN_OF_MIX:g} to {MAX_OF_MIX:g}", getattr(self, name))
 
 
 MIXES = MappingProxyType({
@@ -171,8 +171,8 @@ def posting_plan(
     (1394, 1.0, 5)
     """
     instance("mix", mix, TransactionMix)
-    count = real_scalar("transactions_per_day", transactions_per_day, minimum=LEAST_TRANSACTIONS)
-    hours = real_scalar("channel_hours", channel_hours, minimum=LEAST_HOURS)
+    count = real_scalar("transactions_per_day", transactions_per_day, minimum=MIN_TRANSACTIONS)
+    hours = real_scalar("channel_hours", channel_hours, minimum=MIN_HOURS)
     if hours > HOURS:
         raise InvalidInput("channel_hours", "expected at most 24", channel_hours)
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
@@ -225,8 +225,8 @@ def scalars_for_margin(
     if flag("state_in_fees", state_in_fees):
         per_output = FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS
         hours = real_scalar("output_hours", output_hours)
-        if 0.0 < hours < LEAST_HOURS:
-            raise InvalidInput("output_hours", f"expected 0, or at least {LEAST_HOURS:g}", output_hours)
+        if 0.0 < hours < MIN_HOURS:
+            raise InvalidInput("output_hours", f"expected 0, or at least {MIN_HOURS:g}", output_hours)
         state_gas = HOURS / hours * per_output if hours else 0.0
     part = real_scalar("margin", margin)
     if not 0 <= part < 1:

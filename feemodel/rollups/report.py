@@ -66,8 +66,8 @@ def payments(
         "blob_base_fee": whole_scalar("blob_base_fee", blob_base_fee, unit="wei"),
     }
     found = []
-    for place, transaction in enumerate(transactions):
-        row = {name: int(column[place]) for name, column in sizes.items()}
+    for index, transaction in enumerate(transactions):
+        row = {name: int(column[index]) for name, column in sizes.items()}
         carrying = [one for one in rules if transaction.type != SET_CODE or one.no_set_code is None]
         paid = [(one, one.fees(row, **fees)) for one in carrying]
         found.append(

@@ -206,13 +206,13 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
         "timestamp": rule.parameters.row.timestamp,
         "fees": [
             {
-                "id": place,
+                "id": index,
                 "formula": formula,
                 "tokens": [token],
                 "params": [one for one in made.parameters if str(one["id"]) in formula.split()],
                 "flags": 0,
             }
-            for place, formula in enumerate(formulas)
+            for index, formula in enumerate(formulas)
         ],
         "variables": made.variables,
         "values": made.values,

@@ -268,11 +268,11 @@ def polygon_rule(parameters: Parameters) -> Rule:
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, margin = columns["gas"], pricing.net_profit
         require("gas", "expected at least 1: a price per gas", gas, gas > 0)
-        least = polygon_zkevm.min_l2_gas_price(base_fee, pricing=pricing)
-        gas_price = with_margin(least, margin)
+        minimum = polygon_zkevm.min_l2_gas_price(base_fee, pricing=pricing)
+        gas_price = with_margin(minimum, margin)
         require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
         units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=pricing)
-        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
+        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin)
 
     return Rule.of(parameters, ("gas", "zero_bytes", "nonzero_bytes"), terms, taken_apart)
 

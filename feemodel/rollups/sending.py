@@ -145,9 +145,9 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
     return data_fee == "apart" or (data_fee == "as gas" and price_per_unit is None)
 
 
-def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
+def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
     """The largest value found that its own bytes leave room for: from above, each step a value that may be valid."""
-    value, found = most, held(most)
+    value, found = maximum, held(maximum)
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)

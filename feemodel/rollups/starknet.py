@@ -38,7 +38,7 @@ FRI_PER_STRK = WEI_PER_ETH = 10**18
 DENOMINATOR = 48  # of the L2 gas price
 RISE_DENOMINATOR = 333  # below its floor the price rises by a 333rd a block
 MARGIN_PPT = 2  # thousandths by which a proposal may differ from the median
-MOST_BLOCKS = 100_000  # of a window
+MAX_BLOCKS = 100_000  # of a window
 WINDOW = 10  # blocks whose proposals have the median
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: USD of 10⁻¹⁸ per unit of L2 gas
 L1_TIP = 10**9  # wei, added to the mean base fee
@@ -160,12 +160,12 @@ def next_l2_gas_price(
     >>> next_l2_gas_price(30 * 10**9, 4_350_000_000, gas_target=2_900_000_000, min_gas_price=8 * 10**9)
     30312500000
     """
-    now, least = whole_scalar("price", price), whole_scalar("min_gas_price", min_gas_price)
+    now, lowest = whole_scalar("price", price), whole_scalar("min_gas_price", min_gas_price)
     used, target = whole_scalar("gas_used", gas_used), whole_scalar("gas_target", gas_target, minimum=1)
-    if now < least:
-        return min(now + now // whole_scalar("rise_denominator", rise_denominator, minimum=1), least)
+    if now < lowest:
+        return min(now + now // whole_scalar("rise_denominator", rise_denominator, minimum=1), lowest)
     change = now * abs(used - target) // (target * whole_scalar("denominator", denominator, minimum=1))
-    return max(now + change if used > target else now - change, least)
+    return max(now + change if used > target else now - change, lowest)
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
@@ -187,8 +187,8 @@ def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
     >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
     (8000000000, 8000000000)
     """
-    least = whole_scalar("min_gas_price", min_gas_price)
-    return least if fee_actual_now is None else max(least, whole_scalar("fee_actual", fee_actual_now))
+    minimum = whole_scalar("min_gas_price", min_gas_price)
+    return minimum if fee_actual_now is None else max(minimum, whole_scalar("fee_actual", fee_actual_now))
 
 
 def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
@@ -246,7 +246,7 @@ def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = W
     >>> fee_actual(dict(enumerate([314, 1729, 42, 1024, 100, 9999, 87, 271, 1, 6000, 17, 999])), 12)
     185
     """
-    size = whole_scalar("window", window, minimum=1, maximum=MOST_BLOCKS)
+    size = whole_scalar("window", window, minimum=1, maximum=MAX_BLOCKS)
     given = mapping("proposals", proposals)
     known = [given.get(block) for block in range(whole_scalar("height", height) - size, height)]
     values = sorted(whole_scalar("proposals", one) for one in known if one is not None)
@@ -275,8 +275,8 @@ def mean_l1_fees(
     >>> mean_l1_fees([L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10)], 66, lag=60)
     L1Sample(timestamp=6, base_fee=4, blob_base_fee=5)
     """
-    for place, one in enumerate(sequence("samples", samples)):
-        instance(f"samples[{place}]", one, L1Sample)
+    for index, one in enumerate(sequence("samples", samples)):
+        instance(f"samples[{index}]", one, L1Sample)
     now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
     newest = now - whole_scalar("lag", lag)
     if not samples or now - samples[-1].timestamp > oldest:
@@ -305,8 +305,8 @@ def l1_prices(
 
 
 def _within(name: str, price: int, bounds: tuple[int, int]) -> int:
-    least, most = _pair(name, bounds)
-    return max(least, min(price, most))
+    minimum, maximum = _pair(name, bounds)
+    return max(minimum, min(price, maximum))
 
 
 def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:

@@ -63,8 +63,8 @@ class UserOperation:
                 raise InvalidInput(name, "expected bytes", getattr(self, name))
         for name in ("nonce", "call_gas_limit", "verification_gas_limit", "pre_verification_gas", "max_fee_per_gas",
                      "max_priority_fee_per_gas"):  # fmt: skip
-            most = UINT256_MAX if name in ("nonce", "pre_verification_gas") else UINT128_MAX
-            whole_scalar(name, getattr(self, name), maximum=most)
+            highest = UINT256_MAX if name in ("nonce", "pre_verification_gas") else UINT128_MAX
+            whole_scalar(name, getattr(self, name), maximum=highest)
         choice("entry_point", self.entry_point, ENTRY_POINTS)
         if self.entry_point == "0.7" and 0 < len(self.paymaster_and_data) < PAYMASTER_DATA:
             reason = f"expected none, or at least {PAYMASTER_DATA} bytes: paymaster and two gas limits"
@@ -80,8 +80,8 @@ class UserOperation:
         """Gas limit of the paymaster's postOp; 0 in 0.6, which has none of its own [gas]."""
         return self._paymaster_limit(1)
 
-    def _paymaster_limit(self, place: int) -> int:
-        limits = self.paymaster_and_data[PAYMASTER_LIMITS[place]] if self.entry_point == "0.7" else b""
+    def _paymaster_limit(self, index: int) -> int:
+        limits = self.paymaster_and_data[PAYMASTER_LIMITS[index]] if self.entry_point == "0.7" else b""
         return int.from_bytes(limits, "big")
 
 

@@ -103,9 +103,9 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
     found, schedule, changed = dict(chains), MAINNET, {}
     for one, table in tables.items():
         rows = file.rows(f"{one}.rows", table["rows"])
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if row.timestamp is None:
-                file.fail("since", "expected a date", f"{one}.rows", place)
+                file.fail("since", "expected a date", f"{one}.rows", index)
         changed[one] = tuple(dict.fromkeys(parameter for row in rows for parameter in row.values))
         if one == ETHEREUM:
             schedule = _schedule(file, rows)
@@ -123,19 +123,19 @@ def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
     instance("schedule", schedule, Schedule)
     if at is None:
         return schedule.rows[-1]
-    place = bisect_right([row.timestamp for row in schedule.rows], timestamp("at", at)) - 1
-    return schedule.rows[max(place, 0)]
+    index = bisect_right([row.timestamp for row in schedule.rows], timestamp("at", at)) - 1
+    return schedule.rows[max(index, 0)]
 
 
 def _schedule(file: ChainFile, rows: tuple[Row, ...]) -> Schedule:
     schedule = MAINNET
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         table = f"{ETHEREUM}.rows"
         for parameter in row.values:
             if parameter not in BLOB_PARAMETERS:
-                file.fail(parameter, f"expected one of {', '.join(BLOB_PARAMETERS)}", table, place)
+                file.fail(parameter, f"expected one of {', '.join(BLOB_PARAMETERS)}", table, index)
         if "upgrade" not in row.values:
-            file.fail("upgrade", "missing", table, place)
+            file.fail("upgrade", "missing", table, index)
         before = blobs_at(schedule, row.timestamp)
         given: dict[str, Any] = {"name": row.values["upgrade"], "timestamp": row.timestamp, "source": row.source}
         given |= {name.removeprefix("blob_"): value for name, value in row.values.items() if name != "upgrade"}
@@ -144,22 +144,22 @@ def _schedule(file: ChainFile, rows: tuple[Row, ...]) -> Schedule:
             schedule = schedule.with_row(own)
         except InvalidInput as error:
             names = {"rows": "since", "maximum": "blob_maximum", "target": "blob_target"}
-            file.fail(names.get(error.name, error.name), f"{error.reason}, got {error.value}", table, place)
+            file.fail(names.get(error.name, error.name), f"{error.reason}, got {error.value}", table, index)
     return schedule
 
 
 def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
     known = _parameters_of_family(chain)
     found = [*chain.rows]
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         table = f"{chain.name}.rows"
         for parameter in (*row.values, *row.unknown, *row.keeps):
             if parameter not in known:
-                file.fail(parameter, f"expected a parameter of {chain.family}: {', '.join(known)}", table, place)
+                file.fail(parameter, f"expected a parameter of {chain.family}: {', '.join(known)}", table, index)
         time = row.timestamp or 0
         start = chain.rows[0].timestamp
         if start is not None and time < start:
-            file.fail("since", f"expected {chain.rows[0].since} or later, the start of {chain.name}", table, place)
+            file.fail("since", f"expected {chain.rows[0].since} or later, the start of {chain.name}", table, index)
         before = [i for i, one in enumerate(found) if one.timestamp is not None and one.timestamp <= time]
         found.insert(1 + max(before, default=-1), replace(row, assumed=tuple(row.values)))
     return replace(chain, rows=tuple(found))

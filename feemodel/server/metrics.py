@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-LEAST_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
+MIN_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
 if folder := os.environ.get(FOLDER):
     Path(folder).mkdir(0o700, exist_ok=True)  # which may be cleaned away under a parent that replaces a worker
-    if shutil.disk_usage(folder).free < LEAST_FREE:
+    if shutil.disk_usage(folder).free < MIN_FREE:
         del os.environ[FOLDER]
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest  # noqa: E402

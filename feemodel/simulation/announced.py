@@ -22,7 +22,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
@@ -31,8 +31,8 @@ from feemodel.simulation.scenarios import begins, check_scenario, duration
 
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
-MOST_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
-MOST_MARGIN = 50.0  # a factor; larger ones are probably per cent
+MAX_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
+MAX_MARGIN = 50.0  # a factor; larger ones are probably per cent
 LONGEST_TICK = 60.0  # seconds that transactions are counted over
 
 
@@ -86,15 +86,15 @@ class PricingRule:
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
-        least = {"usage_exponent": -MOST_USAGE_EXPONENT}
-        most = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MOST_USAGE_EXPONENT}
+        least = {"usage_exponent": -MAX_USAGE_EXPONENT}
+        most = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MAX_USAGE_EXPONENT}
         check_fields(self, above_zero=positive, minimum=least, maximum=most)
         for name in ("margin", "estimate_margin"):
-            check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", most=MOST_MARGIN)
-        check_plausible("window", self.window, "in seconds; 1 h are 3,600", least=12.0)
-        check_plausible("fixed_cost", self.fixed_cost, IN_WEI, least=LEAST_PRICE)
+            check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", highest=MAX_MARGIN)
+        check_plausible("window", self.window, "in seconds; 1 h are 3,600", lowest=12.0)
+        check_plausible("fixed_cost", self.fixed_cost, IN_WEI, lowest=MIN_PRICE)
         for name in ("tip", "lower_bound", "upper_bound"):
-            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 

@@ -34,7 +34,7 @@ from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.posting import Posting, post
-from feemodel.simulation.scenarios import MOST_PER_SECOND, PER_SECOND, Rng, check_scenario, duration, generator_of
+from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND, Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
     """
     length = duration(l1_fees)
     instance("rule", rule, PricingRule)
-    check_plausible("rate", real_scalar("rate", rate), PER_SECOND, most=MOST_PER_SECOND)
+    check_plausible("rate", real_scalar("rate", rate), PER_SECOND, highest=MAX_PER_SECOND)
     check_limit(length / rule.tick, "ticks of a path", LARGEST_PATH)
     check_limit(length * rate, "transactions of a path", LARGEST_PATH)
     return int(length // rule.tick)

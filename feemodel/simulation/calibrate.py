@@ -40,9 +40,9 @@ from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, genera
 from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
-MOST_HISTORIES = 10_000  # that are drawn
+MAX_HISTORIES = 10_000  # that are drawn
 BLOCKS = (DAY, 3 * DAY)  # a day keeps the daily cycle, three days a spell of dear fees
-MOST_PATHS = 1 << 24  # whose break-even margins are held
+MAX_PATHS = 1 << 24  # whose break-even margins are held
 
 
 @printed_as_table
@@ -158,7 +158,7 @@ def calibrate(
 
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
-    check_limit(paths, "paths", MOST_PATHS)
+    check_limit(paths, "paths", MAX_PATHS)
     seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
@@ -266,7 +266,7 @@ def calibrate_histories(
     """
     check_scenario("history", history)
     count, level = whole_scalar("histories", histories, minimum=2), share("confidence", confidence)
-    check_limit(count, "histories", MOST_HISTORIES)
+    check_limit(count, "histories", MAX_HISTORIES)
     lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
     if not lengths:
         raise InvalidInput("block_seconds", "expected at least one length", block_seconds)
@@ -348,7 +348,7 @@ def smallest_margin(
     """
     bound, level = share("loss_probability", loss_probability), share("confidence", confidence)
     count = whole_scalar("paths", paths, minimum=1)
-    check_limit(count, "paths", MOST_PATHS)
+    check_limit(count, "paths", MAX_PATHS)
     function("surplus", surplus)
     step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
     if step == 0.0 or most < step:

@@ -22,7 +22,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE, implausible
+from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE, implausible
 from feemodel.integers import add
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
@@ -32,9 +32,9 @@ from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.surfaces import Submission
 
-MOST_BLOCKS = 10_000_000  # some 230 days
+MAX_BLOCKS = 10_000_000  # some 230 days
 LARGEST_ATTACK = 1 << 26  # transactions of all blocks together: some 3 GB
-MOST_TRANSACTIONS = 1_000_000  # of an attack in a block
+MAX_TRANSACTIONS = 1_000_000  # of an attack in a block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class Attack:
 
     def __post_init__(self) -> None:
         most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
-        if whole_scalar("calldata", self.calldata, unit="bytes") > most * MOST_TRANSACTIONS:
-            raise LimitExceeded(f"more than {MOST_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
+        if whole_scalar("calldata", self.calldata, unit="bytes") > most * MAX_TRANSACTIONS:
+            raise LimitExceeded(f"more than {MAX_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
         if max(1.0, real_scalar("compression", self.compression)) * self.calldata >= 2**53:
             raise InvalidInput("compression", "expected compressed bytes of less than 2**53", self.compression)
         if self.calldata >= 2**53:
@@ -115,9 +115,9 @@ def pressure_path(
         raise InvalidInput("calldata", "expected one number a block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
-    check_limit(terms.block_count, "blocks looked back on", MOST_BLOCKS)
+    check_limit(terms.block_count, "blocks looked back on", MAX_BLOCKS)
     cost = latest = real_scalar("variable_cost", variable_cost)
-    check_plausible("variable_cost", cost, IN_WEI, least=LEAST_PRICE)
+    check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
     growth = np.zeros(len(blocks))  # without blocks to look back on, L1's cost alone counts
@@ -171,7 +171,7 @@ def attack_cost(
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
     blocks = math.ceil(above_zero("hours", hours) * 3_600 / NODE.block_time)
-    check_limit(blocks, "blocks", MOST_BLOCKS)
+    check_limit(blocks, "blocks", MAX_BLOCKS)
     sizes, gas = instance("attack", attack, Attack).transactions()
     if blocks * len(sizes) > LARGEST_ATTACK:
         raise LimitExceeded(f"{blocks:,} blocks of {len(sizes):,} transactions are more than {LARGEST_ATTACK:,}")

@@ -49,7 +49,7 @@ THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # pieces in flight for each worker: one at work, the others so that it need not wait
 RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
 CLUSTER_TIMEOUT = 5  # seconds
-MOST_WORKERS = 1_024  # a typing error of more would end in a system without threads
+MAX_WORKERS = 1_024  # a typing error of more would end in a system without threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def in_order(
 
 @contextmanager
 def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
-    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MOST_WORKERS)
+    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MAX_WORKERS)
     if where is None or (isinstance(where, str) and where == THREADS):
         with ThreadPoolExecutor(count) as pool:
             yield Team(partial(_submitted_to, pool, job), count)

@@ -116,7 +116,7 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
     """
     if (found := implausible(column, fees)) is not None:
         say = 'unit="gwei" converts them, unit="wei" takes them as they are'
-        index = tuple(int(i) for i in np.unravel_index(found.place, fees.shape))
+        index = tuple(int(i) for i in np.unravel_index(found.position, fees.shape))
         raise InvalidInput(name, f"expected {found.expected} on L1: {say}", found.value, index)
 
 

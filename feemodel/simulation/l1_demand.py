@@ -34,7 +34,7 @@ from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
-    LEAST_SECONDS,
+    MIN_SECONDS,
     Rng,
     autocorrelation,
     check_scenario,
@@ -52,7 +52,7 @@ BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Cha
 BLOB_SHAPE = 1.56  # of the negative binomial with that mean and their variance, 19.6
 GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand, an assumption
 TAIL = 0.01  # of the observed prices, which the exponential tail is fitted to
-MOST_BLOBS = 1e6  # a block
+MAX_BLOBS = 1e6  # a block
 LONGEST_RELAXATION = 1e12  # seconds
 LARGEST_LOG_PRICE = 50.0  # of a demand price: 5e21 wei
 FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
@@ -95,7 +95,7 @@ class DemandModel:
             raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
         positive = ("blobs_per_block", "blob_shape", "fast_time", "slow_time", "gas_limit")
         most = {
-            **dict.fromkeys(("blobs_per_block", "blob_shape"), MOST_BLOBS),
+            **dict.fromkeys(("blobs_per_block", "blob_shape"), MAX_BLOBS),
             **dict.fromkeys(("fast_time", "slow_time"), LONGEST_RELAXATION),
             **dict.fromkeys(("tail_scale", "deviation", "gas_noise"), LARGEST_LOG_PRICE),
             "fast_share": 1.0,
@@ -217,7 +217,7 @@ def simulate(
     begin = whole_scalar("timestamp", timestamp, unit="seconds")
     rules = instance("schedule", schedule, Schedule).at(begin)
     per_step = whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
-    check_plausible("horizon", real_scalar("horizon", horizon, unit="s"), IN_SECONDS, least=LEAST_SECONDS)
+    check_plausible("horizon", real_scalar("horizon", horizon, unit="s"), IN_SECONDS, lowest=MIN_SECONDS)
     steps = int(horizon) // (SLOT * per_step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)

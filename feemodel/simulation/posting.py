@@ -18,14 +18,14 @@ from feemodel.checks import (
     real,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea import price_cap
 from feemodel.records import compared_by_value, printed_as_table
 from feemodel.simulation.scenarios import begins, check_scenario
 from feemodel.simulation.surfaces import Submission
 
-MOST_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
-MOST_BLOBS = 72  # in one submission: more than any block of L1 holds today
+MAX_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
+MAX_BLOBS = 72  # in one submission: more than any block of L1 holds today
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
 TIPS_PAID = ("paid", "constant")
 
@@ -45,10 +45,10 @@ class PriceCap:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("coefficient", "target_delay", "window"))
-        check_plausible("target_delay", self.target_delay, "in seconds; 16 h are 57,600", least=60.0)
-        check_plausible("window", self.window, "in seconds; 7 days are 604,800", least=600.0)
-        check_plausible("coefficient", self.coefficient, "a factor; 90 % are 0.9", most=10.0)
-        check_plausible("tip_cap", self.tip_cap, IN_WEI, least=LEAST_PRICE)
+        check_plausible("target_delay", self.target_delay, "in seconds; 16 h are 57,600", lowest=60.0)
+        check_plausible("window", self.window, "in seconds; 7 days are 604,800", lowest=600.0)
+        check_plausible("coefficient", self.coefficient, "a factor; 90 % are 0.9", highest=10.0)
+        check_plausible("tip_cap", self.tip_cap, IN_WEI, lowest=MIN_PRICE)
         choice("tip", self.tip, TIPS_PAID)
 
 
@@ -79,10 +79,10 @@ class Posting:
 
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
-        check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MOST_BLOBS})
-        check_plausible("deadline", self.deadline, "in seconds; 16 h are 57,600", least=60.0)
-        check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", most=10.0)
-        check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, least=LEAST_PRICE)
+        check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
+        check_plausible("deadline", self.deadline, "in seconds; 16 h are 57,600", lowest=60.0)
+        check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", highest=10.0)
+        check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
         if (self.deadline is None) == (self.kind in ("deadline", "clairvoyant")):
@@ -148,7 +148,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
         raise_first("stream", "expected sums, which never fall", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
-    check_limit(stream[-1] / posting.submission.capacity, "submissions", MOST_SUBMISSIONS)
+    check_limit(stream[-1] / posting.submission.capacity, "submissions", MAX_SUBMISSIONS)
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)

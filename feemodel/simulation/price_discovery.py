@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from feemodel.checks import check_limit, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
-from feemodel.simulation.attacks.saturation import MOST_BLOCKS, L1State, moved_base_fee
+from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, moved_base_fee
 
 HIGHEST_PRICE = 2**62  # of a rise [wei / gas]; the fee after its last block still fits 64 bits
 
@@ -60,7 +60,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     begun = (excess, base_fee)  # of this round of `blobs`
     while fees[-1] < asked:
         blocks = len(fees) - 1
-        check_limit(blocks + 1, "blocks until the price", MOST_BLOCKS)
+        check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
         excess = next_excess_blob_gas(excess, used[blocks % len(used)], base_fee, 0, schedule)
         base_fee = moved_base_fee(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))

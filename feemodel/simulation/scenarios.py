@@ -51,9 +51,9 @@ Rng: TypeAlias = int | SeedSequence | Generator
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 UNIT_SAID = "fees_said_to_be_in"  # the attribute of a scenario whose fees are not held against a range
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
-LEAST_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
+MIN_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
-MOST_PER_SECOND = 100_000.0  # transactions; more are probably those of a day
+MAX_PER_SECOND = 100_000.0  # transactions; more are probably those of a day
 PER_SECOND = "a second; 125,280 a day are 1.45"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
@@ -164,7 +164,7 @@ def bootstrap(
     if not 1 <= length <= rows:
         reason = f"expected between a step of {step:g} s and the history's {duration(history):g} s"
         raise InvalidInput("block_seconds", reason, block_seconds)
-    check_plausible("horizon", horizon, IN_SECONDS, least=LEAST_SECONDS)
+    check_plausible("horizon", horizon, IN_SECONDS, lowest=MIN_SECONDS)
     steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
@@ -187,8 +187,8 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
     feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or a step ...
     """
     shortest, seconds = real_scalar("step", step, unit="s"), real_scalar("block_seconds", block_seconds, unit="s")
-    if seconds != shortest and seconds < LEAST_SECONDS:
-        bound = f"at least {LEAST_SECONDS:g} ({IN_SECONDS})"
+    if seconds != shortest and seconds < MIN_SECONDS:
+        bound = f"at least {MIN_SECONDS:g} ({IN_SECONDS})"
         reason = f"expected {bound}, or a step of {step:g} for rows drawn one by one"
         raise InvalidInput("block_seconds", reason, block_seconds)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
-MOST_RESAMPLES = 1_000_000  # of a bootstrap
+MAX_RESAMPLES = 1_000_000  # of a bootstrap
 LARGEST_BOOTSTRAP = 1 << 34  # rows drawn for a bootstrap: some minutes; all designs fit at 1,000 resamples
 RESAMPLES_AT_ONCE = 1 << 22  # weights of a bootstrap that are held at once: 32 MiB
 
@@ -115,8 +115,8 @@ def sobol_indices(
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
     samples, points = _points(count, rng, _all_ranges(inputs, ranges))
-    if draws > MOST_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
-        limits = f"{MOST_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
+    if draws > MAX_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
+        limits = f"{MAX_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
         raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
     design = _design(points, second_order=flag("second_order", second_order))
     evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
@@ -284,7 +284,7 @@ def _dataset(
     return made if len(names) > 1 else made.squeeze("result")
 
 
-MOST_LEVELS = 1_000_000  # of an input's grid
+MAX_LEVELS = 1_000_000  # of an input's grid
 
 
 def morris_screening(
@@ -339,11 +339,11 @@ def morris_screening(
     """
 
     count = whole_scalar("trajectories", trajectories, minimum=2)
-    grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MOST_LEVELS)
+    grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MAX_LEVELS)
     if grid_levels % 2:
         raise InvalidInput("levels", "expected an even number", levels)
     level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
-    check_limit(draws, "resamples", MOST_RESAMPLES)
+    check_limit(draws, "resamples", MAX_RESAMPLES)
     samples, points = _points(1, rng, _all_ranges(inputs, ranges))
     sample, analyze = _salib()
     names_of_inputs = list(points.ranges)

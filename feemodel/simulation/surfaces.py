@@ -26,7 +26,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.ethereum.transaction_table import assumptions, known_column, transactions_of
 from feemodel.linea.coordinator import variable_cost
@@ -149,7 +149,7 @@ class Submission:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("capacity",), unchecked=("tip",))
         real_scalar("tip", self.tip, unit="wei")
-        check_plausible("tip", self.tip, IN_WEI, least=LEAST_PRICE)
+        check_plausible("tip", self.tip, IN_WEI, lowest=MIN_PRICE)
         if isinstance(self.tip, np.generic):
             object.__setattr__(self, "tip", self.tip.item())
 

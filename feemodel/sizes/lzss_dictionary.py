@@ -12,7 +12,7 @@ from feemodel.sizes.lzss_payload import Workspace
 from feemodel.sizes.lzss_primitives import (
     PADDING,
     Data,
-    Places,
+    Positions,
     Words,
     all_equal,
     common_prefix,
@@ -31,9 +31,9 @@ FILTER_BITS_PER_SLOT = 4  # two are set for a key; 64 KiB for the published dict
 # An entry of the table of keys: whether one suffix has the key or several, some bits of the hash, and one more than the
 # start of the suffix or the number of the group. Four bytes, so that the table of a published dictionary stays in the
 # second cache.
-_PLACE_BITS, _TAG_BITS = 21, 10
-_PLACE_MASK = (1 << _PLACE_BITS) - 1
-_GROUP = 1 << (_PLACE_BITS + _TAG_BITS)
+_POSITION_BITS, _TAG_BITS = 21, 10
+_POSITION_MASK = (1 << _POSITION_BITS) - 1
+_GROUP = 1 << (_POSITION_BITS + _TAG_BITS)
 _KEY_MASK = np.uint64((1 << 8 * KEY_WIDTH) - 1)
 _ONE = np.uint64(1)
 
@@ -42,11 +42,11 @@ class DictionaryIndex(NamedTuple):
     """A dictionary's suffixes in order, and where in that order each prefix begins and ends."""
 
     data: Data  # followed by zeros
-    order: Places  # starts of the suffixes in their order
+    order: Positions  # starts of the suffixes in their order
     byte_bounds: NDArray[np.int64]  # [257]: where in the order the suffixes begin that start with each byte
-    longest_run: Places  # [256]: of each byte
+    longest_run: Positions  # [256]: of each byte
     table: NDArray[np.uint32]  # open-addressed: of each key its suffix, or its group of them; 0: empty
-    groups: Places  # [2 · groups]: where in the order the suffixes of a key begin and end
+    groups: Positions  # [2 · groups]: where in the order the suffixes of a key begin and end
     key_filter: Words  # two bits in the word of every hashed key: most searches end here
 
 
@@ -63,7 +63,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
 
 
 @kept(nogil=True)
-def _runs(data: Data) -> Places:
+def _runs(data: Data) -> Positions:
     """Return, for each index, the number of bytes from it on that equal the byte there."""
     runs = np.empty(len(data), dtype=np.int32)
     for i in range(len(data) - 1, -1, -1):
@@ -72,7 +72,7 @@ def _runs(data: Data) -> Places:
 
 
 @njit(inline="always")
-def _key_at(data: Data, runs: Places, i: int) -> np.uint64:
+def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
     """The key of a place of the dictionary; 0 where too little follows for one."""
     if i + max(runs[i] + 1, KEY_WIDTH) > len(runs):
         return np.uint64(0)
@@ -82,7 +82,7 @@ def _key_at(data: Data, runs: Places, i: int) -> np.uint64:
 
 
 @kept(nogil=True)
-def _key_table(data: Data, runs: Places, order: Places) -> tuple[NDArray[np.uint32], Places, Words]:
+def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
     """The table of keys, its groups, and the filter before it: suffixes of one key are next to each other in the order.
 
     They are not where a run is longer than the order looks, `LONGEST`: no match goes beyond such a run.
@@ -121,7 +121,7 @@ def _slot(table: NDArray[np.uint32], mixed: np.uint64) -> int:
 
 @njit(inline="always")
 def _tag(mixed: np.uint64) -> int:
-    return (signed(mixed >> np.uint64(8)) & ((1 << _TAG_BITS) - 1)) << _PLACE_BITS
+    return (signed(mixed >> np.uint64(8)) & ((1 << _TAG_BITS) - 1)) << _POSITION_BITS
 
 
 @njit(inline="always")
@@ -203,16 +203,16 @@ def _suffixes_of_key(
     slot, tag = _slot(dictionary.table, mixed), _tag(mixed)
     while dictionary.table[unsigned(slot)] != 0:
         entry = signed(dictionary.table[unsigned(slot)])
-        if entry & (((1 << _TAG_BITS) - 1) << _PLACE_BITS) == tag:
-            place = (entry & _PLACE_MASK) - 1
+        if entry & (((1 << _TAG_BITS) - 1) << _POSITION_BITS) == tag:
+            index = (entry & _POSITION_MASK) - 1
             if entry < _GROUP:
-                length = _length_of_match(dictionary, place, payload, i, limit)
+                length = _length_of_match(dictionary, index, payload, i, limit)
                 if length >= shared:
                     return 0, 0, max(known, length)
             else:
-                low = dictionary.groups[unsigned(2 * place)]
+                low = dictionary.groups[unsigned(2 * index)]
                 if _length_of_match(dictionary, dictionary.order[unsigned(low)], payload, i, shared) == shared:
-                    return low, dictionary.groups[unsigned(2 * place + 1)], known
+                    return low, dictionary.groups[unsigned(2 * index + 1)], known
         slot = (slot + 1) & (len(dictionary.table) - 1)
     return 0, 0, known
 

@@ -195,8 +195,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
                 # The places of a key within the match lead on from it; those of one that ends behind it, from `i`.
-                place = candidate if shift + SHORTEST_NEAR <= length else i
-                following = payload.previous[unsigned(place + shift)] - shift
+                index = candidate if shift + SHORTEST_NEAR <= length else i
+                following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:
                     comparisons += 1
                     following = payload.previous[unsigned(following + shift)] - shift

@@ -10,7 +10,7 @@ from feemodel.sizes.lzss_format import LONGEST, SHORTEST_NEAR
 from feemodel.sizes.lzss_primitives import (
     PADDING,
     Data,
-    Places,
+    Positions,
     all_equal,
     hashed,
     is_reserved,
@@ -22,7 +22,7 @@ from feemodel.sizes.lzss_primitives import (
 )
 
 # Slots of the table of latest places: two for each byte of a payload, within these bounds.
-FEWEST_HEADS, MOST_HEADS = 10, 18  # as powers of two
+FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
 _RANK_BITS = 32  # of a head, below its place: one look finds both
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _EVERY_BYTE = np.uint64(0x0101010101010101)
@@ -33,17 +33,17 @@ class Workspace(NamedTuple):
     """The arrays that hold one payload after the other; a place is an index into the payload."""
 
     data: Data  # with zeros behind the payload
-    runs: Places  # number of equal bytes from each place on, where it is `SHORTEST_NEAR` or more
-    previous: Places  # the latest place before with the same hashed key; negative: none
-    rank: Places  # how many places before have the same hashed key
-    previous_run: Places  # for the first place of such a run, that of the one before of its byte; negative: none
-    previous_pair: Places  # for a reserved byte, the latest place before with it and the next one; negative: none
-    previous_byte: Places  # for a reserved byte, the latest place before with it; negative: none
-    savings: Places  # bits that the best reference saves, where they are tabulated
+    runs: Positions  # number of equal bytes from each place on, where it is `SHORTEST_NEAR` or more
+    previous: Positions  # the latest place before with the same hashed key; negative: none
+    rank: Positions  # how many places before have the same hashed key
+    previous_run: Positions  # for the first place of such a run, that of the one before of its byte; negative: none
+    previous_pair: Positions  # for a reserved byte, the latest place before with it and the next one; negative: none
+    previous_byte: Positions  # for a reserved byte, the latest place before with it; negative: none
+    savings: Positions  # bits that the best reference saves, where they are tabulated
     heads: NDArray[np.int64]  # of each hashed key the latest place, from 1 at the first payload on; its rank
-    last_runs: Places  # [256]: the latest run of each byte, counted likewise
-    last_pairs: Places  # [2 · 256]: the latest place of each reserved byte with each next one
-    last_bytes: Places  # [2]: the latest place of each reserved byte
+    last_runs: Positions  # [256]: the latest run of each byte, counted likewise
+    last_pairs: Positions  # [2 · 256]: the latest place of each reserved byte with each next one
+    last_bytes: Positions  # [2]: the latest place of each reserved byte
 
 
 def new_workspace(longest: int) -> Workspace:
@@ -60,7 +60,7 @@ def new_workspace(longest: int) -> Workspace:
 @njit(nogil=True)
 def _head_bits(length: int) -> int:
     bits = FEWEST_HEADS
-    while bits < MOST_HEADS and 1 << bits < 2 * length:
+    while bits < MAX_HEADS and 1 << bits < 2 * length:
         bits += 1
     return bits
 
@@ -85,8 +85,8 @@ def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
             end = _end_of_run(payload.data, i, length)
             _enter_run(payload, i, end, origin, shift)
             if is_reserved(byte):
-                for place in range(i, end + 1 - SHORTEST_NEAR):
-                    _enter_reserved(payload, place, origin)
+                for index in range(i, end + 1 - SHORTEST_NEAR):
+                    _enter_reserved(payload, index, origin)
             i = end + 1 - SHORTEST_NEAR
             continue
         _enter(payload, i, origin, signed(hashed(word & _KEY_MASK) >> shift))

@@ -18,7 +18,7 @@ from feemodel.sizes.lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_B
 
 Data: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
-Places: TypeAlias = NDArray[np.int32]  # places in the data, lengths, or bits: one for each place
+Positions: TypeAlias = NDArray[np.int32]  # places in the data, lengths, or bits: one for each place
 
 NO_MATCH = -8 * LONGEST  # savings where there is no reference: less than any
 PADDING = 16  # zeros behind data that are read a word at a time
@@ -100,7 +100,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
 
 
 @_instruction
-def load_word(_typing: Any, data: Any, place: Any) -> Any:
+def load_word(_typing: Any, data: Any, index: Any) -> Any:
     """The eight bytes from a place on, the first one lowest; they must be within the array, at any alignment."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -16,7 +16,7 @@ from feemodel.compiled import kept
 from feemodel.sizes.lzss_format import LONGEST, WINDOW
 from feemodel.sizes.lzss_primitives import (
     Data,
-    Places,
+    Positions,
     Words,
     common_prefix,
     is_reserved,
@@ -36,7 +36,7 @@ _ONE = np.uint64(1)
 
 
 @kept(nogil=True)
-def suffix_order(data: Data) -> Places:
+def suffix_order(data: Data) -> Positions:
     """Starts of all suffixes in the order of their first `LONGEST` bytes; one that ends before comes first.
 
     Prefix doubling (Manber and Myers, 1993): in order by some bytes, suffixes are put in order by twice as many, as
@@ -68,7 +68,7 @@ def suffix_order(data: Data) -> Places:
 
 
 @kept(nogil=True)
-def _shift(order: Places, width: int, by_second_half: Places) -> None:
+def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
     """Suffixes in the order of what follows their first `width` bytes; those that have nothing more come first."""
     filled = 0
     for i in range(max(0, len(order) - width), len(order)):
@@ -81,10 +81,10 @@ def _shift(order: Places, width: int, by_second_half: Places) -> None:
 
 
 @kept(nogil=True)
-def _sort_by_rank(suffixes: Places, rank: Places, free: Places, order: Places) -> None:
+def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: Positions) -> None:
     """Suffixes in the order of their ranks; those of one rank as they come."""
-    for place in range(len(order)):
-        free[place] = place
+    for index in range(len(order)):
+        free[index] = index
     for i in suffixes:
         group = rank[i] - 1
         order[free[group]] = i
@@ -92,21 +92,21 @@ def _sort_by_rank(suffixes: Places, rank: Places, free: Places, order: Places) -
 
 
 @kept(nogil=True)
-def _refine(order: Places, width: int, rank: Places, refined: Places) -> int:
+def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -> int:
     """Ranks by `2 * width` bytes in place of those by `width`; returns how many there are."""
     different, latest, first, second = 0, 0, -1, -1
-    for place, i in enumerate(order):
+    for index, i in enumerate(order):
         if rank[i] != first or rank[i + width] != second:
             different += 1
-            latest, first, second = place + 1, rank[i], rank[i + width]
-        refined[place] = latest
-    for place, i in enumerate(order):
-        rank[i] = refined[place]
+            latest, first, second = index + 1, rank[i], rank[i + width]
+        refined[index] = latest
+    for index, i in enumerate(order):
+        rank[i] = refined[index]
     return different
 
 
 @kept(nogil=True)
-def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Places) -> None:
+def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions) -> None:
     """Into `savings[i]` the bits that the best reference at each place saves, in O(n log n).
 
     `PADDING` zeros follow the data.
@@ -114,8 +114,8 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Places) -
     length = len(data)
     order = suffix_order(data)
     rank = np.empty(length, dtype=np.int32)
-    for place, i in enumerate(order):
-        rank[i] = place
+    for index, i in enumerate(order):
+        rank[i] = index
     longest = np.empty(length, dtype=np.int32)
     _match_dictionary(order, data, dictionary, longest)
     before = np.zeros(_SET_WORDS, dtype=np.uint64)
@@ -134,7 +134,7 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Places) -
 
 
 @kept(nogil=True)
-def _match_dictionary(order: Places, data: Data, dictionary: DictionaryIndex, longest: Places) -> None:
+def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
     """Into `longest[i]` the length of the longest match in the dictionary.
 
     It is with one of the two suffixes of the dictionary between which the payload's would be: both orders are
@@ -158,15 +158,15 @@ def _match_dictionary(order: Places, data: Data, dictionary: DictionaryIndex, lo
 
 
 @njit(inline="always")
-def _longest_among(members: Words, place: int, order: Places, data: Data, limit: int) -> int:
+def _longest_among(members: Words, index: int, order: Positions, data: Data, limit: int) -> int:
     """Length of the longest match of the suffix at one place of the order with those at the places in a set."""
     length = 0
-    neighbour = _below(members, place)
+    neighbour = _below(members, index)
     if neighbour >= 0:
-        length = common_prefix(data, order[neighbour], data, order[place], limit)
-    neighbour = _above(members, place)
+        length = common_prefix(data, order[neighbour], data, order[index], limit)
+    neighbour = _above(members, index)
     if neighbour >= 0:
-        length = max(length, common_prefix(data, order[neighbour], data, order[place], limit))
+        length = max(length, common_prefix(data, order[neighbour], data, order[index], limit))
     return length
 
 

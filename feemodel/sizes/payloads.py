@@ -16,21 +16,23 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
     """A payload as bytes; anything that is not bytes-like is refused, with its index where it has one."""
     if type(data) is bytes:
         return data
-    name, place = ("data", None) if index is None else ("payloads", (index,))
+    name, position = ("data", None) if index is None else ("payloads", (index,))
     if isinstance(data, str):
         raise InvalidInput(
-            name, "expected bytes (feemodel.ethereum.quantities.from_hex reads hexadecimal text)", data, place
+            name, "expected bytes (feemodel.ethereum.quantities.from_hex reads hexadecimal text)", data, position
         )
     if isinstance(data, np.bytes_):
-        raise InvalidInput(name, "expected bytes, not NumPy's of fixed width, which drop trailing zeros", data, place)
+        raise InvalidInput(
+            name, "expected bytes, not NumPy's of fixed width, which drop trailing zeros", data, position
+        )
     try:
         view = memoryview(data)
     except TypeError:
-        raise InvalidInput(name, "expected bytes", data, place) from None
+        raise InvalidInput(name, "expected bytes", data, position) from None
     if view.itemsize != 1:
-        raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, place)
+        raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, position)
     if view.ndim == 0:  # one item of an array of bytes
-        raise InvalidInput(name, "expected bytes, not a single number", data, place)
+        raise InvalidInput(name, "expected bytes, not a single number", data, position)
     return view.tobytes()
 
 

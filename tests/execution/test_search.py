@@ -175,7 +175,7 @@ def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
         return Outcome(Status.REFUSED, 0) if limit > most else needs(limit)
 
     every = search_gas(execute, upper=most)
-    found = search_gas(execute, upper=most, trace=lambda limit: traced, most_gas=most)
+    found = search_gas(execute, upper=most, trace=lambda limit: traced, max_gas=most)
     assert found.gas_limit == every.gas_limit == most
     assert found.executed == 1
 
@@ -220,7 +220,7 @@ def test_the_search_in_rust_is_the_one_in_python(seed):
             continue
         most = rng.choice([math.inf, math.inf, CAP, 100_000, 21_000, -1])
         search = Search(
-            rules=node.rules, upper=rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0]), most_gas=most,
+            rules=node.rules, upper=rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0]), max_gas=most,
             tolerance=rng.choice([0, 0.015, 0.5]), transfer=rng.random() < 0.5,
             limits=Limits(total_gas=rng.choice([10**9, 10**9, 10**6, 50_000, 0])),
             inline_gas=rng.choice([None, None, 150_000, 40_000]), sender_has_code=rng.random() < 0.1,

@@ -46,7 +46,7 @@ def traced_on(call_state, message, gas_limit=PLENTY):
 def test_a_single_frame_needs_what_it_uses_and_the_sentry(code, least):
     found = traced(code)
 
-    assert (found.least, found.oblivious, found.single_frame) == (least, True, True)
+    assert (found.minimum, found.oblivious, found.single_frame) == (least, True, True)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -71,8 +71,8 @@ def test_a_call_must_leave_its_caller_one_64th():
     found = traced(CALL_CALLEE + "00", "60015f55")
     before = 21_000 + 5 * 2 + 3 + 2 + 2_600
 
-    assert (found.least, found.single_frame) == (before + 22_105 + 22_104 // 63, False)
-    assert found.least - before - (found.least - before) // 64 == 22_105
+    assert (found.minimum, found.single_frame) == (before + 22_105 + 22_104 // 63, False)
+    assert found.minimum - before - (found.minimum - before) // 64 == 22_105
 
 
 def test_a_value_gives_the_callee_a_stipend():
@@ -81,7 +81,7 @@ def test_a_value_gives_the_callee_a_stipend():
 
     assert not found.oblivious  # GAS
     found = traced(CALL_CALLEE.replace("5f73", "600173", 1) + "00", "5f50", value=1)
-    assert found.least == 21_000 + 4 * 2 + 3 + 3 + 2 + 2_600 + 9_000
+    assert found.minimum == 21_000 + 4 * 2 + 3 + 3 + 2 + 2_600 + 9_000
     assert found.oblivious
 
 
@@ -90,7 +90,7 @@ def test_the_deposit_of_a_created_contract_is_needed_inside():
     found = traced("6360205ff35f526004601c5ff000")
     inside = 3 + 2 + 3 + 6_400
 
-    assert found.least == 21_000 + 3 + 2 + 6 + 3 + 3 + 2 + 32_000 + 2 + inside + (inside - 1) // 63
+    assert found.minimum == 21_000 + 3 + 2 + 6 + 3 + 3 + 2 + 32_000 + 2 + inside + (inside - 1) // 63
     assert not found.single_frame
 
 
@@ -138,9 +138,9 @@ def test_reading_the_balance_that_pays_is_seen(code, to, oblivious):
 
 
 def test_the_rules_before_the_sentry_and_before_the_64th():
-    assert traced("5f545f55".replace("5f", "6000"), fork="byzantium").least == 21_000 + 3 + 200 + 3 + 5_000
+    assert traced("5f545f55".replace("5f", "6000"), fork="byzantium").minimum == 21_000 + 3 + 200 + 3 + 5_000
     asks = f"6000600060006000600073{CALLEE.hex()}619c40f100"  # 40,000 gas for one that takes 20,006
-    assert traced(asks, "6001600055", fork="homestead").least == 21_000 + 7 * 3 + 40 + 40_000
+    assert traced(asks, "6001600055", fork="homestead").minimum == 21_000 + 7 * 3 + 40 + 40_000
     assert traced("5a50", fork="frontier").oblivious is False
     assert traced(asks.replace("619c40", "5a6120"), "", fork="homestead").oblivious is False
 
@@ -159,7 +159,7 @@ def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value)
     call_state, message = CallState(accounts=accounts, fork=fork_named("homestead")), Message(sender=SENDER, to=TARGET)
     found = engine_named(engine).run(call_state, lambda execute: execute.trace(message, PLENTY))
 
-    assert (found.outcome.succeeded, found.least) == (False, 21_000)
+    assert (found.outcome.succeeded, found.minimum) == (False, 21_000)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -171,7 +171,7 @@ def test_a_selfdestruct_that_cannot_be_paid_for_reads_no_balance(engine):
         CallState(accounts={SENDER: sender}), lambda execute: execute.trace(message, 50_000)
     )
 
-    assert (found.outcome.succeeded, found.least, found.most) == (False, 21_000, 50_000)
+    assert (found.outcome.succeeded, found.minimum, found.maximum) == (False, 21_000, 50_000)
 
 
 OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzantium", "istanbul", "berlin", "shanghai")
@@ -195,7 +195,7 @@ def test_a_trace_is_right_about_every_other_limit(family, old):
 def wrong_about(execute, message, upper, rng):
     whole = execute.trace(message, upper)
     needed = whole.outcome.peak
-    limits = {upper, whole.least - 1, rng.randint(needed // 2, needed), rng.randint(needed, max(needed, upper))}
+    limits = {upper, whole.minimum - 1, rng.randint(needed // 2, needed), rng.randint(needed, max(needed, upper))}
     return [
         (limit, *wrong)
         for limit in sorted(limits)
@@ -207,18 +207,18 @@ def wrong_about_one(execute, message, limit, upper, rng):
     found, expected = execute.trace(message, limit), execute(message, limit)
     if found.outcome != expected:
         return ["the outcome itself"]
-    if found.least > found.most:
+    if found.minimum > found.maximum:
         return []
-    most = min(found.most, upper)
-    within = {found.least, rng.randint(found.least, most), rng.randint(found.least, min(2 * found.least, most))}
+    most = min(found.maximum, upper)
+    within = {found.minimum, rng.randint(found.minimum, most), rng.randint(found.minimum, min(2 * found.minimum, most))}
     wrong = [
         other
         for other in within
         if (ended := execute(message, other)).succeeded != expected.succeeded or (found.oblivious and ended != expected)
     ]
-    below = execute(message, found.least - 1)
+    below = execute(message, found.minimum - 1)
     if (found.oblivious and below == expected) or (found.single_frame and below.succeeded):
-        wrong.append(found.least - 1)
+        wrong.append(found.minimum - 1)
     return wrong
 
 
@@ -238,9 +238,9 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
 
     assert found.oblivious
     assert not traced_on(
-        asked.call_state, Message(sender=SENDER, to=TARGET, data=b"\0"), found.least - 1
+        asked.call_state, Message(sender=SENDER, to=TARGET, data=b"\0"), found.minimum - 1
     ).outcome.succeeded
-    assert estimate.gas_limit < 0.95 * found.least
+    assert estimate.gas_limit < 0.95 * found.minimum
     assert compared(iter([asked]))[0] == []
 
 

@@ -399,17 +399,17 @@ def ran_out(outcome: Outcome) -> bool:
 
 def unproven(engine: Engine, case: Case, answer: Traced) -> list[str]:
     """What a trace claims of other limits and is not so."""
-    if answer.least > answer.most:
+    if answer.minimum > answer.maximum:
         return []
 
     def at(gas_limit: int) -> Outcome:
         return engine.run(case.call_state, lambda execute: execute(case.message, gas_limit))
 
-    ended = at(answer.least)
+    ended = at(answer.minimum)
     same = ended == answer.outcome if answer.oblivious else ended.succeeded == answer.outcome.succeeded
-    wrong = [] if same else [f"not the same with {answer.least:,}"]
-    if answer.single_frame and not ran_out(at(answer.least - 1)):
-        wrong.append(f"does not run out of gas with {answer.least - 1:,}")
+    wrong = [] if same else [f"not the same with {answer.minimum:,}"]
+    if answer.single_frame and not ran_out(at(answer.minimum - 1)):
+        wrong.append(f"does not run out of gas with {answer.minimum - 1:,}")
     return wrong
 
 
@@ -429,7 +429,7 @@ def differences(seed: int, count: int, native: Engine, reference: Engine) -> tup
             same = ours == theirs
         else:
             shares[str(ours.outcome.status)] += 1
-            shares["proves other limits"] += ours.least <= ours.most
+            shares["proves other limits"] += ours.minimum <= ours.maximum
             shares["other word for a halt"] += ours.outcome != theirs.outcome
             same = alike(ours.outcome) == alike(theirs.outcome)
             same = same and ours[1:] == theirs[1:]

@@ -22,7 +22,7 @@ from tests.helpers.ledger_blocks import CODE, address, block, change, fields, sl
 
 ACCOUNTS, BLOCKS = 60, 6
 CONTRACTS = (7, 8)
-MOST_BITS = 4  # flipped in one trial
+MAX_BITS = 4  # flipped in one trial
 
 Question = Callable[[Store], Any]
 
@@ -68,7 +68,7 @@ def _proof(asked: str, slots: list[str], tag: str) -> Question:
 def flipped(data: bytes, choice: random.Random) -> bytes:
     """The file with one to four bits changed."""
     damaged = bytearray(data)
-    for _ in range(choice.randint(1, MOST_BITS)):
+    for _ in range(choice.randint(1, MAX_BITS)):
         damaged[choice.randrange(len(data))] ^= 1 << choice.randrange(8)
     return bytes(damaged)
 

@@ -20,9 +20,9 @@ from feemodel.extras import EXTRAS
 
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
-MOST_MEGABYTES, MOST_PACKAGES = 120, 12  # of the core, this package included
+MAX_MEGABYTES, MAX_PACKAGES = 120, 12  # of the core, this package included
 NOT_OURS = {"pip", "setuptools", "wheel"}
-MOST_SECONDS = 0.3  # of a processor, for a first fee once the files are in the cache
+MAX_SECONDS = 0.3  # of a processor, for a first fee once the files are in the cache
 ROOMS = ("ethereum", "linea", "sizes", "rollups", "execution", "ledger", "estimates", "io", "simulation", "plots",
          "server", "explorer")  # fmt: skip
 #: Verbs that answer with the core alone, each with the beginning of what it prints.
@@ -129,8 +129,8 @@ def the_core_is_small() -> str:
             paths = {folder / str(path) for path in one.files or ()}
             size += sum(path.stat().st_size for path in paths if path.is_file())
     megabytes = size / 1e6
-    assert len(packages) <= MOST_PACKAGES, packages
-    assert megabytes <= MOST_MEGABYTES, f"{megabytes:.0f} MB"
+    assert len(packages) <= MAX_PACKAGES, packages
+    assert megabytes <= MAX_MEGABYTES, f"{megabytes:.0f} MB"
     return f"{len(packages)} packages, {megabytes:.0f} MB"
 
 
@@ -156,7 +156,7 @@ def a_first_fee_takes_less_than_the_bound() -> str:
         return after.children_user + after.children_system - before.children_user - before.children_system
 
     best = min(seconds() for _ in range(7))
-    assert best <= MOST_SECONDS, f"{best:.2f} s"
+    assert best <= MAX_SECONDS, f"{best:.2f} s"
     return f"{best:.2f} s"
 
 

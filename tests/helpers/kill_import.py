@@ -33,7 +33,7 @@ from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
 ACCOUNTS = 200
 TOUCHED = 40  # accounts a block, each with a slot
 ROUNDS_A_FILE = 25
-MOST_TRANSACTIONS = 6  # that are over before the kill
+MAX_TRANSACTIONS = 6  # that are over before the kill
 LONGEST_LIFE = 0.05  # s from then on
 GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
 
@@ -198,7 +198,7 @@ def run(kills: int, folder: Path, *, seed: int = 1, work: str = "import") -> Cou
     for count in range(kills):
         if count % ROUNDS_A_FILE == 0:
             path = folder / f"{count}.db"
-        transactions, wait = choice.randrange(MOST_TRANSACTIONS + 1), choice.uniform(0, LONGEST_LIFE)
+        transactions, wait = choice.randrange(MAX_TRANSACTIONS + 1), choice.uniform(0, LONGEST_LIFE)
         counts["inside a transaction"] += kill_once(path, transactions, wait, aimed=count % 2 == 0, work=work)
         with Store(folder / "witness.db") as witness:
             head = check_store(path, witness)

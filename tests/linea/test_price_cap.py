@@ -27,9 +27,9 @@ def test_a_week_of_hourly_factors_has_the_published_mean():
 def test_the_constants_are_those_of_the_source():
     assert (price_cap.ADJUSTMENT, price_cap.TARGET_DELAY, price_cap.WINDOW) == (25, 16 * 3_600, 7 * 24 * 3_600)
     assert (price_cap.PERCENTILE, price_cap.COEFFICIENT) == (0.1, 0.9)
-    assert (price_cap.TIP, price_cap.LEAST_BLOB_FEE) == (0.1 * GWEI, 0.1 * GWEI)
-    assert (price_cap.MOST_FEE, price_cap.MOST_TIP, price_cap.MOST_BLOB_FEE) == (100 * GWEI, 20 * GWEI, 100 * GWEI)
-    assert (price_cap.MOST_FINALIZATION_FEE, price_cap.MOST_FINALIZATION_TIP) == (200 * GWEI, 40 * GWEI)
+    assert (price_cap.TIP, price_cap.MIN_BLOB_FEE) == (0.1 * GWEI, 0.1 * GWEI)
+    assert (price_cap.MAX_FEE, price_cap.MAX_TIP, price_cap.MAX_BLOB_FEE) == (100 * GWEI, 20 * GWEI, 100 * GWEI)
+    assert (price_cap.MAX_FINALIZATION_FEE, price_cap.MAX_FINALIZATION_TIP) == (200 * GWEI, 40 * GWEI)
 
 
 def forms(function):

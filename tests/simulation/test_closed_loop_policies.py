@@ -254,7 +254,7 @@ def test_the_compiled_variable_cost_is_the_coordinators(base_fee, tip, blob_base
     assert expected == pytest.approx(compiled, rel=1e-15)
 
 
-LIMITS = st.integers(taiko.ELASTICITY, eip1559.MOST_GAS_LIMIT)
+LIMITS = st.integers(taiko.ELASTICITY, eip1559.MAX_GAS_LIMIT)
 
 
 @given(st.integers(1, 2**53), LIMITS, st.floats(0.0, 1.0), st.integers(1, 60))

@@ -69,6 +69,6 @@ def test_what_is_no_climb_is_refused(price: int, blobs: tuple[int, ...] | None, 
 
 
 def test_a_climb_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feemodel.simulation.price_discovery.MOST_BLOCKS", 100)
+    monkeypatch.setattr("feemodel.simulation.price_discovery.MAX_BLOCKS", 100)
     with pytest.raises(LimitExceeded, match="blocks until the price"):
         price_discovery(10**9, L1State())

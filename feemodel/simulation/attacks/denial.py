@@ -23,12 +23,12 @@ from feemodel.ethereum.fee_market import (
     blob_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.records import printed_as_table
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
-    MOST_BLOCKS,
+    MAX_BLOCKS,
     PUBLISHED_BLOBS,
     PUBLISHED_GROWTH,
     L1State,
@@ -64,7 +64,7 @@ class Victim:
         gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
         check_fields(self, above_zero=("block_time", "batch_blobs", "block_blobs"), maximum=gas)
         for name in ("gas_price", "priority_fee", "variable_cost"):
-            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
         if self.blocks < 1:
             raise InvalidInput(
                 "block_time", f"expected at most the {L1_BLOCK_TIME:g} s of an L1 block", self.block_time
@@ -183,7 +183,7 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     2.73
     """
     attacked, held = instance("victim", victim, Victim), real_scalar("budget", budget)
-    check_plausible("budget", held, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+    check_plausible("budget", held, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     blocks = L1_BLOCK_TIME / attacked.block_time
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
@@ -251,7 +251,7 @@ def denial(
     free = state.rules.maximum - state.other_blobs
     if free == 0:
         raise InvalidInput("other_blobs", "expected room for a blob of the rollup", state.other_blobs)
-    check_plausible("budget", budget, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+    check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
     most = LARGEST_EXPONENT * state.rules.update_fraction
     excess, base_fee, waiting, backlog, spent = state.excess_blob_gas, state.base_fee, 0.0, 0.0, 0.0
@@ -306,7 +306,7 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
     >>> finality_delay(PUBLISHED[3], 10**19, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
     FinalityDelay(attack=127, clearing=91, saturated=142)
     """
-    found = denial(victim, MOST_BLOCKS, l1, budget=budget)
+    found = denial(victim, MAX_BLOCKS, l1, budget=budget)
     return FinalityDelay(found.sizes["block"], int(found.attrs["clearing"]), saturate(budget, l1).blocks)
 
 
@@ -319,7 +319,7 @@ def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blo
 
 def _blocks(blocks: int) -> int:
     count = whole_scalar("blocks", blocks, minimum=1)
-    check_limit(count, "blocks", MOST_BLOCKS)
+    check_limit(count, "blocks", MAX_BLOCKS)
     return count
 
 

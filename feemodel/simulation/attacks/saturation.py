@@ -34,13 +34,13 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.records import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
 PUBLISHED_BLOBS = 9  # in a full block
 GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only the ratio to it matters [gas]
-MOST_BLOCKS = 1_000_000
+MAX_BLOCKS = 1_000_000
 
 
 def upgrade(name: str) -> BlobRules:
@@ -70,7 +70,7 @@ class L1State:
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
         for name in ("tip", "base_fee"):
-            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
         most = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
         check_fields(self, above_zero=("blob_base_fee",), maximum=most)
         if self.other_blobs > self.rules.maximum:
@@ -124,8 +124,8 @@ def published_saturation(
     [182, 199, 215]
     """
     held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
-    check_plausible("budget", held, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
-    check_plausible("growth", factor, "a factor; 15 % more are 1.15", most=10.0)
+    check_plausible("budget", held, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
+    check_plausible("growth", factor, "a factor; 15 % more are 1.15", highest=10.0)
     if factor <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
     gas = whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX) * GAS_PER_BLOB
@@ -134,7 +134,7 @@ def published_saturation(
     while spent + first * factor**blocks <= held:
         spent += first * factor**blocks
         blocks += 1
-        check_limit(blocks, "blocks that the budget fills", MOST_BLOCKS)
+        check_limit(blocks, "blocks that the budget fills", MAX_BLOCKS)
     return blocks
 
 
@@ -160,7 +160,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
     >>> found.blocks, found.cooling
     (113, 53)
     """
-    check_plausible("budget", budget, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+    check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     held, state = whole_scalar("budget", budget, unit="wei"), L1State() if l1 is None else instance("l1", l1, L1State)
     rules, quiet = state.rules, whole_scalar("blobs_while_cooling", blobs_while_cooling)
     if quiet > rules.maximum:
@@ -172,7 +172,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
         excess = int(next_excess_blob_gas(excess, rules.maximum * GAS_PER_BLOB, base_fee, 0, schedule))
         base_fee = moved_base_fee(base_fee, state.gas_used_ratio)
         fee = int(blob_base_fee(excess, 0, schedule))
-        check_limit(blocks, "blocks that the budget fills", MOST_BLOCKS)
+        check_limit(blocks, "blocks that the budget fills", MAX_BLOCKS)
     return Saturation(blocks, spent, fee, _cooling(excess, 2 * start, quiet, base_fee, schedule))
 
 

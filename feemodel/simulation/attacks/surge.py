@@ -39,7 +39,7 @@ from feemodel.simulation.metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000
-LEAST_GAS_A_SECOND = 10_000  # less is probably in millions
+MIN_GAS_A_SECOND = 10_000  # less is probably in millions
 GAS_A_SECOND = "in gas a second; 7 Mgas are 7,000,000"
 
 
@@ -56,7 +56,7 @@ class Surge:
         check_fields(self, above_zero=("ramp", "throughput"))
         for name in ("demand", "throughput"):
             check_int64(name, getattr(self, name))
-            check_plausible(name, getattr(self, name), GAS_A_SECOND, least=LEAST_GAS_A_SECOND)
+            check_plausible(name, getattr(self, name), GAS_A_SECOND, lowest=MIN_GAS_A_SECOND)
         check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
 
@@ -133,7 +133,7 @@ def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int
 
 
 MIN_BASE_FEE = 1_000_000_000  # wei / gas, at which the chain's simulator has its demand
-MOST_SECONDS = 10_000_000
+MAX_SECONDS = 10_000_000
 
 
 def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> xr.Dataset:
@@ -194,10 +194,10 @@ def sustained_use(
     23480000.0
     """
     gas = int(real_scalar("gas_per_second", gas_per_second, unit="gas"))
-    check_plausible("gas_per_second", gas_per_second, GAS_A_SECOND, least=LEAST_GAS_A_SECOND)
+    check_plausible("gas_per_second", gas_per_second, GAS_A_SECOND, lowest=MIN_GAS_A_SECOND)
     seconds = int(real_scalar("hours", hours) * 3_600)
-    if not 1 <= seconds <= MOST_SECONDS:
-        raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MOST_SECONDS:,}")
+    if not 1 <= seconds <= MAX_SECONDS:
+        raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
     # Gas of one block shows in the base fee two blocks later; the fee that holds meanwhile is what its users pay.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)

@@ -14,7 +14,7 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import MOST_STEPS
+from feemodel.simulation.closed_loop.paths import MAX_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.l1_columns import RATIOS
 from feemodel.simulation.policies import POLICIES
@@ -22,7 +22,7 @@ from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting, PriceCap
 
-FIT_TOLERANCE, MOST_FITS = 1e-9, 40
+FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
 def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
@@ -69,7 +69,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     """
     choice("pricing", kind, PRICINGS)
     instance("even", even, BreakEven)
-    whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MOST_STEPS)
+    whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MAX_STEPS)
     made: Pricing = resolve_name(f"feemodel.simulation.policies.{POLICIES[kind]}")(
         Baseline(even, window_blocks, real_scalar("step", step, unit="s"))
     )
@@ -121,7 +121,7 @@ def fitted(
 
     low, left = 1.0, surplus(1.0)
     high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # exact where fees are proportional to the level
-    for _ in range(MOST_FITS):
+    for _ in range(MAX_FITS):
         right = surplus(high)
         if abs(right) <= FIT_TOLERANCE:
             return replace(pricing, level=high)

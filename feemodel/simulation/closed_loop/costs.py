@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from feemodel.checks import check_fields, check_plausible
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT
 from feemodel.simulation.closed_loop.accounts import CostTerms
 
 MONTH = 30 * 86_400.0  # seconds
@@ -30,10 +30,10 @@ class Costs:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
-        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", least=60.0)
-        check_plausible("overhead_per_month", self.overhead_per_month, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", lowest=60.0)
+        check_plausible("overhead_per_month", self.overhead_per_month, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
         for name in ("proving_per_gas", "proving_per_byte"):
-            check_plausible(name, getattr(self, name), IN_WEI, least=1.0)
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
             reason = "expected it, or finalize_seconds, with finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)

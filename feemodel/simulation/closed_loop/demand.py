@@ -7,14 +7,14 @@ import numpy as np
 
 from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import LEAST_PRICE
+from feemodel.ethereum.fee_units import MIN_PRICE
 from feemodel.simulation.closed_loop.accounts import DemandTerms
-from feemodel.simulation.scenarios import MOST_PER_SECOND, PER_SECOND
+from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
-MOST_RATE = 1e9  # transactions a second
-MOST_ELASTICITY = 100.0
-MOST_LAG = 1 << 20  # steps
+MAX_RATE = 1e9  # transactions a second
+MAX_ELASTICITY = 100.0
+MAX_LAG = 1 << 20  # steps
 ANSWERS = ("data", "total")
 
 
@@ -48,12 +48,12 @@ class Demand:
         check_fields(
             self,
             above_zero=("bytes_per_transaction", "choke", "reference_fee"),
-            minimum={"l1_correlation": -MOST_ELASTICITY},
-            maximum={"rate": MOST_RATE, "elasticity": MOST_ELASTICITY, "l1_correlation": MOST_ELASTICITY},
+            minimum={"l1_correlation": -MAX_ELASTICITY},
+            maximum={"rate": MAX_RATE, "elasticity": MAX_ELASTICITY, "l1_correlation": MAX_ELASTICITY},
         )
-        check_plausible("rate", self.rate, PER_SECOND, most=MOST_PER_SECOND)
-        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", least=1_000.0)
-        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", least=LEAST_PRICE)
+        check_plausible("rate", self.rate, PER_SECOND, highest=MAX_PER_SECOND)
+        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", lowest=1_000.0)
+        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", lowest=MIN_PRICE)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
         choice("answers", self.answers, ANSWERS)
@@ -61,7 +61,7 @@ class Demand:
             factors = np.atleast_1d(real("cycle", self.cycle))
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
                 raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
-        check_limit(self.lag, "steps of lag", MOST_LAG)
+        check_limit(self.lag, "steps of lag", MAX_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
         """Demand over the rate before users see the price, step by step; a single 1 where it is constant [1].

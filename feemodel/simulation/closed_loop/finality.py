@@ -50,9 +50,9 @@ def price_of_finality(
     >>> found.sizes["submission"], round(found.saving.item(), 4), found.mean_delay.item()
     (127, -0.002, 0.0)
     """
-    check_plausible("interval", above_zero("interval", interval, unit="s"), "in seconds; 1 h are 3,600", least=60.0)
+    check_plausible("interval", above_zero("interval", interval, unit="s"), "in seconds; 1 h are 3,600", lowest=60.0)
     check_plausible(
-        "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days are 604,800", least=600.0
+        "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days are 604,800", lowest=600.0
     )
     instance("posting", posting, Posting)
     for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):

@@ -160,7 +160,7 @@ def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
         window = max(1, round(posting.cap.window / step))
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
         blob = np.floor(rolling_quantile(blob_base_fee, window, price_cap.PERCENTILE))
-        blob = np.maximum(blob, price_cap.LEAST_BLOB_FEE)
+        blob = np.maximum(blob, price_cap.MIN_BLOB_FEE)
     if posting.kind == "clairvoyant":
         cost = posting.submission.cost(base_fee, tip, blob_base_fee)
         cheapest = cheapest_step(cost, round((posting.deadline or 0.0) / step))

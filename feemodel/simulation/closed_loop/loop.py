@@ -47,9 +47,9 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
         terms.tip_cap * risen,
         caps.blob_base_fee_percentile[k] * risen_blob,
         terms.coefficient,
-        price_cap.MOST_FINALIZATION_FEE if final else price_cap.MOST_FEE,
-        price_cap.MOST_FINALIZATION_TIP if final else price_cap.MOST_TIP,
-        price_cap.MOST_BLOB_FEE,
+        price_cap.MAX_FINALIZATION_FEE if final else price_cap.MAX_FEE,
+        price_cap.MAX_FINALIZATION_TIP if final else price_cap.MAX_TIP,
+        price_cap.MAX_BLOB_FEE,
     )
 
 

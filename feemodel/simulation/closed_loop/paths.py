@@ -68,7 +68,7 @@ from feemodel.simulation.posting import Posting
 from feemodel.simulation.resume import Layout
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
-    LEAST_SECONDS,
+    MIN_SECONDS,
     Rng,
     check_block_seconds,
     check_scenario,
@@ -77,9 +77,9 @@ from feemodel.simulation.scenarios import (
 )
 
 DAY_SECONDS = 86_400.0
-MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
-MOST_SUBMISSIONS = 100_000_000  # on a path
-MOST_PATHS = 10_000_000
+MAX_STEPS = 1 << 27  # of a path: 1 GiB a series
+MAX_SUBMISSIONS = 100_000_000  # on a path
+MAX_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters: those of a compiler have pages
@@ -101,8 +101,8 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("paths",))
-        check_limit(self.paths, "paths", MOST_PATHS)
-        check_plausible("horizon", self.horizon, IN_SECONDS, least=LEAST_SECONDS)
+        check_limit(self.paths, "paths", MAX_PATHS)
+        check_plausible("horizon", self.horizon, IN_SECONDS, lowest=MIN_SECONDS)
         choice("method", self.method, ("stationary", "circular"))
 
 
@@ -152,10 +152,10 @@ def path_job(
         record=whole_scalar("record", record),
         seed=_seed_sequence(rng),
     )
-    if not 1 <= job.steps <= MOST_STEPS:
-        raise InvalidInput("l1_fees", f"expected from 1 to {MOST_STEPS:,} steps of {step:g} s", job.steps)
+    if not 1 <= job.steps <= MAX_STEPS:
+        raise InvalidInput("l1_fees", f"expected from 1 to {MAX_STEPS:,} steps of {step:g} s", job.steps)
     most = job.demand.rate * job.demand.bytes_per_transaction * job.steps * job.step / job.posting.submission.capacity
-    check_limit(most, "submissions on a path", MOST_SUBMISSIONS)
+    check_limit(most, "submissions on a path", MAX_SUBMISSIONS)
     if job.record > job.paths:
         raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
     check_first_step(job.pricing, job.setting, job.l1_fees)

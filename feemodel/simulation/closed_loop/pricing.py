@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from feemodel.checks import check_plausible, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI_OF_ETH, LEAST_AMOUNT
+from feemodel.ethereum.fee_units import IN_WEI_OF_ETH, MIN_AMOUNT
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.accounts import Path
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
 from feemodel.simulation.closed_loop.parameters import OPTIONAL
 from feemodel.simulation.l1_columns import FEES
-from feemodel.simulation.policies.base import MOST_LAG, Pricing
+from feemodel.simulation.policies.base import MAX_LAG, Pricing
 from feemodel.simulation.policies.execution import (
     OF_POLICY,
     ExecutionPrice,
@@ -54,9 +54,9 @@ def checked_pricing(pricing: Any) -> Pricing:
     for name in ("level", "target_balance"):
         real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
     balance = getattr(pricing, "target_balance", 0.0)
-    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     for name in ("l1_lag", "balance_lag"):
-        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MOST_LAG)
+        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MAX_LAG)
     if not _is_built_in(pricing.start):
         _check_names(pricing)
         if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):

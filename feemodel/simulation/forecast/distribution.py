@@ -41,7 +41,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 FEES = ("base_fee", "blob_base_fee")
 LONGEST_HORIZON = 7 * DAY  # [bins]
 BLOCKS_PER_STEP = 50  # ten minutes
-MOST_BLOCKS_PER_STEP = 7_200  # a day
+MAX_BLOCKS_PER_STEP = 7_200  # a day
 SUBMISSION = Submission()
 KNOTS = (1, 6, 36, 144)  # bins at which paths are held to quantiles, besides the horizons that are asked for
 
@@ -110,7 +110,7 @@ def forecast(
     levels = checked_quantiles(quantiles)
     chosen = choice("method", method, METHODS)
     count = whole_scalar("paths", paths)
-    every = whole_scalar("blocks_per_step", blocks_per_step, minimum=1, maximum=MOST_BLOCKS_PER_STEP)
+    every = whole_scalar("blocks_per_step", blocks_per_step, minimum=1, maximum=MAX_BLOCKS_PER_STEP)
     for name in ("execution_gas", "blob_gas"):
         check_int64(f"submission.{name}", getattr(instance("submission", submission, Submission), name))
     generator = generator_of(rng)

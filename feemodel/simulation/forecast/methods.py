@@ -24,7 +24,7 @@ SKIPPED = 2 * DAY  # origins at the beginning of a series that no method is fitt
 LONGEST_FIT = 45 * DAY  # newest targets that the regressions are fitted on [bins]
 WARM_UP = WEEK  # origins before the first one, which `auto` learns its weights and widths from [bins]
 LARGEST_STRIDE = 6  # bins between fitted targets from six hours ahead on, where neighbours tell much the same; else 2
-LEAST_ROWS = DAY  # targets that a method is fitted on [bins]
+MIN_ROWS = DAY  # targets that a method is fitted on [bins]
 
 
 def least_bins(horizon: int, *, method: str = "auto") -> int:
@@ -33,7 +33,7 @@ def least_bins(horizon: int, *, method: str = "auto") -> int:
     >>> least_bins(144) / 144, least_bins(144, method="seasonal") / 144
     (6.0, 4.0)
     """
-    return SKIPPED + horizon + LEAST_ROWS + (2 * DAY if method == "auto" else 0)
+    return SKIPPED + horizon + MIN_ROWS + (2 * DAY if method == "auto" else 0)
 
 
 def rolling_quantiles(

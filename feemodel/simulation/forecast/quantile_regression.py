@@ -10,8 +10,8 @@ from feemodel.checks import RealArray
 
 BANDWIDTH = 0.1  # of the kernel, in mean absolute deviations of the response
 RIDGE = 40.0  # penalty on standardized coefficients, in the units of a sum of losses
-MOST_ITERATIONS = 40
-LEAST_CURVATURE = 1e-3  # keeps the Newton matrix positive definite where no residual is near 0
+MAX_ITERATIONS = 40
+MIN_CURVATURE = 1e-3  # keeps the Newton matrix positive definite where no residual is near 0
 TOLERANCE = 1e-6  # relative fall of the loss, below which the fit has converged
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 
@@ -64,9 +64,9 @@ def _minimum(
     """The coefficients of least loss, by Newton's method with halved steps."""
     found = start
     loss, probability, density = _loss(design, response, quantile, penalty, found)
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         gradient = penalty * found - design.T @ (quantile - probability)
-        weights = np.maximum(density, LEAST_CURVATURE)
+        weights = np.maximum(density, MIN_CURVATURE)
         curvature = (design * weights[:, None]).T @ design
         curvature.flat[:: len(penalty) + 1] += penalty + 1e-9  # the diagonal
         step = np.linalg.solve(curvature, gradient)

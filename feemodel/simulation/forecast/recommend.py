@@ -130,7 +130,7 @@ def recommend(
         raise InvalidInput("margin", "expected a margin or a loss probability, not both", margin)
     wanted = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
     if margin is not None:
-        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", most=10.0)
+        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
     whole_scalar("paths", paths, minimum=1)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, DAY * BIN)

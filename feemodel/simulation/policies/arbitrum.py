@@ -13,7 +13,7 @@ from feemodel.checks import check_limit
 from feemodel.compiled import kept
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
-from feemodel.simulation.policies.base import MOST_LAG, Baseline, BuiltIn
+from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
@@ -78,7 +78,7 @@ class ArbitrumPricing(BuiltIn):
 
     def __post_init__(self) -> None:
         self._check(above_zero=("equilibration_units", "inertia", "units_per_byte"))
-        check_limit(self.report_delay, "batches of report_delay", MOST_LAG)
+        check_limit(self.report_delay, "batches of report_delay", MAX_LAG)
 
     def start(self, setting: Setting) -> State:
         """The state at the start of a path."""

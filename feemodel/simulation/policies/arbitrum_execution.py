@@ -12,7 +12,7 @@ from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.policies.execution import (
     BACKLOGS,
-    MOST_PRICE,
+    MAX_PRICE,
     ExecutionPrice,
     ExecutionState,
     execution_state,
@@ -41,7 +41,7 @@ class ArbitrumExecution(ExecutionPrice):
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS
 
     def __post_init__(self) -> None:
-        check_fields(self, maximum={"min_base_fee": MOST_PRICE})
+        check_fields(self, maximum={"min_base_fee": MAX_PRICE})
         for place, one in enumerate(sequence("constraints", self.constraints)):
             if instance("constraints", one, GasConstraint).target * one.window > INT64_MAX:
                 raise InvalidInput("constraints", "expected target · window within 64 bits", one, (place,))

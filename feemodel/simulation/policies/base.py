@@ -9,12 +9,12 @@ import numpy as np
 
 from feemodel.checks import check_fields, check_limit, check_plausible
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
 from feemodel.records import printed_as_table
 from feemodel.simulation.closed_loop.observations import Setting, State
 from feemodel.simulation.policies.execution import ExecutionPrice
 
-MOST_LAG = 1 << 20  # steps: some 145 days of L1 blocks
+MAX_LAG = 1 << 20  # steps: some 145 days of L1 blocks
 
 
 class Pricing(Protocol):
@@ -55,9 +55,9 @@ class BuiltIn(ABC):
         check_fields(self, **limits)
         for name in ("price", "min_price", "max_price"):
             if (price := getattr(self, name, None)) != math.inf:
-                check_plausible(name, price, IN_WEI, least=LEAST_PRICE)
+                check_plausible(name, price, IN_WEI, lowest=MIN_PRICE)
         for name in ("l1_lag", "balance_lag"):
-            check_limit(getattr(self, name), f"steps of {name}", MOST_LAG)
+            check_limit(getattr(self, name), f"steps of {name}", MAX_LAG)
         if self.execution is not None and not isinstance(self.execution, ExecutionPrice):
             raise InvalidInput("execution", "expected an execution price, such as Eip1559", self.execution)
 

@@ -12,17 +12,17 @@ from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.policies.execution import (
     BLOCK_BY_BLOCK,
     IN_GAS,
-    LEAST_LIMIT,
     LONGEST_BLOCK,
-    MOST_PRICE,
+    MAX_PRICE,
+    MIN_LIMIT,
     ExecutionPrice,
     ExecutionState,
     execution_state,
     whole_blocks,
 )
 
-MOST_GAS_LIMIT = 3_000_000_000  # of a block [gas]: its square fits 64 bits
-MOST_ELASTICITY = 1_000
+MAX_GAS_LIMIT = 3_000_000_000  # of a block [gas]: its square fits 64 bits
+MAX_ELASTICITY = 1_000
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
@@ -52,18 +52,18 @@ class Eip1559(ExecutionPrice):
     elasticity: int = 2  #: gas limit over gas target [1]
     denominator: int = 250  #: [1]
     min_base_fee: int = 0  #: [wei / gas]
-    max_base_fee: int = MOST_PRICE  #: [wei / gas]
+    max_base_fee: int = MAX_PRICE  #: [wei / gas]
     block_time: float = 2.0  #: [s]
     operator_fee_scalar: int = 0
     operator_fee_multiplier: float = 1e-6  #: of the scalar: 1e-6 in Isthmus, 100 from Jovian on [1]
     operator_fee_constant: float = 0.0  #: of a transaction [wei]
 
     def __post_init__(self) -> None:
-        most = {"gas_limit": MOST_GAS_LIMIT, "elasticity": MOST_ELASTICITY, "denominator": MOST_PRICE}
+        most = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}
         check_fields(self, above_zero=("elasticity", "denominator", "block_time"), maximum=most)
         whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
-        check_plausible("block_time", self.block_time, "in seconds; 250 ms are 0.25", most=LONGEST_BLOCK)
-        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
+        check_plausible("block_time", self.block_time, "in seconds; 250 ms are 0.25", highest=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, lowest=MIN_LIMIT)
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
 
     @property
@@ -87,7 +87,7 @@ def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
 
     >>> check_bounds(7, 5, 9)
     """
-    if not min_base_fee <= max_base_fee <= MOST_PRICE:
+    if not min_base_fee <= max_base_fee <= MAX_PRICE:
         raise InvalidInput("max_base_fee", "expected from min_base_fee to 2**53", max_base_fee)
     if not min_base_fee <= base_fee <= max_base_fee:
         raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", base_fee)

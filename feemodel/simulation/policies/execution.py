@@ -16,9 +16,9 @@ from feemodel.ethereum.fee_units import IN_WEI
 from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
 LONGEST_BLOCK = 60.0  # seconds; more are probably milliseconds
-LEAST_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
+MIN_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
-MOST_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
+MAX_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
 
 FIXED, BLOCK_BY_BLOCK, BACKLOGS, OF_POLICY = range(4)  # rules; the last one: the policy announces the prices itself
 
@@ -88,7 +88,7 @@ class FixedExecution(ExecutionPrice):
     def __post_init__(self) -> None:
         check_fields(self)
         for name in ("per_gas", "per_transaction"):
-            check_plausible(name, getattr(self, name), IN_WEI, least=1.0)
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
 
     def start(self, setting: Setting) -> ExecutionState:
         """The state at the start of a path."""

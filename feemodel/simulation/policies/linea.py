@@ -19,7 +19,7 @@ from feemodel.linea.parameters import NODE
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
-from feemodel.simulation.policies.base import MOST_LAG, Baseline
+from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
 #: A block's L1 fees times their weights, and the weights; also the sums of these over a window.
@@ -120,7 +120,7 @@ class LineaPricing(PricingRule):
         if window < 1 or updates < 1:
             raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
                                self.window if window < 1 else self.update_interval)  # fmt: skip
-        check_limit(window, "steps of window", MOST_LAG)
+        check_limit(window, "steps of window", MAX_LAG)
         terms = policy_state(
             execution_gas=self.execution_gas,
             blob_gas=self.blob_gas,

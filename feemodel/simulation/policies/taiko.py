@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from feemodel.checks import check_fields, check_plausible
 from feemodel.rollups import taiko
 from feemodel.simulation.closed_loop.observations import Setting
-from feemodel.simulation.policies.eip1559 import MOST_GAS_LIMIT, check_bounds
+from feemodel.simulation.policies.eip1559 import MAX_GAS_LIMIT, check_bounds
 from feemodel.simulation.policies.execution import (
     BLOCK_BY_BLOCK,
     IN_GAS,
-    LEAST_LIMIT,
     LONGEST_BLOCK,
+    MIN_LIMIT,
     ExecutionPrice,
     ExecutionState,
     execution_state,
@@ -31,10 +31,10 @@ class TaikoPricing(ExecutionPrice):
     def __post_init__(self) -> None:
         check_fields(
             self, above_zero=("block_time",), minimum={"gas_limit": taiko.ELASTICITY},
-            maximum={"gas_limit": MOST_GAS_LIMIT},
+            maximum={"gas_limit": MAX_GAS_LIMIT},
         )  # fmt: skip
-        check_plausible("block_time", self.block_time, "in seconds; 2,000 ms are 2", most=LONGEST_BLOCK)
-        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
+        check_plausible("block_time", self.block_time, "in seconds; 2,000 ms are 2", highest=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, lowest=MIN_LIMIT)
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
 
     def start(self, setting: Setting) -> ExecutionState:
