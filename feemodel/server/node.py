@@ -77,6 +77,20 @@ class Upstream:
         """Return the node's answer as a value."""
         return msgspec.json.decode(await self.forward(method, params))
 
+    async def ask_with_head(self, calls: list[Call]) -> tuple[int, list[Any]]:
+        """Return the chain id, and the outcomes of calls that are sent together with a look at the newest block."""
+        await self.check()
+        chain_id, head, history, *found = await self.node.outcomes([CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, *calls])
+        try:
+            known = self.chain_id.check(self.node.own(chain_id))
+            self.head.note(Head.parse(self.node.own(head), history))
+        except UpstreamError as error:
+            self.head.fail(error)
+            if isinstance(error, OtherChain):
+                self.refusal = error
+            raise
+        return known, found
+
     async def refresh(self) -> None:
         """Look at the newest block now; raises `UpstreamError` while the node's chain is not known."""
         await self.head.refresh()

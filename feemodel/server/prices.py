@@ -5,6 +5,8 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.chain import Chain
 from feemodel.estimates.prices import Prices, l1_prices, prices_of, suggested_tip
@@ -14,11 +16,6 @@ from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
-
-COSTS = (
-    "base_fee", "variable_cost", "fixed_cost", "min_gas_price", "verification_gas_cost", "verification_capacity",
-    "gas_price_ratio",
-)  # fmt: skip
 
 
 class Pricing:
@@ -133,7 +130,7 @@ def configured_prices(settings: Settings) -> Prices:
     >>> configured_prices(Settings(variable_cost=5)).form
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
     """
-    return prices_of(settings.pricing, linea_preset(settings.preset), _costs(settings), settings.margin)
+    return prices_of(settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings), settings.margin)
 
 
 def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
@@ -142,7 +139,7 @@ def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
     Raises `InvalidInput` for a block without a record.
     """
     preset = replace(linea_preset(settings.preset), **asdict(PricingRecord.from_bytes(extra_data)))
-    return prices_of(settings.pricing, preset, _costs(settings), settings.margin)
+    return prices_of(settings.pricing, preset, msgspec.structs.asdict(settings), settings.margin)
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
@@ -165,8 +162,8 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
     chain.check(chain_id)
     history = parse_fee_history(answer)
     prices = l1_prices(
-        history, settings.pricing, linea_preset(settings.preset), _costs(settings), margin=settings.margin,
-        l1_margin=settings.l1_margin,
+        history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
+        margin=settings.margin, l1_margin=settings.l1_margin,
     )  # fmt: skip
     newest = history.oldest_block + len(history.gas_used_ratios) - 1
     (block,) = await node.outcomes([("eth_getBlockByNumber", [to_quantity(newest), False])])
@@ -174,10 +171,6 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
     if head.number != newest:
         raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
     return replace(prices, timestamp=head.timestamp)
-
-
-def _costs(settings: Settings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in COSTS}
 
 
 def _camel(name: str) -> str:

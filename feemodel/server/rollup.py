@@ -16,15 +16,15 @@ from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution.clients import node_named
 from feemodel.execution.estimate import check_tolerance
 from feemodel.execution.limits import Limits
+from feemodel.io.async_node import Call
 from feemodel.io.node import NodeError
-from feemodel.io.polled import Head, OtherChain
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
 from feemodel.server.execute import Executor, OverrideLimits
-from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, Upstream
+from feemodel.server.node import Upstream
 from feemodel.server.prices import Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
@@ -105,8 +105,8 @@ class NodeEstimates:
         limits: Limits,
         override_limits: OverrideLimits,
     ) -> None:
-        self._upstream, self._node, self._pricing = upstream, upstream.node, pricing
-        self._measuring, self._limits, self._override_limits = measuring, limits, override_limits
+        self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
+        self._limits, self._override_limits = limits, override_limits
 
     async def estimate(
         self,
@@ -123,25 +123,15 @@ class NodeEstimates:
         check_rollup_call(request.call, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)
         params = [_in_hex(call), block, *([_in_hex(asked.overrides.given)] if asked.overrides else [])]
-        calls = [CHAIN_ID, ("eth_estimateGas", params), NEWEST_BLOCK, NEXT_BASE_FEE]
         sender, nonce = request.call.sender, request.call.nonce or 0
+        calls: list[Call] = [("eth_estimateGas", params)]
         if sender is not None and request.call.nonce is None:
             calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
-        await self._upstream.check()
-        found, gas, head, history, *count = await self._node.outcomes(calls)
-        try:
-            chain_id = self._upstream.chain_id.check(self._node.own(found))
-            if isinstance(gas, NodeError):
-                raise gas
-            self._upstream.head.note(Head.parse(self._node.own(head), history))
-        except UpstreamError as error:
-            if not isinstance(error, NodeError):
-                self._upstream.head.fail(error)
-            if isinstance(error, OtherChain):
-                self._upstream.refusal = error
-            raise
+        chain_id, (gas, *count) = await self._upstream.ask_with_head(calls)
+        if isinstance(gas, NodeError):
+            raise gas
         if count:
-            nonce = _quantity("eth_getTransactionCount", self._node.own(count[0]))
+            nonce = _quantity("eth_getTransactionCount", self._upstream.node.own(count[0]))
         gas_limit = _quantity("eth_estimateGas", gas)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
         size = self._measuring.size(
@@ -193,7 +183,7 @@ class Ledger:
         return self._store
 
     async def load(self) -> None:
-        """Wait until the hashing is loaded, and the file's pages are read ahead once."""
+        """Wait until the hashing is loaded."""
         scheme = self.store().scheme
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = asyncio.create_task(asyncio.to_thread(scheme.load))
@@ -251,24 +241,20 @@ def ledger_failed(error: UnreadableFile) -> CallError:
     return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})
 
 
-def one_at_a_time(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method whose calls wait for each other; a plain function computes in a thread."""
+def one_at_a_time(
+    method: Callable[..., Any], first: Callable[[], Awaitable[None]] | None = None
+) -> Callable[..., Awaitable[Any]]:
+    """Return a method whose calls wait for each other, and before that for `first`.
+
+    A plain function computes in a thread.
+    """
     turn, is_async = asyncio.Lock(), inspect.iscoroutinefunction(method)
 
     @wraps(method)
     async def in_turn(*parameters: Any) -> Any:
+        if first is not None:
+            await first()
         async with turn:
             return await (method(*parameters) if is_async else asyncio.to_thread(method, *parameters))
 
     return in_turn
-
-
-def after(first: Callable[[], Awaitable[None]], method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-    """Return a method that waits for something else first."""
-
-    @wraps(method)
-    async def later(*parameters: Any) -> Any:
-        await first()
-        return await method(*parameters)
-
-    return later

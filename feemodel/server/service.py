@@ -25,7 +25,7 @@ from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
 from feemodel.server.prices import configured_prices, fetch_l1_prices, pricing_of
-from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, after, both_names, one_at_a_time
+from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, both_names, one_at_a_time
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 NOTE_SECONDS = 5.0  # between two notes of what the process uses
@@ -140,12 +140,10 @@ class Service:
         if self.chain is not None or self.upstream is not None:
             explained["estimate"] = self._gas_of
         found = explorer_methods(**explained)
+        first = {} if self.upstream is None else {"feemodel_explain": self.upstream.refresh}  # which tells the chain id
         for name in ("feemodel_film", "feemodel_explain", "feemodel_compare"):  # which may take much memory and time
-            found[name] = one_at_a_time(found[name])
-        methods = {name: Method(function, typed=False) for name, function in found.items()}
-        if self.upstream is not None:
-            methods["feemodel_explain"] = Method(after(self.upstream.refresh, found["feemodel_explain"]), typed=False)
-        return methods
+            found[name] = one_at_a_time(found[name], first.get(name))
+        return {name: Method(function, typed=False) for name, function in found.items()}
 
     def _discover(self) -> dict[str, Any]:
         """Return the description of the methods."""

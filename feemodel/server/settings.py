@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from feemodel.checks import INT64_MAX
+from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_typed
 from feemodel.execution.search import TOLERANCE
@@ -187,14 +187,10 @@ def _check_origin(name: str, value: str) -> None:
         raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
 
 
-def _check_preset(name: str, value: str) -> None:
-    if value not in LINEA_PRESETS:
-        raise InvalidInput(name, f"expected one of {', '.join(LINEA_PRESETS)}", value)
-
-
-_CHECKS: dict[str, Callable[[str, str], None]] = {
+_CHECKS: dict[str, Callable[[str, str], object]] = {
     "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": _check_url,
-    "l1_node": _check_url, "fallback_node": _check_url, "pass_methods": _check_method, "preset": _check_preset,
+    "l1_node": _check_url, "fallback_node": _check_url, "pass_methods": _check_method,
+    "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
 _OTHER_FORM = {
     "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
