@@ -54,9 +54,7 @@ class ChainMethods:
 
     def methods(self) -> dict[str, Method]:
         """Return the methods by name."""
-        names = (name for name in dir(self) if name.startswith(("eth_", "net_")))
-        own = {name: Method(getattr(self, name)) for name in names}
-        return own | {
+        return {name: Method(getattr(self, name)) for name in CHAIN_METHODS} | {
             "eth_accounts": Method(accounts),
             "eth_syncing": Method(syncing),
             "web3_clientVersion": Method(client_version),
@@ -166,6 +164,10 @@ class ChainMethods:
         """Return the base fee of the next block's blob gas."""
         has_blobs = self._chain.call_state.fork.blob_update_fraction is not None
         return to_quantity(blob_base_fee(self._chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE)
+
+
+#: Names of the methods that a chain is needed for.
+CHAIN_METHODS = tuple(name for name in vars(ChainMethods) if name.startswith(("eth_", "net_")))
 
 
 def accounts() -> list[Address]:

@@ -20,12 +20,19 @@ from feemodel.io.async_node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import metrics
 from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
-from feemodel.server.eth import ChainMethods, accounts, client_version
+from feemodel.server.eth import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
 from feemodel.server.prices import configured_prices, fetch_l1_prices, pricing_of
-from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, both_names, one_at_a_time
+from feemodel.server.rollup import (
+    PRODUCTION_PREFIX,
+    ChainEstimates,
+    Ledger,
+    NodeEstimates,
+    both_names,
+    one_at_a_time,
+)
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 NOTE_SECONDS = 5.0  # between two notes of what the process uses
@@ -75,19 +82,25 @@ class Service:
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of the methods."""
         settings = self.settings
-        reasons = {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
-        missing = f"{settings.prefix}_estimateGas needs a chain: feemodel serve --genesis FILE or --node URL"
-        reasons |= {f"{prefix}_estimateGas": missing for prefix in (settings.prefix, "linea")}
-        reasons |= {
-            name: f"{name} is not answered: connect to the node's WebSocket, or let a gateway route it there"
-            for name in SUBSCRIPTIONS
-        }
-        reasons = {name: reason for name, reason in reasons.items() if self.upstream is None or name in SUBSCRIPTIONS}
         limits = BatchLimits(settings.batch_limit, settings.batch_seconds, settings.batch_bytes, settings.batch_gas)
         return Dispatcher(
-            self.methods, forward=None if self.upstream is None else self.upstream.forward, reasons=reasons,
+            self.methods, forward=None if self.upstream is None else self.upstream.forward, reasons=self._reasons(),
             limits=limits, log_calls=settings.log == "requests",
         )  # fmt: skip
+
+    def _reasons(self) -> dict[str, str]:
+        """Return why methods that clients know are not answered here."""
+        gateway = "connect to the node's WebSocket, or let a gateway route it there"
+        reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
+        if self.upstream is None:
+            prefixes = (self.settings.prefix, PRODUCTION_PREFIX)
+            estimates = [f"{prefix}_estimateGas" for prefix in prefixes]
+            missing = "needs a chain: feemodel serve --genesis FILE or --node URL"
+            reasons |= {name: f"{name} {missing}" for name in (*estimates, *CHAIN_METHODS)}
+            reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
+            proofs = [f"{prefix}_getProof" for prefix in prefixes]
+            reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
+        return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
         """Return the prices that L1 fees give, where the settings name an L1 node."""

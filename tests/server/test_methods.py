@@ -284,6 +284,25 @@ def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(tmp_path):
             assert to_hex(unknown) in error["message"]
 
 
+def test_a_method_that_is_not_served_names_the_option_that_serves_it(tmp_path):
+    path = tmp_path / "ledger.db"
+    path.write_bytes(shipped_path(LEDGER).read_bytes())
+    needs = {
+        "rollup_estimateGas": "--genesis", "linea_estimateGas": "--genesis", "eth_call": "--genesis",
+        "eth_getBalance": "--genesis", "eth_estimateGas": "--genesis", "eth_getLogs": "--node",
+    }  # fmt: skip
+    with opened(Settings(store=str(path)), store=path, started=False) as client:
+        for method, option in needs.items():
+            error = client.error(method)
+            assert error["code"] == -32601
+            assert error["message"].startswith(f"{method} needs ")
+            assert option in error["message"]
+    with opened(Settings(), started=False) as client:
+        for method in ("rollup_getProof", "linea_getProof"):
+            expected = f"{method} needs a ledger: feemodel serve --store FILE"
+            assert expected == client.error(method)["message"]
+
+
 def test_a_ledger_alone_answers_proofs_and_prices(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(shipped_path(LEDGER).read_bytes())
