@@ -8,7 +8,8 @@ import asyncio
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
@@ -22,6 +23,7 @@ FRAMES = (
 )
 FRAME_SECONDS, FRAME_BYTES = 10.0, 32
 UNSENT = 48 << 20  # bytes of answers that clients have not read, above which the one that waits longest is closed
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BUFFER = memoryview(bytearray(SLICE))  # of all connections: what is read is parsed before anything else happens
 
 
@@ -199,6 +201,11 @@ class Http(HttpToolsProtocol):
         self._request_bytes, self._is_head, self.reading_since = 0, True, None
         super().on_message_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if cycle.scope["method"] != "HEAD":  # whose answer has no body
+            cycle.transport = Answer(self.transport)  # type: ignore[assignment]
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.pipeline and not self.transport.is_closing():
@@ -209,6 +216,31 @@ class Http(HttpToolsProtocol):
             super().handle_websocket_upgrade()
         else:
             refuse(self.transport, b"503 Service Unavailable")
+
+
+class Answer:
+    """The transport of one answer, which sends its head together with the first bytes of its body.
+
+    uvicorn writes one after the other, and uvloop would send each at once: the client would be woken twice.
+
+    Parameters
+    ----------
+    transport : of the connection.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport, self._head, self._begun = transport, b"", False
+        self.is_closing, self.close = transport.is_closing, transport.close
+
+    def write(self, data: bytes) -> None:
+        """Send data, or hold it if it is the head."""
+        if self._begun:
+            self._transport.writelines((self._head, data))
+            self._head = b""
+        elif data == CONTINUE:
+            self._transport.write(data)
+        else:
+            self._head, self._begun = data, True
 
 
 class WebSocket(WebSocketsSansIOProtocol):

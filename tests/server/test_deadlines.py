@@ -1,6 +1,7 @@
 """Limits on the connections of a worker, on sockets of its own."""
 
 import socket
+import sys
 import time
 from contextlib import suppress
 from types import SimpleNamespace
@@ -135,6 +136,31 @@ def test_a_websocket_may_send_as_many_requests_as_it_likes(server):
 def test_a_head_has_a_limit(server, data, expected):
     with dial(server, data) as connection:
         assert status(connection) == expected
+
+
+def test_an_answer_arrives_in_one_packet_with_its_head(server):
+    with dial(server, HEALTH) as connection:
+        answer = b""
+        while not answer.endswith(b'{"status":"ok"}'):
+            answer += connection.recv(1 << 16)
+        received = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)[152:156]  # tcpi_data_segs_in
+    assert int.from_bytes(received, sys.byteorder) == 1
+
+
+def test_an_answer_without_a_body_arrives(server):
+    with dial(server, HEALTH.replace(b"GET", b"HEAD")) as connection:
+        assert connection.recv(1 << 16).endswith(b"\r\n\r\n")
+        connection.sendall(HEALTH)
+        assert status(connection) == "200"
+
+
+def test_a_client_that_asks_whether_to_send_its_body_is_told(server):
+    body = request("web3_clientVersion")
+    length = b"Content-Length: %d\r\nExpect: 100-continue" % len(body)
+    with dial(server, BEGUN[:-1].replace(b"Content-Length: 100", length)) as connection:
+        assert connection.recv(1 << 16) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert b"feemodel" in connection.recv(1 << 16)
 
 
 def test_requests_that_are_sent_at_once_are_answered_in_order(server):
