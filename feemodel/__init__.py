@@ -1,4 +1,4 @@
-"""What must a rollup transaction pay, and will that pay for L1?
+"""Fees of rollup transactions: what each must pay, and whether that pays for L1.
 
 Every public name is imported when it is first used, so that `import feemodel` costs next to nothing.
 """

@@ -93,6 +93,7 @@ class VerbParser(argparse.ArgumentParser):
         super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
+        """Raise `UsageError` in one line, in place of the usage and an exit."""
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
 
 

@@ -1,3 +1,5 @@
+"""`python -m feemodel.cli`: the command line."""
+
 import sys
 
 from feemodel.cli import main

@@ -64,7 +64,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def in_gwei(wei: float) -> str:
-    """
+    """Write an amount of wei in gwei.
+
     >>> in_gwei(43_314_285)
     '0.043314285 gwei'
     """
@@ -72,7 +73,8 @@ def in_gwei(wei: float) -> str:
 
 
 def in_eth(wei: float) -> str:
-    """
+    """Write an amount of wei in ETH.
+
     >>> in_eth(909_599_985_000)
     '0.000000909599985 ETH'
     """

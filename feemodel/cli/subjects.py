@@ -213,7 +213,6 @@ class TransactionFile(NamedTuple):
 
     def with_gas_used(self) -> "TransactionFile":
         """The same without transactions of unknown gas used; unchanged where the file has no gas used at all."""
-
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):
             return self

@@ -167,10 +167,12 @@ class Geth(Node):
         return min(upper, gas_cap)
 
     def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return geth's words for a sender who cannot pay."""
         have, want = _have_and_want(message, request, call_state, gas_limit)
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
+        """Return geth's words for a call that is not executed with this gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
     def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
@@ -223,6 +225,7 @@ class Besu(Node):
         return upper
 
     def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return Besu's words for a sender who cannot pay."""
         balance, cost = _have_and_want(message, request, call_state, gas_limit)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
@@ -230,6 +233,7 @@ class Besu(Node):
         )
 
     def refused(self, reason: str, gas_limit: int) -> str:
+        """Return the reason as it is."""
         return reason
 
 

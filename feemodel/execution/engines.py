@@ -24,9 +24,11 @@ class Execute(Protocol):
     """Executes a message with a gas limit; nothing of it stays."""
 
     @property
-    def engine(self) -> str: ...
+    def engine(self) -> str:
+        """Name of the engine: "native" or "reference"."""
 
-    def __call__(self, message: Message, gas_limit: int) -> Outcome: ...
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        """Execute a message with a gas limit."""
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
@@ -44,7 +46,8 @@ class Execute(Protocol):
 class Engine(Protocol):
     """Gives a task a way to execute messages on a state."""
 
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found: ...
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
+        """Run a task with an executor of this state."""
 
 
 def blob_cost(call_state: CallState, message: Message) -> int:

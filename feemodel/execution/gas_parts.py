@@ -33,6 +33,7 @@ class Intrinsic:
 
     @property
     def total(self) -> int:
+        """Sum of the parts [gas]."""
         return self.base + self.calldata + self.creation + self.access_list + self.authorizations
 
 

@@ -30,6 +30,7 @@ class Inspector:
         self._touched: dict[bytes, dict[bytes, None]] = {}
 
     def __call__(self, evm: Any, event: TraceEvent) -> None:
+        """Record an event of the specification's tracer."""
         if not self._frames or self._frames[-1].evm is not evm:
             self._switch(evm)
         if type(event) is OpStart:

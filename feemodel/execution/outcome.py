@@ -32,6 +32,7 @@ class Outcome(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
+        """Whether the execution ended without a failure."""
         return self.status is Status.SUCCESS
 
     @property

@@ -73,7 +73,7 @@ class CallState:
         return self.changes.get(address) or self.accounts.get(address) or EMPTY
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
-        """This state with a state override applied, see `parse_overrides`."""
+        """Return a copy with a state override applied, see `parse_overrides`."""
         parsed = parse_overrides(overrides)
         if not parsed:
             return self
@@ -85,7 +85,7 @@ class CallState:
         )
 
     def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
-        """This state with a block override applied, see `parse_block_overrides`."""
+        """Return a copy with a block override applied, see `parse_block_overrides`."""
         changed = parse_block_overrides(overrides, self.fork)
         return replace(self, block=replace(self.block, **changed)) if changed else self
 

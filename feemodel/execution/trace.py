@@ -55,6 +55,7 @@ class Recorder:
         self.burned = False
 
     def __call__(self, evm: Any, event: TraceEvent) -> None:
+        """Record an event of the specification's tracer."""
         if not self._frames or self._frames[-1].evm is not evm:
             self._switch(evm)
         frame, kind = self._frames[-1], type(event)

@@ -109,7 +109,8 @@ class Dated(Protocol):
     """A value of a block."""
 
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Time of the block [s since 1970]."""
 
 
 Value = TypeVar("Value", bound=Dated)

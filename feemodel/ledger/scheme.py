@@ -81,7 +81,7 @@ class Scheme:
 
     @property
     def name(self) -> str:
-        """ "poseidon2" or "mimc"."""
+        """Name of the hash: "poseidon2" or "mimc"."""
         return self.hash.name
 
     def load(self) -> None:

@@ -124,8 +124,9 @@ def max_send(
 
 
 def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
-    """How many L1 blocks a chain may have seen after so many of its own, at most: one for each where no file has its
-    block time.
+    """Return the largest number of L1 blocks that a chain may have seen after so many of its own.
+
+    One for each of its own where no file has its block time.
 
     >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
     4

@@ -170,8 +170,10 @@ def rundler_transaction(
 
 
 def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
-    """The bundle that alto hands to a chain's fee oracle: nonce 999,999, the largest fees, no gas limit, r and s of 30
-    bytes. Its beneficiary is the entry point.
+    """Return the bundle that alto hands to a chain's fee oracle.
+
+    Its nonce is 999,999, its fees are the largest, it has no gas limit, r and s have 30 bytes, and its beneficiary is
+    the entry point.
 
     Parameters
     ----------

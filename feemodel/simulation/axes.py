@@ -36,6 +36,7 @@ class Listed:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
         return tuple(self.columns)
 
     def __len__(self) -> int:
@@ -129,6 +130,7 @@ class Draws(GeneratedAxes):
     taken = "drawn_from"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        """Return the inputs from one row to another, in these arrays if they are given."""
         numbers = range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))
         blocks = [self._part_of_block(number, start, stop, into) for number in numbers]
         if into is not None:
@@ -138,6 +140,7 @@ class Draws(GeneratedAxes):
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def example(self) -> Inputs:
+        """Return the inputs of the first row, for a check before the run."""
         return self._example
 
     @cached_property
@@ -162,9 +165,11 @@ class SobolPoints(GeneratedAxes):
     taken = "range"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        """Return the inputs from one row to another, in these arrays if they are given."""
         return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
+        """Return the inputs of the first row, for a check before the run."""
         return self.values(0, 1)
 
 

@@ -27,6 +27,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
+        """Number of blocks."""
         return prod(self.shape[: self.split]) * self._steps
 
     @property

@@ -34,13 +34,17 @@ class DaskClient(Protocol):
     asynchronous: bool
     status: str
 
-    def wait_for_workers(self, n_workers: int, timeout: float) -> object: ...
+    def wait_for_workers(self, n_workers: int, timeout: float) -> object:
+        """Wait until so many workers are there."""
 
-    def nthreads(self) -> Mapping[str, int]: ...
+    def nthreads(self) -> Mapping[str, int]:
+        """Return the threads of each worker."""
 
-    def submit(self, func: Callable[..., Any], *args: Any, pure: bool) -> Any: ...
+    def submit(self, func: Callable[..., Any], *args: Any, pure: bool) -> Any:
+        """Submit one task."""
 
-    def get_executor(self, *, pure: bool) -> Any: ...
+    def get_executor(self, *, pure: bool) -> Any:
+        """Return a view of the cluster with the interface of `concurrent.futures`."""
 
 
 Where: TypeAlias = str | Executor | DaskClient | None
@@ -60,6 +64,7 @@ class Selected(Generic[Result]):
     numbers: tuple[int, ...]
 
     def __call__(self, place: int) -> Result:
+        """Do one part of the job."""
         return self.job(self.numbers[place])
 
 

@@ -58,10 +58,12 @@ class Samples:
 
     @property
     def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions."""
         return tuple(axis.dim for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Length of each dimension."""
         return tuple(len(axis) for axis in self.axes)
 
     @property

@@ -337,7 +337,6 @@ def morris_screening(
     >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
     ([2.0, 1.0], [0.0, 0.0])
     """
-
     count = whole_scalar("trajectories", trajectories, minimum=2)
     grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MAX_LEVELS)
     if grid_levels % 2:

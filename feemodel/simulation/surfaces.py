@@ -208,7 +208,6 @@ def recovery_over_l1_fees(
     >>> found.revenue.values.tolist(), found.recovery.values.round(3).tolist()
     ([758000145000.0], [[[66.294]]])
     """
-
     instance("workload", workload, Workload)
     instance("submission", submission, Submission)
     whole_scalar("form.base_fee", instance("form", form, CostPerByte).base_fee, unit="wei")
@@ -268,7 +267,6 @@ def verification_surface(
     >>> found.recovery.values.round(4).tolist()
     [[[1.0, 1.2]]]
     """
-
     instance("workload", workload, Workload)
     whole_scalar("form.base_fee", instance("form", form, VerificationCost).base_fee, unit="wei")
     whole_scalar("form.verification_capacity", form.verification_capacity, minimum=1, unit="bytes")

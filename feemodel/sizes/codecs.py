@@ -41,11 +41,14 @@ class Codec(Protocol):
     """Measure of payloads: a name, the size of one payload, the sizes of many."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the codec."""
 
-    def size(self, data: Payload) -> int: ...
+    def size(self, data: Payload) -> int:
+        """Return the compressed size of a payload [byte]."""
 
-    def sizes(self, payloads: Iterable[Payload]) -> Sizes: ...
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the compressed size of each payload [byte]."""
 
 
 def _check_dictionary(dictionary: Any, level: int) -> None:

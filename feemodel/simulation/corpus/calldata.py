@@ -95,6 +95,7 @@ class Pools(NamedTuple):
 
     @classmethod
     def draw(cls, fitted: Fitted, rng: np.random.Generator) -> Self:
+        """Draw contracts, selectors and users."""
         contracts, users = fitted.contracts.members, fitted.users.members
         return cls(_random(rng, contracts, 20), _random(rng, contracts, 4), _random(rng, users, 20))
 
