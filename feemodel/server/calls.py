@@ -7,7 +7,6 @@ import re
 from abc import ABCMeta
 from binascii import unhexlify
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -298,10 +297,12 @@ def decoded(kind: Any, value: Any) -> Any:
             if kind.number.fullmatch(value):
                 return int(value, 16)
         elif kind.is_data and value[:2] == "0x":
-            with suppress(ValueError):
+            try:
                 data = unhexlify(value[2:])
-                if kind.size is None or len(data) == kind.size:
-                    return data
+            except ValueError:
+                return kind.read(value)
+            if kind.size is None or len(data) == kind.size:
+                return data
     return kind.read(value)
 
 

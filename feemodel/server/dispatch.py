@@ -23,7 +23,7 @@ from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitE
 from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
 from feemodel.server.calls import FAILURES, decoded, explained, schemas
-from feemodel.server.metrics import CALLS, SECONDS
+from feemodel.server.metrics import ERRORS, SECONDS
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -166,7 +166,6 @@ class Dispatcher:
         self._limits, self._log_calls = limits or BatchLimits(), log_calls
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
-        self._answered = {name: CALLS.labels(name, "0") for name in (*methods, self._other)}
         self._held = 0  # bytes of answers that wait for the end of their batch
         self._turn = asyncio.Lock()
 
@@ -200,10 +199,9 @@ class Dispatcher:
             else:
                 result = method.function(*method.arguments(params))
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
-            self._answered[label].inc()
         except Exception as error:
             response, code = _failed(identity, error)  # a name for the error here would be a cycle with its traceback
-            CALLS.labels(label, str(code) if code in _KNOWN_CODES else "other").inc()  # those of a node may be any
+            ERRORS.labels(label, str(code) if code in _KNOWN_CODES else "other").inc()  # those of a node may be any
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
         if self._log_calls:
@@ -307,7 +305,7 @@ def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
 
 def _refused(error: CallError) -> bytes:
     """Count and return the response to what is no call."""
-    CALLS.labels("", str(error.code)).inc()
+    ERRORS.labels("", str(error.code)).inc()
     return _failed(None, error)[0]
 
 

@@ -33,7 +33,6 @@ from feemodel.execution.search import Searched, Unproven
 from feemodel.execution.state import EMPTY, CallState
 from feemodel.server.calls import StateOverride
 from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
-from feemodel.server.metrics import ESTIMATES, TRIED_LIMITS
 
 Found = TypeVar("Found")
 
@@ -140,8 +139,7 @@ class Executor:
         check_installed(engine)
         self._native = Native(limits.seconds) if is_native(engine) else None
         self._pool = EnginePool(threads, limits.seconds) if self._native is None else None
-        self._estimates = ESTIMATES.labels("reference" if self._native is None else "native")
-        self._executed, self._proven = TRIED_LIMITS.labels("executed"), TRIED_LIMITS.labels("proven")
+        self.engine = "reference" if self._native is None else "native"
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(threads)
         self._free_of_heavy = asyncio.Semaphore(max(threads - 1, 1))
@@ -184,9 +182,6 @@ class Executor:
         """
         task = methodcaller("search", prepared.message, prepared.search)  # of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
-        self._estimates.inc()
-        self._executed.inc(found.executed)
-        self._proven.inc(found.proven)
         if (meter := BATCH_GAS.get()) is not None:
             meter.spent += found.spent
         if found.gas_limit is None:

@@ -41,13 +41,12 @@ GAUGES = {
     "finalized_block": ("", "Newest final block"),
     "head_block": ("", "Newest block of the chain that is served"),
     "ledger_head_block": ("", "Newest block of the ledger"),
+    "engine": ("name", "The engine that executes"),
     "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
 }
 
-CALLS = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", ["method", "code"])
-SECONDS = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
-ESTIMATES = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
-TRIED_LIMITS = Counter("feemodel_estimate_limits", "Gas limits tried: executed or proven", ["how"])
+SECONDS = Histogram("feemodel_call_seconds", "Time to answer a JSON-RPC call", ["method"], buckets=BUCKETS)
+ERRORS = Counter("feemodel_call_errors", "Calls that an error answered, by its code", ["method", "code"])
 _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
 _started = Gauge(
     "feemodel_process_start_time_seconds", "Unix time at which a worker began", multiprocess_mode="liveall"
@@ -65,6 +64,7 @@ def begin() -> None:
     """Note when this process began, and open the file of each kind: later there may be no room for an open file."""
     _started.set(time.time())
     SECONDS.labels("unknown")
+    ERRORS.labels("unknown", "other")
     note_process()
 
 

@@ -260,6 +260,7 @@ class Service:
             "node_poll_age_seconds": {"": None if head is None else head.poll_age},
             "node_up": {"": None if head is None else float(head.error is None and head.last is not None)},
             "head_block": {"": newest if self.chain is None else self.chain.call_state.block.number},
+            "engine": {} if self._executor is None else {self._executor.engine: 1.0},
             "price": {},
         }
         with suppress(FeeModelError):  # prices that cannot be known are left out

@@ -10,7 +10,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.server.dispatch import BATCH_GAS, BatchLimits, CallError, Dispatcher, Method
-from feemodel.server.metrics import CALLS
+from feemodel.server.metrics import ERRORS, REGISTRY
 from tests.server.parts import request
 
 
@@ -145,16 +145,17 @@ def test_every_call_is_counted_under_names_and_codes_that_callers_cannot_invent(
     async def forward(method, params):
         raise CallError(-39_001, "of a node")
 
-    def counted(method, code):
-        return CALLS.labels(method, code)._value.get()
+    def counts():
+        errors = [("unknown", "-32601"), ("forwarded", "other"), ("", "-32600")]
+        calls = [REGISTRY.get_sample_value("feemodel_call_seconds_count", {"method": "later"}) or 0.0]
+        return calls + [ERRORS.labels(*labels)._value.get() for labels in errors]
 
-    asked = [("unknown", "-32601"), ("later", "0"), ("forwarded", "other"), ("", "-32600")]
-    before = [counted(*labels) for labels in asked]
+    before = counts()
     for body, options in (
         (request("nothing"), {}), (request("later", 1), {}), (request("eth_any"), {"forward": forward}), ("1", {}),
     ):  # fmt: skip
         respond(body, **options)
-    assert [counted(*labels) for labels in asked] == [count + 1 for count in before]
+    assert counts() == [count + 1 for count in before]
 
 
 def test_the_request_log_has_the_method_and_no_parameters(caplog):

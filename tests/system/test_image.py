@@ -67,7 +67,7 @@ print(json.dumps({
     "estimate": answer("rollup_estimateGas", {"from": "HOLDER", "to": "0x" + "22" * 20}),
     "proof": answer("rollup_getProof", "HOLDER", [], "latest"),
     "package": feemodel.__file__,
-    "engines": [line for line in metrics().splitlines() if line.startswith("feemodel_estimates_total{")],
+    "engines": [line for line in metrics().splitlines() if line.startswith("feemodel_engine{")],
     "interfaces": [name for _, name in socket.if_nameindex()],
     "user": os.getuid(),
     "capabilities": [line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")],
@@ -213,7 +213,7 @@ def test_the_engine_is_the_compiled_one(seen):
     steps = " ".join(argument for _, argument in instructions())
     assert re.search(LOCKS, steps)
     assert BUILDS in steps
-    assert [line.partition(" ")[0] for line in seen[0]["engines"]] == ['feemodel_estimates_total{engine="native"}']
+    assert [line.partition(" ")[0] for line in seen[0]["engines"]] == ['feemodel_engine{name="native"}']
 
 
 def test_it_ends_when_it_is_told_to(seen):
