@@ -308,7 +308,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
 
 
 def _first_bool(values: Any) -> tuple[int, ...] | None:
-    """Where in nested lists the first bool is."""
+    """Return the index of the first bool in nested lists."""
     for index, value in enumerate(values):
         if isinstance(value, (bool, np.bool_)):
             return (index,)

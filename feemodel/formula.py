@@ -1,4 +1,4 @@
-"""What all public formulas share: they take and return labelled arrays, and their errors name the argument.
+"""Wrapper of all public formulas: they take and return labelled arrays, and their errors name the argument.
 
 A formula takes numbers and arrays. `@formula` lets it take pandas Series and xarray DataArrays too, aligned by their
 labels, and give the same back. Neither library is imported here: an object of theirs comes from a loaded one.

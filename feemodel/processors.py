@@ -1,4 +1,4 @@
-"""How many processors there are to share work among, and work shared among threads."""
+"""Number of processors, and work shared among threads."""
 
 import os
 from collections import deque

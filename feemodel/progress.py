@@ -12,7 +12,7 @@ Progress: TypeAlias = bool | Callable[[int], object] | None
 
 @contextmanager
 def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Callable[[int], object]]:
-    """What takes the count of items done since it was last called.
+    """Callable that takes the number of items done since its last call.
 
     Parameters
     ----------

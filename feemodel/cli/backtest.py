@@ -38,7 +38,7 @@ OF_RULE = (
 
 
 class Experiment(NamedTuple):
-    """What `feemodel.backtest` and `feemodel.calibrate` take, by the names of their parameters."""
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, by the names of their parameters."""
 
     workload: Any
     l1_fees: Any

@@ -142,7 +142,7 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
 
 
 def _cost_lines(l1_fees: Any, submission: Any) -> dict[str, dict[str, float]]:
-    """What a compressed byte costs on L1 by line, at the assumed tip and at the one really paid [wei / byte]."""
+    """Cost of a compressed byte on L1 by line, at the assumed tip and at the one really paid [wei / byte]."""
     base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
     lines = {}
     for name, tip in (("assumedTip", submission.tip), ("paidTip", PAID_TIP * base_fee)):

@@ -31,7 +31,7 @@ class MissingOption(InvalidInput):
 
 
 def add_pricing(parser: argparse.ArgumentParser) -> None:
-    """What a fee is computed from: a preset, then single costs that replace the preset's."""
+    """Add the options of prices: a preset, then single costs that replace the preset's."""
     group = parser.add_argument_group("pricing")
     group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
                        help="form of the fee")  # fmt: skip
@@ -72,7 +72,7 @@ def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None)
 
 
 def add_codec(parser: argparse.ArgumentParser) -> None:
-    """How a size is measured."""
+    """Add the options of measuring a size."""
     group = parser.add_argument_group("size")
     group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
     group.add_argument("--dictionary", metavar="FILE", help="for lzss, which needs one, or zstd")

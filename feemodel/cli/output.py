@@ -1,4 +1,4 @@
-"""What the verbs print and write: a table for a person, one JSON object for a program, a new file."""
+"""Output of the verbs: a table for a person, one JSON object for a program, a new file."""
 
 import argparse
 import json

@@ -110,7 +110,7 @@ _COLUMNS: tuple[str, ...] = (
 
 
 def _row(row: Comparison) -> tuple[str, ...]:
-    """What became of one transaction; an empty cell is something that there is not."""
+    """Return the row of one transaction; a cell without a value is empty."""
     paid = None if row.estimate is None else offered(row.step) - row.step.block.base_fee
     numbers = (
         None if row.gas is None else row.gas.gas_limit,

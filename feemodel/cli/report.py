@@ -138,7 +138,7 @@ def _line(use: "Use", payment: "Payment", options: argparse.Namespace) -> Line:
 
 
 def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: argparse.Namespace) -> list[str]:
-    """Which chains no limit in ETH or USD can hold."""
+    """Return the chains that a limit in ETH or USD cannot be checked for."""
     if options.max_wei is None and options.max_usd is None:
         return []
     unpriced = dict.fromkeys(line.payment.rule for line in lines if line.payment.total_eth is None)

@@ -63,7 +63,7 @@ MEASURES = (
 
 
 class Experiment(NamedTuple):
-    """What the options and the file ask for."""
+    """Arguments of a simulation, from the options and the file."""
 
     l1_fees: Any
     pricing: Any

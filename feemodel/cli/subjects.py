@@ -222,12 +222,12 @@ class TransactionFile(NamedTuple):
         return TransactionFile(self.table.iloc[kept], sent, rows, [*self.said, text])
 
     def gas_used(self) -> list[int] | None:
-        """What each used, `None` where the file does not say it [gas]."""
+        """Gas used by each transaction, `None` where the file does not say it [gas]."""
         return known_column(self.table, "gas_used")
 
 
 def add_columns(parser: Any) -> None:
-    """How the columns of a file are named."""
+    """Add the option that names the columns of a file."""
     parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
                         help="a column of the file by its name there, and its unit; may be repeated")  # fmt: skip
 

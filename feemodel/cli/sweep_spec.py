@@ -32,7 +32,7 @@ SPACINGS: dict[str, Callable[..., Any]] = {"linear": np.linspace, "log": np.geom
 
 
 class SweepSpec(NamedTuple):
-    """What a file asks for."""
+    """Contents of a file that describes a sweep."""
 
     formula: Callable[..., Any]
     samples: Samples

@@ -152,7 +152,7 @@ def _estimated(step: Step, node: Node, tolerance: float, engine: Engine) -> GasE
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
-    """What a task gives, or why it gives nothing."""
+    """Return the result of a task, or the reason why it has none."""
     try:
         return task(), None
     except FeeModelError as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What an estimate is computed from."""
+    """Prices from which an estimate is computed."""
 
     form: Form
     preset: LineaPreset  #: with the margins of the stages, and the announced gas price

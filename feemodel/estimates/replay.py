@@ -64,7 +64,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
-    """What a transaction comes to when it is executed again, and the engine that executed it."""
+    """Execute a transaction again; return its outcome and the engine that executed it."""
     message, gas_limit = _message(step), step.transaction.gas_limit
     return engine.run(step.call_state, lambda execute: (execute(message, gas_limit), execute.engine))
 
@@ -173,7 +173,7 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
 
 
 def estimate_request(transaction: ReplayTransaction) -> Request:
-    """What a wallet asked an estimate for: no gas, no price.
+    """Return the call for which a wallet would have asked an estimate: without gas and price.
 
     Raises `InvalidInput` for a type whose list the capture does not have.
     """

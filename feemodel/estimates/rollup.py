@@ -26,7 +26,7 @@ from feemodel.sizes.lzss import packed_size
 
 @dataclass(frozen=True)
 class Measuring:
-    """How the size of a fee transaction is measured, see `feemodel.linea.measure.fee_size`.
+    """Settings for measuring the size of a fee transaction, see `feemodel.linea.measure.fee_size`.
 
     Raises `InvalidInput` for a codec or a form that is not known.
 
@@ -68,7 +68,7 @@ class Measuring:
 
 @printed_as_table
 class RollupEstimate(NamedTuple):
-    """What `rollup_estimateGas` answers, and from what."""
+    """Answer of `rollup_estimateGas`, with the size and the prices that it was computed from."""
 
     gas: GasEstimate
     base_fee: int  #: [wei / gas]

@@ -1,4 +1,4 @@
-"""What the gas of an estimate goes to, and whether an access list would pay off: a few executions for who asks."""
+"""Parts of the gas of an estimate, and whether an access list would save gas; both take a few more executions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class GasDetails:
 
     @property
     def saved(self) -> int:
-        """What the access list saves; negative where it costs more than it saves [gas]."""
+        """Gas saved by the access list; negative if it costs more than it saves [gas]."""
         return 0 if self.access_list is None else self.parts.used - self.access_list.outcome.charged
 
     def reply(self) -> dict[str, Any]:

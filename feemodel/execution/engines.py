@@ -1,4 +1,4 @@
-"""What an engine is, and the engines by name."""
+"""Interface of an engine, and the engines by name."""
 
 from collections.abc import Callable
 from functools import cache
@@ -51,7 +51,7 @@ class Engine(Protocol):
 
 
 def blob_cost(call_state: CallState, message: Message) -> int:
-    """What a message's blobs cost its sender [wei]; raises `InvalidInput` for blobs before Cancun, whoever pays."""
+    """Return the cost of a message's blobs [wei]; raises `InvalidInput` for blobs before Cancun."""
     if not message.blob_hashes:
         return 0
     cost = len(message.blob_hashes) * GAS_PER_BLOB * blob_base_fee(call_state)

@@ -96,7 +96,7 @@ def execute_call(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> bytes:
-    """What a call returns, as geth's `eth_call` answers; parameters and errors as in `estimate_gas`.
+    """Return the data that a call returns, as geth's `eth_call` does; parameters and errors as in `estimate_gas`.
 
     >>> echo = {"0x" + "22" * 20: {"code": "0x5f355f5260205ff3"}}
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]

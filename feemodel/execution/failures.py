@@ -1,4 +1,4 @@
-"""What failed, in a node's words and with a JSON-RPC error code.
+"""Failures of executions, in a node's words and with a JSON-RPC error code.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, accounts/abi, eth/gasestimator;
 the Solidity documentation, "Panic via assert and Error via require".
@@ -60,7 +60,7 @@ def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:
 
 
 def revert_reason(output: bytes) -> str | None:
-    """What `require`, `revert` with a text, or a compiler's check said; `None` for anything else.
+    """Return the text of `require`, `revert` or a compiler's check; `None` for any other failure.
 
     >>> revert_reason(bytes.fromhex("4e487b71" + "11".zfill(64)))
     'arithmetic underflow or overflow'

@@ -23,7 +23,7 @@ FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's, of a gas lim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intrinsic:
-    """What a transaction costs before its first instruction, by part [gas]."""
+    """Gas of a transaction before its first instruction, by part [gas]."""
 
     base: int = TRANSACTION_GAS
     calldata: int = 0
@@ -62,7 +62,7 @@ class GasParts:
 
 
 def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
-    """What a message costs before its first instruction, by part.
+    """Return the gas of a message before its first instruction, by part.
 
     Source: EIP-2, EIP-2028, EIP-2930, EIP-3860, EIP-7702.
 

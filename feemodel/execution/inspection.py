@@ -1,4 +1,4 @@
-"""What one execution of the specification shows: gas by contract, and what code names.
+"""Observations of one execution of the specification: gas by contract, and the addresses and slots that code names.
 
 Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
 addresses that BALANCE, EXTCODE*, SELFDESTRUCT and calls name, also where the opcode cannot be paid for.

@@ -13,7 +13,7 @@ MAX_GAS_CAP = MAX_GAS // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one estimate may cost; raises `InvalidInput` for a limit that is none.
+    """Limits of one estimate; raises `InvalidInput` for one that is not valid.
 
     >>> Limits(gas_cap=30_000_000).total_gas
     200000000
@@ -35,7 +35,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Budget:
-    """What the executions of one estimate may take together.
+    """Gas and time left to the executions of one estimate.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What an engine executes, all of a transaction but its gas limit."""
+    """Message that an engine executes: all of a transaction but its gas limit."""
 
     sender: bytes = ZERO_ADDRESS
     to: bytes | None = None  #: `None` creates a contract

@@ -1,4 +1,4 @@
-"""What one execution came to."""
+"""Outcome of one execution."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from feemodel.records import printed_as_table
 
 
 class Status(StrEnum):
-    """How an execution ended."""
+    """End of an execution."""
 
     SUCCESS = "success"
     REVERT = "revert"
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 @printed_as_table
 class Outcome(NamedTuple):
-    """How an execution ended and what it cost."""
+    """End and gas of an execution."""
 
     status: Status
     gas_used: int  #: before refunds, without the calldata floor [gas]
@@ -37,12 +37,12 @@ class Outcome(NamedTuple):
 
     @property
     def charged(self) -> int:
-        """What a receipt reports: after refunds, at least the floor [gas]."""
+        """Gas that a receipt reports: after refunds, at least the floor [gas]."""
         return max(self.gas_used - self.refund, self.floor)
 
     @property
     def peak(self) -> int:
-        """What the gas limit must at least be: before refunds, at least the floor [gas]."""
+        """Smallest gas limit of this execution: before refunds, at least the floor [gas]."""
         return max(self.gas_used, self.floor)
 
 

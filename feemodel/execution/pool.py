@@ -61,7 +61,7 @@ class EnginePool:
         self._change = threading.Condition()  # of those that are free
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
+        """Run a task with the executions that it asks for, see `feemodel.execution.engines.Engine`.
 
         Raises `LimitExceeded` at the deadline and where each process that was given the task died, `RuntimeError` where
         the pool is closed.
@@ -251,7 +251,7 @@ def _send(pipe: Connection, message: Any) -> None:
 
 
 def _received(pipe: Connection, seconds: float) -> Any:
-    """What a child says next; `None` if it says nothing in that time."""
+    """Return a child's next message; `None` if there is none in that time."""
     try:
         return pipe.recv() if pipe.poll(seconds) else None
     except (EOFError, OSError):

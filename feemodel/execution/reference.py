@@ -71,7 +71,7 @@ class Reference:
         self._lock = Lock()
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        """Run a task with the executions that it asks for, see `feemodel.execution.engines.Engine`."""
         check_state(call_state)
         rules = _rules(call_state.fork.name)
         with self._lock:  # the specification's tracer is one for the whole process
@@ -181,7 +181,7 @@ class _Machine:
         return _Executed(outcome, intrinsic, state, end)
 
     def _ending(self, error: Any, message: Message, given: int) -> tuple[Status, str]:
-        """How an execution ended that was given this much gas behind its intrinsic cost, and in geth's words why."""
+        """Return the end of an execution with this gas after its intrinsic cost, and the reason in geth's words."""
         if error is None:
             return Status.SUCCESS, ""
         if hasattr(error, "words"):
@@ -211,7 +211,7 @@ class _Executed(NamedTuple):
 
 
 def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
-    """What executing a message came to, and what it returned."""
+    """Execute a message; return its outcome and the data that it returned."""
     has_output = "return_data" in _names(rules.vm.interpreter.MessageCallOutput)
     if has_output and record is None:
         end = rules.vm.interpreter.process_message_call(prepared)

@@ -116,7 +116,7 @@ def refusal(rules: Any, number: int, data: bytes, error: BaseException, gas: int
 
 
 def _field_element(data: bytes, size: int, elements: int) -> str:
-    """What is wrong with the first field element of BLS12-381 that is not below the modulus."""
+    """Return the error of the first field element of BLS12-381 that is not below the modulus."""
     for start in range(0, len(data), size):
         for index in range(start, start + 64 * elements, 64):
             if int.from_bytes(data[index : index + 64]) >= BLS12_381_MODULUS:

@@ -39,7 +39,7 @@ REFUSED = Outcome(Status.REFUSED, gas_used=0)  # with a limit that the node woul
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """How a node searches."""
+    """Rules of a node's search."""
 
     name: str
     used: Callable[[Outcome], int]  #: what the lower end starts from [gas]
@@ -70,7 +70,7 @@ SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
 
 
 class Search(NamedTuple):
-    """What a search for the gas limit of a message starts from, and what it may take."""
+    """Bounds and limits of a search for the gas limit of a message."""
 
     rules: SearchRules
     upper: int  #: the upper bound [gas]
@@ -83,7 +83,7 @@ class Search(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search found: a gas limit, or none where the call fails at the upper bound."""
+    """Result of a search: a gas limit, or none if the call fails at the upper bound."""
 
     gas_limit: int | None
     outcome: Outcome  #: of the execution at the upper bound, or of the transfer

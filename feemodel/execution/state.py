@@ -35,7 +35,7 @@ EMPTY = Account()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What a contract can read of the block that it runs in."""
+    """Fields of a block that a contract can read."""
 
     number: int = 1
     timestamp: int = 1
@@ -99,14 +99,14 @@ class CallState:
 
 
 class Overlay(NamedTuple):
-    """What overrides replaced of a state."""
+    """Parts of a state that overrides replace."""
 
     changes: Mapping[bytes, Account]
     block: dict[str, Any]  #: fields of the block
 
     @classmethod
     def of(cls, call_state: CallState, base: CallState) -> "Overlay":
-        """What a state replaces of its base."""
+        """Return the parts of its base that a state replaces."""
         names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
         changed = {name: getattr(call_state.block, name) for name in names}
         return cls(call_state.changes, changed)
@@ -152,7 +152,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
 
 
 class Override(NamedTuple):
-    """What an override says of one account; `None` leaves the account's own."""
+    """Override of one account; `None` leaves the account's own value."""
 
     balance: int | None = None
     nonce: int | None = None

@@ -1,4 +1,4 @@
-"""What one execution on the specification proves about the same message with other gas limits.
+"""Proofs from one execution of the specification about the same message with other gas limits.
 
 A frame that begins with g gas has spent S. As long as the path is the same, g − S is left; so the least g is the
 maximum over the frame of what was spent so far and what had to be there then:
@@ -140,7 +140,7 @@ class Recorder:
         frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
 
     def _enough(self, gas: int) -> int:
-        """What must be left that a call can be given so much."""
+        """Return the gas that must be left for a call to be given so much."""
         if gas <= 0:
             return 0
         return gas + (gas - 1) // 63 if self._divides_gas else gas
@@ -167,7 +167,7 @@ class _Burn(NamedTuple):
 
 
 class _Frame:
-    """What is known of a frame so far."""
+    """Facts about a frame so far."""
 
     __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "required_of_calls", "start")
 

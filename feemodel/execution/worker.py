@@ -64,7 +64,7 @@ def _load(engine: Engine, call_state: CallState) -> None:
 
 
 def _answer(engine: Engine, call_state: CallState, method: str, *given: Any) -> Any:
-    """What a method of `Execute` gives, or the exception that it raises."""
+    """Return the result of a method of `Execute`, or the exception that it raises."""
     try:
         return engine.run(call_state, lambda execute: getattr(execute, method)(*given))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What developers' tools report of a project: transactions that were broadcast, and the gas of functions.
+"""Reports of developers' tools about a project: transactions that were broadcast, and the gas of functions.
 
 read_project : a file of any of these kinds, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry

@@ -405,7 +405,7 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
 def update_multi_gas_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[MultiGasConstraint], min_base_fee: int
 ) -> MultiGasUpdate:
-    """What the start of a block does where multi-gas pricing is on; parameters and errors as `update_pricing`.
+    """Update prices at the start of a block with multi-gas pricing; parameters and errors as `update_pricing`.
 
     The header's base fee is the largest of all kinds'; what a transaction paid too much is given back by
     `multi_gas_refund`. A kind that no constraint weighs is priced at the minimum base fee.

@@ -268,7 +268,7 @@ class _Description:
                     self._named(f"{value.__name__}.{name}", vars(value)[name], names)
 
     def _named(self, path: str, value: Any, names: Any) -> None:
-        """What a name in code stands for; of a module what the code may take of it."""
+        """Return the value of a name in code; of a module, the parts that the code may use."""
         if path in self.parts:
             return
         if isinstance(value, ModuleType):

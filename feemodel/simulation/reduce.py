@@ -88,7 +88,7 @@ class Over:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """What every result is reduced to, by the end of its name."""
+        """Names of the reduced results, by the end of each name."""
         levels = [name for name, given in self.levels.items() if given]
         return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
 
@@ -267,7 +267,7 @@ def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArra
 
 
 def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the running sum of each row falls below an earlier height, 0 at the start."""
+    """Return the largest fall of the running sum of each row below an earlier value, 0 at the start."""
     height = np.cumsum(flows, axis=1)
     return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
 

@@ -1,4 +1,4 @@
-"""Which inputs a result depends on: Sobol indices with bootstrap intervals, and Morris's elementary effects."""
+"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals, and Morris's elementary effects."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -230,7 +230,7 @@ def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator)
 
 
 def _weights(rows: int, resamples: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """How often each row is drawn, over the number of rows; resample × row."""
+    """Return the number of times that each row is drawn, over the number of rows; resample × row."""
     return np.array([np.bincount(stream.integers(0, rows, rows), minlength=rows) for _ in range(resamples)]) / rows
 
 

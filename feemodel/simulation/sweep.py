@@ -134,7 +134,7 @@ class Plan(NamedTuple):
 
 
 def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
-    """What `sweep` would do, after one evaluation; what is wrong with its arguments is raised here as there.
+    """Return the plan of a sweep after one evaluation; raises the errors that `sweep` would raise for its arguments.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -277,7 +277,7 @@ class _Job:
         return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """What the function makes of the inputs, which it cannot write to: they are kept, and met again."""
+        """Return the function's results for inputs that it cannot write to, because they are used again."""
         given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
         for value in given.values():
             if isinstance(value, np.ndarray):

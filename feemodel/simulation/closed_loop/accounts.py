@@ -131,7 +131,7 @@ class CostTerms(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """What the price cap and the clairvoyant posting look at; of no length where they are not used."""
+    """Fees that the price cap and the clairvoyant posting look at; empty if neither is used."""
 
     base_fee_percentile: RealArray  #: in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: [wei / gas]
@@ -147,7 +147,7 @@ class PolicyTerms(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the loop fills."""
+    """Series that the loop fills."""
 
     prices: RealArray  #: of data in each step [wei / byte]
     arrived: RealArray  #: bytes up to the end of each step [byte]

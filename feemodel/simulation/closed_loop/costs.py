@@ -12,7 +12,7 @@ MONTH = 30 * 86_400.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What the operator pays apart from submissions; everything is 0 unless given.
+    """Costs of the operator apart from submissions; everything is 0 unless given.
 
     Linea paid as much for finalization as for data in January 2026: 66,000–67,000 gas for each blob posted.
 

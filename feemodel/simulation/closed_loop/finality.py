@@ -24,7 +24,7 @@ def price_of_finality(
     first_due: float = FIRST_DUE,
     step: float = 12.0,
 ) -> xr.Dataset:
-    """When submissions that are due one after the other leave, what they cost, and what they would have cost at once.
+    """Times and costs of submissions that are due one after the other, and their costs if sent at once.
 
     Parameters
     ----------

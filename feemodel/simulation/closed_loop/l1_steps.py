@@ -100,7 +100,7 @@ MIB = 1 << 20
 
 
 def held_rows(elapsed: RealArray, step: float) -> NDArray[np.int64]:
-    """Which row of a scenario holds in each step: rows a step apart as they are, others until the next one.
+    """Return the row of a scenario that holds in each step: rows a step apart as they are, others until the next one.
 
     >>> held_rows(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), held_rows(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
@@ -113,7 +113,7 @@ def held_rows(elapsed: RealArray, step: float) -> NDArray[np.int64]:
 
 
 def first_second(l1_fees: xr.Dataset) -> float | None:
-    """When a scenario begins, since 1970, where it has dates [s].
+    """Return the start of a scenario since 1970, if it has dates [s].
 
     >>> from feemodel.simulation.scenarios import replay
     >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7e7] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
@@ -144,7 +144,7 @@ def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealA
 
 
 def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
-    """What a posting looks at besides a step's own fees, in each step; of no length where its kind does not need it.
+    """Return the fees that a posting looks at besides a step's own, in each step; empty if its kind needs none.
 
     Parameters
     ----------

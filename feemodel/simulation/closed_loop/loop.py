@@ -120,7 +120,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """How many bytes leave now (0: none) and at which tip."""
+    """Return the bytes that leave now (0: none) and their tip."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:

@@ -61,7 +61,7 @@ State: TypeAlias = Any
 
 
 class Setting(NamedTuple):
-    """What a policy may know when it starts."""
+    """Facts that a policy may know when it starts."""
 
     step: float  #: length of a step [s]
     bytes_per_transaction: float  #: in the compressed stream [byte]

@@ -171,7 +171,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathJob:
-    """What simulates a path by its number; workers are sent this."""
+    """Job that simulates a path by its number; it is sent to workers."""
 
     l1_fees: xr.Dataset
     pricing: Pricing
@@ -218,7 +218,7 @@ class PathJob:
 
     @property
     def setting(self) -> Setting:
-        """What the policy may know."""
+        """Facts that the policy may know."""
         target = float(getattr(self.pricing, "target_balance", 0.0))
         demand, tips_known = self.demand, TIP in self.l1_fees
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)

@@ -85,7 +85,7 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
 
 def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
-    """What Linea's revenue vault does with each day's fees: costs first, then 20 % burned, 80 % into LINEA.
+    """Return the uses of each day's fees by Linea's revenue vault: costs first, then 20 % burned, 80 % into LINEA.
 
     Parameters
     ----------

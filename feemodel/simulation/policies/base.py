@@ -1,4 +1,4 @@
-"""What every pricing policy has, and what the built-in ones share."""
+"""Interface of pricing policies, and the parts that the built-in ones share."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ MAX_LAG = 1 << 20  # steps: some 145 days of L1 blocks
 
 
 class Pricing(Protocol):
-    """What `simulate` needs of a policy; the user's own may be any object with these.
+    """Interface that `simulate` needs of a policy; a user's own may be any object with these.
 
     `announce` and `settle` are compiled with `numba.njit`, or plain Python functions of the same records, which are
     slow. `level`, `l1_lag`, `balance_lag` and `target_balance` may be left out.
@@ -36,7 +36,7 @@ class Pricing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltIn(ABC):
-    """What the built-in data policies share: a level, lags, a price of execution.
+    """Base of the built-in data policies: a level, lags, a price of execution.
 
     A policy's module has its compiled `announce` and `settle`, and `run`, which is the loop with these two: a function
     of a module is one whose machine code numba can keep on disk.
@@ -68,7 +68,7 @@ class BuiltIn(ABC):
 
 @printed_as_table
 class BreakEven(NamedTuple):
-    """What posting costs where demand does not answer prices."""
+    """Cost of posting if demand does not respond to prices."""
 
     price: float  #: at which the fees of the whole history pay for it [wei / byte]
     cost_per_day: float  #: [wei]
@@ -76,7 +76,7 @@ class BreakEven(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """What the policies of the baseline are made of; its docstring says what that is."""
+    """Inputs of the policies of the baseline, see `feemodel.simulation.closed_loop.baseline`."""
 
     even: BreakEven
     window_blocks: int  #: of Linea's average [steps]
