@@ -312,9 +312,9 @@ def _refused(error: CallError) -> bytes:
 def document(methods: Mapping[str, Method]) -> bytes:
     """Return the OpenRPC document of methods, JSON.
 
-    >>> from feemodel.server.eth import syncing
-    >>> msgspec.json.decode(document({"eth_syncing": Method(syncing)}))["methods"][0]["result"]["schema"]
-    {'type': 'boolean'}
+    >>> from feemodel.server.eth import client_version
+    >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
+    {'type': 'string'}
     """
     kinds = [kind for method in methods.values() for kind in (*(one.kind for one in method.parameters), method.result)]
     found, components = schemas(kinds)

@@ -12,7 +12,7 @@ from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import slot_bytes, to_hex, to_quantity
 from feemodel.execution.clients import node_named
-from feemodel.execution.estimate import check_tolerance, prepare_call, returned
+from feemodel.execution.estimate import prepare_call, returned
 from feemodel.execution.state import blob_base_fee
 from feemodel.server.calls import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
 from feemodel.server.dispatch import Method
@@ -44,21 +44,16 @@ class ChainMethods:
     ----------
     executor : of the chain.
     pricing : of the gas price that is announced.
-    tolerance : of the gas limit search; 0 is exact [1].
     """
 
-    def __init__(self, executor: Executor, pricing: Pricing, tolerance: float) -> None:
+    def __init__(self, executor: Executor, pricing: Pricing) -> None:
         self._executor, self._chain, self._pricing = executor, executor.chain, pricing
-        self._tolerance = check_tolerance(tolerance)
+        self._tolerance = executor.settings.tolerance
         self._block = self._chain.block()
 
     def methods(self) -> dict[str, Method]:
         """Return the methods by name."""
-        return {name: Method(getattr(self, name)) for name in CHAIN_METHODS} | {
-            "eth_accounts": Method(accounts),
-            "eth_syncing": Method(syncing),
-            "web3_clientVersion": Method(client_version),
-        }
+        return {name: Method(getattr(self, name)) for name in CHAIN_METHODS}
 
     def eth_chainId(self) -> Quantity:
         """Return the chain's id."""
@@ -100,6 +95,10 @@ class ChainMethods:
         place = int.from_bytes(slot_bytes(slot, "slot"))
         self._executor.check_block(block)
         return f"0x{self._chain.call_state.account(address).storage.get(place, 0):064x}"
+
+    def eth_syncing(self) -> bool:
+        """Return false: the chain is not synchronized with another one."""
+        return False
 
     async def eth_call(
         self,
@@ -173,11 +172,6 @@ CHAIN_METHODS = tuple(name for name in vars(ChainMethods) if name.startswith(("e
 def accounts() -> list[Address]:
     """Return the accounts that the server signs for: none."""
     return []
-
-
-def syncing() -> bool:
-    """Return false: the chain is not synchronized with another one."""
-    return False
 
 
 def client_version() -> str:

@@ -33,6 +33,7 @@ from feemodel.execution.search import Searched, Unproven
 from feemodel.execution.state import EMPTY, CallState
 from feemodel.server.calls import StateOverride
 from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
+from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
 
@@ -50,19 +51,22 @@ SLOW_FOR = 60.0  # maximum of that time [s]
 SLOW_CODES = 4_096  # that are remembered
 
 
-class OverrideLimits(msgspec.Struct, frozen=True):
-    """Limits on the size of a state override."""
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of one estimate."""
+    return Limits(
+        gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
+        max_call_gas=settings.max_call_gas,
+    )  # fmt: skip
 
-    accounts: int
-    slots: int
 
-    def check(self, overrides: StateOverride) -> None:
-        """Raise `LimitExceeded` for an override that is larger."""
-        if len(overrides.accounts) > self.accounts:
-            raise LimitExceeded(f"overrides: at most {self.accounts:,} accounts, got {len(overrides.accounts):,}")
-        count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
-        if count > self.slots:
-            raise LimitExceeded(f"overrides: at most {self.slots:,} slots, got {count:,}")
+def check_overrides(overrides: StateOverride, settings: Settings) -> None:
+    """Raise `LimitExceeded` for a state override that is larger than the settings allow."""
+    if len(overrides.accounts) > settings.override_accounts:
+        limit = f"at most {settings.override_accounts:,} accounts"
+        raise LimitExceeded(f"overrides: {limit}, got {len(overrides.accounts):,}")
+    count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
+    if count > settings.override_slots:
+        raise LimitExceeded(f"overrides: at most {settings.override_slots:,} slots, got {count:,}")
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -122,23 +126,17 @@ class Executor:
     Parameters
     ----------
     chain : whose state calls are executed on.
-    engine : "auto", "native" or "reference".
-    limits : of a call.
-    override_limits : on the size of a state override.
-    threads : calls that are executed at the same time; child processes of the reference engine.
-    queue : calls that may wait for a thread.
+    settings : the engine, the limits, how many calls are executed and how many may wait.
 
     Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
     """
 
-    def __init__(
-        self, chain: Chain, engine: str, limits: Limits, override_limits: OverrideLimits, *, threads: int, queue: int
-    ) -> None:
-        self.chain, self.limits, self._override_limits = chain, limits, override_limits
-        self._queue, self._waiting = queue, 0
-        check_installed(engine)
-        self._native = Native(limits.seconds) if is_native(engine) else None
-        self._pool = EnginePool(threads, limits.seconds) if self._native is None else None
+    def __init__(self, chain: Chain, settings: Settings) -> None:
+        self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
+        self._waiting, threads = 0, settings.processes
+        check_installed(settings.engine)
+        self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
+        self._pool = EnginePool(threads, self.limits.seconds) if self._native is None else None
         self.engine = "reference" if self._native is None else "native"
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(threads)
@@ -152,7 +150,7 @@ class Executor:
         call_state = self.chain.call_state
         if overrides is None or not overrides.accounts:
             return call_state
-        self._override_limits.check(overrides)
+        check_overrides(overrides, self.settings)
         changes = {at: one.applied_to(call_state.account(at)) for at, one in overrides.accounts.items()}
         return replace(call_state, changes=changes)
 
@@ -225,8 +223,8 @@ class Executor:
     @asynccontextmanager
     async def _place(self, *, is_heavy: bool) -> AsyncIterator[None]:
         """Hold one of the threads; overridden and slow code may not take all of them."""
-        if self._waiting >= self._queue:
-            raise LimitExceeded(f"calls that wait to be executed: at most {self._queue:,}")
+        if self._waiting >= self.settings.queue:
+            raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
         seconds = WAITS * self.limits.seconds
         self._waiting += 1
         async with AsyncExitStack() as held:

@@ -45,8 +45,7 @@ class Upstream:
 
     def __init__(self, settings: Settings, chain_id: int | None, held: Block | None) -> None:
         assert settings.node is not None
-        self._pass_methods, self._held = frozenset(settings.pass_methods), held
-        self.chain_id, self.node = ChainId(chain_id), opened_node(settings, settings.node)
+        self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
         self.refusal: OtherChain | None = None  #: why the node is not asked
         self.nodes = [self.node]
         if settings.costs == "record" and settings.fallback_node is not None:
@@ -59,7 +58,7 @@ class Upstream:
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
         """Return the node's answer to a method that the server does not have."""
         namespace = method.partition("_")[0]
-        if method in REFUSED or (namespace in REFUSED_NAMESPACES and method not in self._pass_methods):
+        if method in REFUSED or namespace in REFUSED_NAMESPACES:
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
         if self.chain_id.known is None:
             await self.refresh()

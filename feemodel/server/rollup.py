@@ -14,8 +14,6 @@ from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, Unreadab
 from feemodel.estimates.rollup import Measuring, check_rollup_call
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution.clients import node_named
-from feemodel.execution.estimate import check_tolerance
-from feemodel.execution.limits import Limits
 from feemodel.io.async_node import Call
 from feemodel.io.node import NodeError
 from feemodel.ledger.database import read_ahead
@@ -23,9 +21,10 @@ from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
-from feemodel.server.execute import Executor, OverrideLimits
+from feemodel.server.execute import Executor, check_overrides, limits_of
 from feemodel.server.node import Upstream
 from feemodel.server.prices import Pricing
+from feemodel.server.settings import Settings
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 _BESU = node_named("besu")
@@ -56,13 +55,12 @@ class ChainEstimates:
     ----------
     executor : of the chain.
     pricing : of estimates.
-    tolerance : of the gas limit search; 0 is exact [1].
     measuring : of the fee transaction.
     """
 
-    def __init__(self, executor: Executor, pricing: Pricing, tolerance: float, measuring: Measuring) -> None:
+    def __init__(self, executor: Executor, pricing: Pricing, measuring: Measuring) -> None:
         self._executor, self._pricing, self._measuring = executor, pricing, measuring
-        self._tolerance, self._limits = check_tolerance(tolerance), executor.limits
+        self._tolerance, self._limits = executor.settings.tolerance, executor.limits
 
     async def estimate(
         self,
@@ -94,19 +92,13 @@ class NodeEstimates:
     Parameters
     ----------
     upstream : the node that estimates the gas; each estimate looks up its newest block.
-    pricing, measuring, limits, override_limits : as of `ChainEstimates` and its executor.
+    pricing, measuring : as of `ChainEstimates`.
+    settings : with the limits of a call.
     """
 
-    def __init__(
-        self,
-        upstream: Upstream,
-        pricing: Pricing,
-        measuring: Measuring,
-        limits: Limits,
-        override_limits: OverrideLimits,
-    ) -> None:
+    def __init__(self, upstream: Upstream, pricing: Pricing, measuring: Measuring, settings: Settings) -> None:
         self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
-        self._limits, self._override_limits = limits, override_limits
+        self._settings, self._limits = settings, limits_of(settings)
 
     async def estimate(
         self,
@@ -118,7 +110,7 @@ class NodeEstimates:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
         if asked.overrides is not None:
-            self._override_limits.check(asked.overrides)
+            check_overrides(asked.overrides, self._settings)
         request = parse("call", call, CallObject).request()
         check_rollup_call(request.call, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)

@@ -13,7 +13,6 @@ from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum.quantities import from_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.async_node import AsyncNode
@@ -21,7 +20,7 @@ from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import metrics
 from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
 from feemodel.server.eth import CHAIN_METHODS, ChainMethods, accounts, client_version
-from feemodel.server.execute import Executor, OverrideLimits
+from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
 from feemodel.server.prices import configured_prices, fetch_l1_prices, pricing_of
@@ -55,12 +54,7 @@ class Service:
 
     def __init__(self, loaded: Loaded) -> None:
         self.settings = settings = loaded.settings
-        self._loaded, self.chain = loaded, loaded.chain
-        self._limits = Limits(
-            gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
-            max_call_gas=settings.max_call_gas,
-        )  # fmt: skip
-        self._override_limits = OverrideLimits(settings.override_accounts, settings.override_slots)
+        self.chain = loaded.chain
         self._measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles its kernels before a request needs them
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
@@ -77,7 +71,6 @@ class Service:
         self.prices = PriceHistory(lambda: self.pricing.now.form)
         self._executor: Executor | None = None
         self.methods = self._methods()
-        self._document: bytes | None = None
 
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of the methods."""
@@ -114,21 +107,15 @@ class Service:
         return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name)
 
     def _methods(self) -> dict[str, Method]:
-        settings, methods = self.settings, dict[str, Method]()
+        settings = self.settings
+        methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
         estimates: NodeEstimates | ChainEstimates | None = None
         if self.upstream is not None:
-            methods |= {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
-            estimates = NodeEstimates(
-                self.upstream, self.pricing, self._measuring, self._limits,
-                self._override_limits,
-            )  # fmt: skip
+            estimates = NodeEstimates(self.upstream, self.pricing, self._measuring, settings)
         elif self.chain is not None:
-            executor = self._executor = Executor(
-                self.chain, settings.engine, self._limits, self._override_limits, threads=settings.processes,
-                queue=settings.queue,
-            )  # fmt: skip
-            methods |= ChainMethods(executor, self.pricing, settings.tolerance).methods()
-            estimates = ChainEstimates(executor, self.pricing, settings.tolerance, self._measuring)
+            executor = self._executor = Executor(self.chain, settings)
+            methods |= ChainMethods(executor, self.pricing).methods()
+            estimates = ChainEstimates(executor, self.pricing, self._measuring)
         if estimates is not None:
             methods |= both_names(settings.prefix, "estimateGas", Method(estimates.estimate))
         if self.ledger is not None:
@@ -139,7 +126,7 @@ class Service:
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         methods |= self._explorer()
         methods["rpc.discover"] = Method(self._discover)
-        return {"web3_clientVersion": Method(client_version), **methods}
+        return methods
 
     def _explorer(self) -> dict[str, Method]:
         """Return the explorer's methods, which check their own parameters."""
@@ -180,9 +167,7 @@ class Service:
 
     def document(self) -> bytes:
         """Return the OpenRPC document."""
-        if self._document is None:
-            self._document = document(self.methods)
-        return self._document
+        return document(self.methods)
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:

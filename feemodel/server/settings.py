@@ -84,7 +84,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     node_requests: Count = _chain(64, "sent to the node at the same time, by each worker")
     node_queue: Count = _chain(1_024, "requests that may wait for the node")
     node_bytes: Bytes = _chain(32 << 20, "of one answer of the node [byte]")
-    pass_methods: tuple[Text, ...] = _chain((), "methods of refused namespaces that are forwarded to the node")
     store: Text | None = _chain(None, "ledger FILE to prove from")
 
     pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", "form of the fee")
@@ -175,11 +174,6 @@ def _is_ipv6(text: str) -> bool:
         return False
 
 
-def _check_method(name: str, value: str) -> None:
-    if not re.fullmatch(r"[a-z][a-zA-Z0-9]*_[a-zA-Z0-9_]{1,64}", value):
-        raise InvalidInput(name, "expected the name of a method, such as debug_traceCall", value)
-
-
 def _check_origin(name: str, value: str) -> None:
     """Raise `InvalidInput` for what no browser sends: an origin is lower case, without path and default port."""
     found = _ORIGIN.fullmatch(value)
@@ -189,8 +183,7 @@ def _check_origin(name: str, value: str) -> None:
 
 _CHECKS: dict[str, Callable[[str, str], object]] = {
     "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": _check_url,
-    "l1_node": _check_url, "fallback_node": _check_url, "pass_methods": _check_method,
-    "preset": partial(choice, choices=LINEA_PRESETS),
+    "l1_node": _check_url, "fallback_node": _check_url, "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
 _OTHER_FORM = {
     "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
@@ -208,8 +201,6 @@ def _check_together(settings: Settings) -> None:
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
-    if settings.pass_methods and settings.node is None:
-        raise InvalidInput("pass_methods", "expected only with node", settings.pass_methods)
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node with costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))

@@ -13,20 +13,17 @@ from typing import Any
 from uvicorn import Server
 
 from feemodel.estimates.chain import Chain
-from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
-from feemodel.execution.limits import Limits
 from feemodel.server.app import App
 from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.eth import ChainMethods
-from feemodel.server.execute import Executor, OverrideLimits
+from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded, load
 from feemodel.server.prices import FixedPricing, configured_prices
 from feemodel.server.rollup import ChainEstimates, both_names
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 from feemodel.server.workers import bound, config_of
-from feemodel.sizes.codecs import get_codec
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a busy machine
@@ -158,25 +155,15 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
 
 
 @contextmanager
-def on_chain(
-    chain: Chain,
-    prices: Prices | None = None,
-    *,
-    tolerance: float = 0.015,
-    limits: Limits | None = None,
-    codec: str = "zstd",
-    measured: str = "sender_unsigned",
-    packed: bool = False,
-) -> Iterator[Client]:
+def on_chain(chain: Chain) -> Iterator[Client]:
     """The methods on any chain, which need not be in a file."""
-    limits, current = limits or Limits(), prices or configured_prices(Settings())
-    found = codec if not isinstance(codec, str) else get_codec(codec)
+    settings = Settings(processes=2)
 
     async def made() -> tuple[Executor, Dispatcher]:
-        pricing = FixedPricing(Settings(), lambda: current, lambda: 0)
-        executor = Executor(chain, "auto", limits, OverrideLimits(100, 1_000), threads=2, queue=32)
-        estimates = ChainEstimates(executor, pricing, tolerance, Measuring(found, measured, packed))
-        methods = ChainMethods(executor, pricing, tolerance).methods()
+        pricing = FixedPricing(settings, lambda: configured_prices(settings), lambda: 0)
+        executor = Executor(chain, settings)
+        estimates = ChainEstimates(executor, pricing, Measuring())
+        methods = ChainMethods(executor, pricing).methods()
         return executor, Dispatcher(methods | both_names("rollup", "estimateGas", Method(estimates.estimate)))
 
     with asyncio.Runner() as loop:

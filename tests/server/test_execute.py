@@ -16,7 +16,8 @@ from feemodel.execution.state import Account, CallState
 from feemodel.server import execute
 from feemodel.server.calls import CallObject, parse, read_overrides
 from feemodel.server.dispatch import BATCH_GAS, CallError, GasMeter
-from feemodel.server.execute import Executor, OverrideLimits, Work, work_of
+from feemodel.server.execute import Executor, Work, work_of
+from feemodel.server.settings import Settings
 from tests.helpers.development import development_state
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.wire import ANNA, BERT, LIST, LOOP, NOBODY, SWAP, TOKENS, TRANSFER, data
@@ -26,13 +27,12 @@ FILL = {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50, 7)} 
 native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 
-def run(use, *, threads=2, queue=32, limits=None, state=STATE):
+def run(use, *, state=STATE, **settings):
     """The result of a coroutine function that uses an executor."""
 
     async def main():
-        executor = Executor(
-            Chain(call_state=state), "auto", limits or Limits(), OverrideLimits(2, 4), threads=threads, queue=queue
-        )
+        limits = {"processes": 2, "override_accounts": 2, "override_slots": 4, **settings}
+        executor = Executor(Chain(call_state=state), Settings(**limits))
         try:
             return await use(executor)
         finally:
@@ -144,7 +144,7 @@ def test_a_call_that_finds_the_queue_full_is_refused_at_once():
         release.set()
         await asyncio.gather(*tasks)
 
-    run(use, threads=1, queue=2)
+    run(use, processes=1, queue=2)
 
 
 def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
@@ -160,7 +160,7 @@ def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
         release.set()
         await first
 
-    run(use, threads=1, limits=Limits(seconds=0.01))
+    run(use, processes=1, seconds=0.01)
 
 
 def test_the_gas_of_a_batch_is_that_of_all_executions():
@@ -194,7 +194,7 @@ def test_executions_that_took_too_much_count_as_all_that_they_may_take():
             await executor.gas_limit(prepared({"from": ANNA, "to": NOBODY}, state, limits=limits))
         return meter.spent
 
-    assert run(use, limits=limits) == 1_000_000
+    assert run(use, total_gas=1_000_000) == 1_000_000
 
 
 CODE = bytes.fromhex("5b5f56")

@@ -46,13 +46,6 @@ def test_what_operates_a_node_or_signs_for_it_is_not_forwarded(node, client, met
     assert sent(node, method) == 0
 
 
-def test_a_method_that_the_settings_name_is_forwarded(node):
-    node.always = node_server.results(**KNOWN, debug_traceCall={"gas": 1})
-    with opened(Settings(node=node.url, pass_methods=("debug_traceCall",))) as client:
-        assert client.result("debug_traceCall") == {"gas": 1}
-        assert client.error("debug_traceBlock")["code"] == -32601
-
-
 def test_an_answer_that_is_too_long_is_not_read(node, client):
     node.always = node_server.results(**KNOWN, eth_getLogs=["0x" + "00" * 10_000])
     error = client.error("eth_getLogs", {})

@@ -29,7 +29,6 @@ EXAMPLES = {
     "genesis": ('"genesis.json"', "genesis.json", "genesis.json"),
     "replay": ('"replay.json.gz"', "replay.json.gz", "replay.json.gz"),
     "node": ('"http://127.0.0.1:1/key"', "http://127.0.0.1:1/key", "http://127.0.0.1:1/key"),
-    "pass_methods": ('["debug_traceCall"]', "debug_traceCall", ("debug_traceCall",)),
     "node_timeout": ("2.5", "2.5", 2.5),
     "node_requests": ("2", "2", 2),
     "node_queue": ("2", "2", 2),
@@ -83,7 +82,6 @@ EXAMPLES = {
 }
 #: What a setting cannot be without.
 BESIDE = {
-    "pass_methods": {"node": "http://127.0.0.1:1"},
     "l1_node": {"costs": "l1"}, "fallback_node": {"costs": "record"}, "min_gas_price": {"pricing": "verification-cost"},
     "verification_gas_cost": {"pricing": "verification-cost"},
     "verification_capacity": {"pricing": "verification-cost"}, "gas_price_ratio": {"pricing": "verification-cost"},
