@@ -263,6 +263,7 @@ def parse(name: str, value: Any, kind: Any) -> Any:
         raise explained(name, value, error) from None
 
 
+_STEP = re.compile(r"\[(\d+)\]|\.(\w+)")
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
@@ -282,6 +283,8 @@ def explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidI
             return cause
         item = cause.name if cause.name.startswith("[") else ""
         return InvalidInput(name + path + item, cause.reason, cause.value)
+    for index, field in _STEP.findall(path):
+        value = value[int(index)] if index else value[field]
     reason = (found["reason"] if found else str(error)).partition(", got `")[0]
     return InvalidInput(name + path, reason[:1].lower() + reason[1:], value)
 

@@ -109,6 +109,7 @@ def test_fields_that_contradict_each_other_are_refused(fields, name):
             "0x1",
         ),
         ({"blobVersionedHashes": [BLOB, "0x02" + "00" * 31]}, "call.blobVersionedHashes[1]", "0x02" + "00" * 31),
+        ({"to": BERT, "strict": "yes"}, "call.strict", "yes"),
         ("0x", "call", "0x"),
     ],
 )

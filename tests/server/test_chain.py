@@ -151,7 +151,7 @@ def test_the_fee_history_is_that_of_the_one_block_there_is(client, count):
         (["1", "latest"], -32602, "blockCount"),
         ([1, "0x5"], -32000, "header not found"),
         ([1, "latest", [50, 10]], -32602, "rewardPercentiles[1]"),
-        ([1, "latest", [101]], -32602, "rewardPercentiles[0]"),
+        ([1, "latest", [101]], -32602, "rewardPercentiles[0]: expected `float` <= 100.0, got 101"),
         ([1, "latest", ["10"]], -32602, "rewardPercentiles[0]"),
         ([1, "latest", list(range(101))], -32602, "rewardPercentiles"),
         ([1, "latest", "10"], -32602, "rewardPercentiles"),
