@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from feemodel.io.replay import read_replay as read_replay
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
+    from feemodel.io.tips import add_tips as add_tips
     from feemodel.io.transactions import parse_raw_transactions as parse_raw_transactions
     from feemodel.io.transactions import parse_transactions as parse_transactions
     from feemodel.io.transactions import read_raw_transactions as read_raw_transactions

@@ -1,4 +1,4 @@
-"""Blocks from a node: as a table, or as a Parquet file that is whole or not there."""
+"""Blocks from a node, with the tips paid in them: as a table, or as a Parquet file that is whole or not there."""
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -14,8 +14,10 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.io.blocks import block_cells
 from feemodel.io.files import PathLike, written_whole
-from feemodel.io.node import Node
+from feemodel.io.l1_fees import FeeHistory, parse_fee_history
+from feemodel.io.node import Node, NodeError
 from feemodel.io.tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
+from feemodel.io.tips import checked_percentile
 from feemodel.processors import map_in_order
 from feemodel.progress import Progress, reporting
 
@@ -24,10 +26,12 @@ MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit batches; a block of L1 with its transaction hashes has some 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
-_NUMBER, _HASH, _PARENT = (
+_NUMBER, _HASH, _PARENT, _BASE_FEE, _EXCESS_BLOB_GAS, _BLOB_BASE_FEE, _TIP = (
     next(index for index, column in enumerate(BLOCKS) if column.name == name)
-    for name in ("block_number", "block_hash", "parent_hash")
-)
+    for name in (
+        "block_number", "block_hash", "parent_hash", "base_fee_per_gas", "excess_blob_gas", "blob_base_fee", "tip",
+    )
+)  # fmt: skip
 
 Row: TypeAlias = list[Any]
 
@@ -51,6 +55,7 @@ def get_blocks(
     node: Node,
     blocks: range,
     *,
+    tip_percentile: float | None = None,
     concurrency: int = 8,
     calls_per_request: int = CALLS_PER_REQUEST,
     progress: Progress = False,
@@ -61,18 +66,22 @@ def get_blocks(
     ----------
     node : where they are asked for, by `eth_getBlockByNumber`.
     blocks : without gaps.
+    tip_percentile : fills the columns `tip` and `blob_base_fee` from `eth_feeHistory`, which takes a request more for
+        each part of the range. The tip of a block is the priority fee at this percentile, from 0 to 100, of its gas
+        used, the transactions in order of their priority fees; 0 of a block without transactions.
     concurrency : concurrent requests.
     calls_per_request : blocks in one JSON-RPC batch.
     progress : `True`: a bar on standard error if that is a terminal; or what is called with the number of blocks that
         arrived since the last call.
 
     Raises `UpstreamError` if a block is missing, is another than was asked for, is not the child of the one before
-    it, or lacks a field; the message names the block.
+    it, or lacks a field; the message names the block. With tips also if the node does not know `eth_feeHistory`,
+    answers no percentiles, or does not have the history of these blocks.
     """
-    _check(blocks, concurrency, calls_per_request)
+    _check(blocks, concurrency, calls_per_request, tip_percentile)
     with (
         reporting(progress, len(blocks), "blocks") as report,
-        closing(_rows(node, blocks, concurrency, calls_per_request, report)) as rows,
+        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
     ):
         return table_of_cells(BLOCKS, rows)
 
@@ -83,6 +92,7 @@ def fetch_blocks(
     out: PathLike,
     *,
     overwrite: bool = False,
+    tip_percentile: float | None = None,
     concurrency: int = 8,
     calls_per_request: int = CALLS_PER_REQUEST,
     timeout: float = 10.0,
@@ -98,22 +108,22 @@ def fetch_blocks(
     Parameters
     ----------
     url, timeout, retries : of the node, as `feemodel.io.node.Node` takes them.
-    blocks, concurrency, calls_per_request, progress : as `get_blocks` takes them.
+    blocks, tip_percentile, concurrency, calls_per_request, progress : as `get_blocks` takes them.
     out : the file; refused if it exists, unless `overwrite`.
 
     Raises `UpstreamError` as `get_blocks` does; `InvalidInput` for a range or file that cannot be.
     """
-    _check(blocks, concurrency, calls_per_request)
+    _check(blocks, concurrency, calls_per_request, tip_percentile)
     with (
         written_whole(out, overwrite=overwrite) as file,
         Node(url, timeout=timeout, retries=retries, connections=concurrency) as node,
         reporting(progress, len(blocks), "blocks") as report,
-        closing(_rows(node, blocks, concurrency, calls_per_request, report)) as rows,
+        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
     ):
-        _write(file, rows)
+        _write(file, rows, tip_percentile)
 
 
-def _write(file: Any, rows: Iterator[Row]) -> None:
+def _write(file: Any, rows: Iterator[Row], tip_percentile: float | None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,7 +132,8 @@ def _write(file: Any, rows: Iterator[Row]) -> None:
             column.name,
             ARROW_TYPES[column.kind],
             nullable=column.presence != "always",
-            metadata={"unit": column.unit, "meaning": column.meaning},
+            metadata={"unit": column.unit, "meaning": column.meaning}
+            | ({"percentile": f"{tip_percentile:g}"} if column.name == "tip" and tip_percentile is not None else {}),
         )
         for column in BLOCKS
     )
@@ -132,13 +143,18 @@ def _write(file: Any, rows: Iterator[Row]) -> None:
 
 
 def _rows(
-    node: Node, blocks: range, concurrency: int, calls_per_request: int, report: Callable[[int], object]
+    node: Node,
+    blocks: range,
+    concurrency: int,
+    calls_per_request: int,
+    tip_percentile: float | None,
+    report: Callable[[int], object],
 ) -> Generator[Row, None, None]:
     """The blocks as rows of the table, in order, each the child of the one before it."""
     _check_head(node, blocks[-1])
     before: Row | None = None
     numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
-    for part in map_in_order(partial(_part, node), numbers, concurrency):
+    for part in map_in_order(partial(_part, node, tip_percentile), numbers, concurrency):
         for row in part:
             if before is not None and row[_PARENT] != before[_HASH]:
                 raise UpstreamError(
@@ -150,9 +166,49 @@ def _rows(
         report(len(part))
 
 
-def _part(node: Node, numbers: Sequence[int]) -> list[Row]:
+def _part(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> list[Row]:
     answers = node.batch([("eth_getBlockByNumber", [to_quantity(number), False]) for number in numbers])
-    return [_row(node, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+    rows = [_row(node, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+    if tip_percentile is not None:
+        _add_fees(node, rows, _fee_history(node, numbers, tip_percentile))
+    return rows
+
+
+def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHistory:
+    """The fee history of consecutive blocks, whole; raises `UpstreamError` that says which blocks have none."""
+    where = f"{node.name}: eth_feeHistory of blocks {numbers[0]} to {numbers[-1]}"
+    asked = int(percentile) if percentile == int(percentile) else percentile
+    try:
+        answer = node.call("eth_feeHistory", [to_quantity(len(numbers)), to_quantity(numbers[-1]), [asked]])
+        history = parse_fee_history(answer)
+    except NodeError as error:
+        reason = f"{where}: {error.message} (code {error.code}); without tips the headers alone are read"
+        raise UpstreamError(reason) from None
+    except InvalidInput as error:
+        raise UpstreamError(f"{where}: {error}") from None
+    count, used = len(history.gas_used_ratios), any(history.gas_used_ratios)
+    if (history.oldest_block, count) != (numbers[0], len(numbers)):
+        raise UpstreamError(
+            f"{where}: answered were {count} from block {history.oldest_block} on: "
+            "older ones are pruned, or the node answers fewer at a time"
+        )
+    answered = len(history.rewards[0]) if history.rewards else 0
+    if answered != 1 and (used or answered):
+        raise UpstreamError(f"{where}: rewards of {answered} percentiles, 1 was asked for")
+    return history
+
+
+def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
+    """Fill the columns of rows that a fee history of the same blocks has."""
+    for index, row in enumerate(rows):
+        if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
+            raise UpstreamError(
+                f"{node.name}: block {row[_NUMBER]}: eth_feeHistory says a base fee of {history.base_fees[index]}, "
+                f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
+            )
+        if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # the minimum is 1 wei: 0 says there are none
+        row[_TIP] = history.rewards[index][0] if history.rewards else 0
 
 
 def _row(node: Node, number: int, answer: Any) -> Row:
@@ -182,9 +238,11 @@ def _check_head(node: Node, last: int) -> None:
         raise UpstreamError(f"{node.name}: block {last} does not exist yet, the newest is {head}")
 
 
-def _check(blocks: range, concurrency: int, calls_per_request: int) -> None:
+def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:
     if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
         raise InvalidInput("blocks", "expected a range of block numbers with at least one and without gaps", blocks)
     if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
         raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)
+    if tip_percentile is not None:
+        checked_percentile("tip_percentile", tip_percentile)

@@ -3,7 +3,9 @@
 The names of transactions are those of `feemodel.ethereum.transaction_fields`, so that one file may mix them.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
-(2024-03), ethereumetl/jobs/exporters.
+(2024-03), ethereumetl/jobs/exporters; ethpandaops/xatu-data at 00014e9, schema/canonical_beacon_.md and at 00838fa,
+schema/canonical_execution_.md, in Parquet as ClickHouse writes it (clickhouse.com/docs/interfaces/formats/Parquet, read
+in November 2026): a date is a number of seconds or a time stamp, an integer of 128 bits 16 bytes, little-endian.
 """
 
 import warnings
@@ -23,6 +25,7 @@ from feemodel.io.files import Container, PathLike, column_names, json_items, rea
 from feemodel.io.tables import (
     BLOCKS,
     L1_FEES,
+    PRICED,
     RAW_TRANSACTIONS,
     RECEIPTS,
     TRANSACTIONS,
@@ -98,24 +101,55 @@ RECEIPT_FILES = Format(
     },
     ignored=IGNORED_NAMES | FIELD_OF.keys(),
 )  # fmt: skip
+#: Columns of xatu that say who recorded a block, and what else of it concerns no fee.
+XATU_NAMES = frozenset(
+    """
+    updated_date_time slot epoch epoch_start_date_time block_root block_version block_total_bytes
+    block_total_bytes_compressed parent_root state_root proposer_index eth1_data_block_hash eth1_data_deposit_root
+    execution_payload_block_hash execution_payload_fee_recipient execution_payload_state_root
+    execution_payload_parent_hash execution_payload_transactions_count execution_payload_transactions_total_bytes
+    execution_payload_transactions_total_bytes_compressed extra_data_string
+    meta_client_name meta_client_id meta_client_version meta_client_implementation meta_client_os meta_client_ip
+    meta_client_geo_city meta_client_geo_country meta_client_geo_country_code meta_client_geo_continent_code
+    meta_client_geo_longitude meta_client_geo_latitude meta_client_geo_autonomous_system_number
+    meta_client_geo_autonomous_system_organization meta_network_id meta_network_name meta_consensus_version
+    meta_consensus_version_major meta_consensus_version_minor meta_consensus_version_patch
+    meta_consensus_implementation meta_labels
+    """.split()  # noqa: SIM905 as text the names can be read
+)
 L1_FEE_FILES = Format(
     "L1 fees",
     "read_l1_fees",
     L1_FEES,
     {
-        "block_number": ("block_number", "number", "blockNumber"),
-        "timestamp": ("timestamp", "time", "block_timestamp", "block_time", "blockTimestamp"),
-        "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas"),
-        "excess_blob_gas": ("excess_blob_gas", "excessBlobGas"),
-        "blob_gas_used": ("blob_gas_used", "blobGasUsed", "blob_count"),
+        "block_number": ("block_number", "number", "blockNumber", "execution_payload_block_number"),
+        "timestamp": (
+            "timestamp", "time", "block_timestamp", "block_time", "blockTimestamp", "block_date_time",
+            "slot_start_date_time",
+        ),
+        "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas", "execution_payload_base_fee_per_gas"),
+        "excess_blob_gas": ("excess_blob_gas", "excessBlobGas", "execution_payload_excess_blob_gas"),
+        "blob_gas_used": ("blob_gas_used", "blobGasUsed", "blob_count", "execution_payload_blob_gas_used"),
         "blob_base_fee": ("blob_base_fee", "blob_base_fee_per_gas", "base_fee_per_blob_gas", "baseFeePerBlobGas"),
-        "gas_used": ("gas_used", "gasUsed"),
-        "gas_limit": ("gas_limit", "gasLimit"),
+        "gas_used": ("gas_used", "gasUsed", "execution_payload_gas_used"),
+        "gas_limit": ("gas_limit", "gasLimit", "execution_payload_gas_limit"),
         "gas_used_ratio": ("gas_used_ratio", "gasUsedRatio"),
         "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
-    ignored=HEADER_NAMES | {"blocks"},  # how many a mean is of
+    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # how many a mean is of
+)  # fmt: skip
+PRICED_FILES = Format(
+    "transactions with their gas and price",
+    "add_tips",
+    PRICED,
+    {
+        "block_number": ("block_number", "blockNumber"),
+        "gas_used": ("gas_used", "gasUsed", "receipt_gas_used"),
+        "gas_price": ("gas_price", "gasPrice"),
+        "effective_gas_price": ("effective_gas_price", "effectiveGasPrice", "receipt_effective_gas_price"),
+    },
+    ignored=IGNORED_NAMES | FIELD_OF.keys() | XATU_NAMES | {"block_hash", "block_timestamp"},
 )
 
 #: Of which a table of L1 fees has one at least.

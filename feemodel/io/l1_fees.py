@@ -1,7 +1,7 @@
 """Histories of L1 fees, from files and from the answer of `eth_feeHistory`."""
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,7 +209,7 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
         gas_used_ratios=ratios,
         blob_base_fees=_fees("baseFeePerBlobGas", blob_fees) if blob_ratios or blob_fees is not None else (),
         blob_gas_used_ratios=blob_ratios,
-        rewards=_rewards(result, len(ratios)),
+        rewards=_rewards(result, ratios),
     )
     _check_length("baseFeePerGas", history.base_fees, len(ratios) + 1)
     _check_length("baseFeePerBlobGas", history.blob_base_fees, len(ratios) + 1, may_be_empty=not blob_ratios)
@@ -228,15 +228,20 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
     return tuple(map(float, ratios))
 
 
-def _rewards(result: Mapping[str, Any], blocks: int) -> tuple[tuple[int, ...], ...]:
+def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
     if not result.get("reward"):  # absent, null or empty where no percentile was asked
         return ()
     rows = sequence("reward", result["reward"])
-    _check_length("reward", rows, blocks)
-    rewards = tuple(_fees(f"reward[{index}]", row) for index, row in enumerate(rows))
+    _check_length("reward", rows, len(ratios))
+    asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
+    # A block without transactions has zeros, as go-ethereum answers, or nothing.
+    rewards = tuple(
+        (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
+        for index, (row, used) in enumerate(zip(rows, ratios, strict=True))
+    )
     for index, row in enumerate(rewards):
         _check_length(f"reward[{index}]", row, len(rewards[0]))
-    return rewards
+    return rewards if asked else ()
 
 
 def _check_length(name: str, values: Any, length: int, *, may_be_empty: bool = False) -> None:

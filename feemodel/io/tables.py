@@ -85,6 +85,8 @@ BLOCKS: Columns = (
     Column("base_fee_per_gas", "whole", "wei / gas", "missing before London", "optional"),
     Column("blob_gas_used", "whole", "gas", "missing before Cancun, and on most rollups", "optional"),
     Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
+    Column("blob_base_fee", "whole", "wei / gas", "by the node's own rules; missing before Cancun", "optional"),
+    Column("tip", "whole", "wei / gas", "priority fee at a percentile of the gas used, 0 of no gas", "optional"),
     Column("transaction_count", "whole", "1", "transactions in the block", "optional"),
     Column("size", "whole", "bytes", "of the encoded block", "optional"),
     Column("extra_data", "data", "", "free bytes of the header; on Linea the pricing record", "optional"),
@@ -124,6 +126,13 @@ RECEIPTS: Columns = (
     Column("gas_used", "whole", "gas", "after refunds"),
     Column("effective_gas_price", "whole", "wei / gas", "what was paid", "optional"),
     Column("success", "flag", "", "missing before Byzantium", "optional"),
+)
+
+PRICED: Columns = (
+    Column("block_number", "whole", "1", "height of the block"),
+    Column("gas_used", "whole", "gas", "after refunds"),
+    Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
+    Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
 )
 
 RAW_TRANSACTIONS: Columns = (

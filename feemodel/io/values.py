@@ -32,6 +32,7 @@ Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "acc
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 WORD = 32  # bytes of a 256-bit number
+WIDE = (16, 32)  # bytes of ClickHouse's wide integers
 EXACT_DOUBLE = 2**53  # up to which a double holds every integer
 EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # and the shorter floating-point numbers
 LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit
@@ -79,6 +80,8 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
         array = array.cast(array.type.value_type)
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
         array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    if kind in ("whole", "fee", "amount") and pa.types.is_fixed_size_binary(array.type):
+        array = _wide_integers(array, name)
     if _is_text(array):
         array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
     elif pa.types.is_floating(array.type):
@@ -244,6 +247,14 @@ def _integer(value: Any, name: str, maximum: int, *, decimal: bool) -> int:
             raise InvalidInput(name, f"expected a number from 0 to 2**{maximum.bit_length()} - 1", value)
         return number
     return from_number(value, name, maximum=maximum)
+
+
+def _wide_integers(array: Arrow, name: str) -> Arrow:
+    """Unsigned integers of 128 and 256 bits as ClickHouse writes them, little-endian bytes, as decimal digits."""
+    if array.type.byte_width not in WIDE:
+        raise InvalidInput(name, "expected numbers, or integers of 16 or 32 bytes", str(array.type))
+    digits = [None if value is None else str(int.from_bytes(value, "little")) for value in array.to_pylist()]
+    return pa.array(digits, pa.string())
 
 
 def _whole_column(array: Arrow, name: str) -> Arrow:

@@ -21,7 +21,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea import price_cap
 from feemodel.records import compared_by_value, printed_as_table
-from feemodel.simulation.scenarios import begins, check_scenario
+from feemodel.simulation.scenarios import begins, check_scenario, tips_of
 from feemodel.simulation.surfaces import Submission
 
 MAX_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
@@ -154,7 +154,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
     step = np.searchsorted(begins(l1_fees), times, side="right") - 1
     base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
-    tip = l1_fees["tip"].to_numpy()[0][step] if "tip" in l1_fees else posting.submission.tip
+    tip = tips_of(l1_fees, posting.submission.tip)[0][step]
     return Posted(times, ends, posting.submission.cost(base_fee, tip, blob_base_fee))
 
 

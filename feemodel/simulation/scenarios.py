@@ -327,6 +327,19 @@ def begins(found: xr.Dataset) -> RealArray:
     return np.asarray(elapsed - elapsed[0])
 
 
+def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
+    """Return the tips of a scenario, (path, step), or `otherwise` in each where it does not know them [wei / gas].
+
+    >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}, source="by hand")
+    >>> tips_of(one, 1e8).tolist()
+    [[100000000.0, 100000000.0]]
+    """
+    instance("found", found, xr.Dataset)
+    if TIP in found:
+        return np.asarray(found[TIP].to_numpy(), np.float64)
+    return np.full((found.sizes["path"], found.sizes["step"]), real_scalar("otherwise", otherwise))
+
+
 def moments(found: xr.Dataset) -> xr.Dataset:
     """Statistics of each path: quantiles, autocorrelations, and the correlation of the two fees.
 

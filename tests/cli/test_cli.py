@@ -375,6 +375,16 @@ def test_fetch_writes_a_file_that_reads_back(tmp_path, capsys):
     assert read_blocks(out)["base_fee_per_gas"].to_list() == list(range(107, 137))
 
 
+def test_fetch_adds_the_tips_at_a_percentile(tmp_path, capsys):
+    out = tmp_path / "blocks.parquet"
+    with node_server.running() as server:
+        arguments = ["--node", server.url, "--blocks", "100:103", "--out", str(out), "--tip-percentile", "15"]
+        found = answer(capsys, "fetch", *arguments)
+
+    assert found == {"file": str(out), "firstBlock": 100, "lastBlock": 102, "blocks": 3, "tipPercentile": 15.0}
+    assert read_blocks(out)["tip"].to_list() == [100_000, 101_000, 0]
+
+
 BAD = [
     (
         ["fee", "--size", "128", "--gas", "0"],
@@ -399,6 +409,11 @@ BAD = [
     (["sizes", "."], 3, ".: a folder, not a file"),
     (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
     (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
+    (
+        ["fetch", "--node", "http://x", "--blocks", "7:9", "--out", "x.parquet", "--tip-percentile", "101"],
+        2,
+        "tip_percentile: expected from 0 to 100",
+    ),
     (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
     (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: required in wei, since"),
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),

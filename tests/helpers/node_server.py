@@ -40,6 +40,19 @@ def header(number: int) -> dict[str, Any]:
     }
 
 
+def fee_history(count: int, newest: int, percentiles: list[float]) -> dict[str, Any]:
+    """The fee history of blocks as `eth_feeHistory` answers it; a block with gas pays 1,000 wei times its number."""
+    blocks = range(newest - count + 1, newest + 1)
+    return {
+        "oldestBlock": hex(blocks.start),
+        "baseFeePerGas": [hex(7 + number) for number in range(blocks.start, blocks.stop + 1)],
+        "gasUsedRatio": [21_000 * (number % 3) / 30_000_000 for number in blocks],
+        "baseFeePerBlobGas": [hex(1 + number) for number in range(blocks.start, blocks.stop + 1)],
+        "blobGasUsedRatio": [0.5] * count,
+        "reward": [[hex(1_000 * number if number % 3 else 0) for _ in percentiles] for number in blocks],
+    }
+
+
 def answer(method: str, params: list[Any]) -> dict[str, Any]:
     match method:
         case "eth_blockNumber":
@@ -47,6 +60,8 @@ def answer(method: str, params: list[Any]) -> dict[str, Any]:
         case "eth_getBlockByNumber":
             number = int(params[0], 16)
             return {"result": header(number) if number <= HEAD else None}
+        case "eth_feeHistory":
+            return {"result": fee_history(int(params[0], 16), int(params[1], 16), params[2])}
         case "eth_call":
             return {"error": {"code": 3, "message": "execution reverted: no", "data": "0x08c379a0"}}
         case "echo":

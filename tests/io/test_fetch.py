@@ -176,6 +176,127 @@ def test_wrong_answer_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def history(change: Any) -> node_server.Fault:
+    """The right answers, but for the fee history."""
+
+    def changed(reply: Any) -> Any:
+        if isinstance(reply, list) or "oldestBlock" not in (reply.get("result") or ()):
+            return reply
+        return {**reply, **change(reply["result"])}
+
+    return edited(changed)
+
+
+def without(name: str) -> Any:
+    return lambda result: {"result": {key: value for key, value in result.items() if key != name}}
+
+
+def test_tips_and_blob_base_fees_come_from_the_fee_history(server: NodeServer, node: Node, tmp_path: Path) -> None:
+    out = tmp_path / "blocks.parquet"
+    fetch_blocks(server.url, range(100, 165), out, tip_percentile=50, calls_per_request=20)
+    table = read_blocks(out)
+
+    assert table["tip"].to_list() == [1_000 * number if number % 3 else 0 for number in range(100, 165)]
+    assert table["blob_base_fee"].to_list() == list(range(101, 166))
+    plain = get_blocks(node, range(100, 165))
+    assert plain[["tip", "blob_base_fee"]].isna().all(axis=None)
+    added = ["tip", "blob_base_fee"]
+    pd.testing.assert_frame_equal(table.drop(columns=added), plain.drop(columns=added))
+    pd.testing.assert_frame_equal(get_blocks(node, range(100, 165), tip_percentile=50.0), table)
+    asked = [payload["params"] for _, _, payload in server.requests if "eth_feeHistory" in str(payload)]
+    assert sorted(asked)[:4] == [[hex(20), hex(119), [50]], [hex(20), hex(119), [50]], *[[hex(20), hex(139), [50]]] * 2]
+    assert pq.read_schema(out).field("tip").metadata[b"percentile"] == b"50"
+
+
+def test_no_fee_history_is_asked_for_without_a_percentile(node: Node, server: NodeServer) -> None:
+    get_blocks(node, range(100, 120))
+    assert set(server.methods) == {"eth_blockNumber", "eth_getBlockByNumber"}
+
+
+def test_blocks_before_cancun_have_no_blob_base_fee(server: NodeServer, node: Node) -> None:
+    """Their headers have no excess blob gas; go-ethereum answers fees of 0 for them, other nodes none."""
+
+    def old(number: int, block: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in block.items() if number >= 110 or "lob" not in name}
+
+    def blocks(replies: Any) -> Any:
+        found = replies if isinstance(replies, list) else [replies]
+        for reply in found:
+            result = reply.get("result")
+            if isinstance(result, dict) and "number" in result:
+                reply["result"] = old(int(result["number"], 16), result)
+            elif isinstance(result, dict):
+                result["baseFeePerBlobGas"] = ["0x0"] * 10 + result["baseFeePerBlobGas"][10:]
+        return replies
+
+    server.always = edited(blocks)
+    table = get_blocks(node, range(100, 120), tip_percentile=15)
+    assert table["blob_base_fee"].isna().to_list() == [True] * 10 + [False] * 10
+    assert table["tip"].notna().all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda result: {"result": result | {"reward": [row if row != ["0x0"] else None for row in result["reward"]]}},
+        lambda result: {"result": {name: value for name, value in result.items() if "lob" not in name}},
+    ],
+    ids=["no rewards of empty blocks", "no blob fields"],
+)
+def test_histories_of_other_nodes_are_read(server: NodeServer, node: Node, change: Any) -> None:
+    server.always = history(change)
+    assert get_blocks(node, range(100, 104), tip_percentile=50)["tip"].to_list() == [100_000, 101_000, 0, 103_000]
+
+
+def test_empty_blocks_have_tips_of_0_where_a_node_answers_no_rewards(server: NodeServer, node: Node) -> None:
+    server.always = history(lambda result: {"result": result | {"reward": [None] * len(result["reward"])}})
+    assert get_blocks(node, range(102, 103), tip_percentile=50)["tip"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("reward"), "blocks 100 to 119: rewards of 0 percentiles, 1 was asked for"),
+        (lambda result: {"result": result | {"reward": [["0x1", "0x2"]] * 20}}, "rewards of 2 percentiles, 1 was"),
+        (lambda result: {"result": result | {"reward": [None] * 20}}, r"reward\[0\]: expected a list, got None"),
+        (
+            lambda result: {"result": node_server.fee_history(9, 119, [50])},
+            "blocks 100 to 119: answered were 9 from block 111 on: older ones are pruned, or the node answers fewer",
+        ),
+        (
+            lambda result: {"result": result | {"baseFeePerGas": ["0x1"] * 21}},
+            "block 100: eth_feeHistory says a base fee of 1, its header 107: the chain was reorganised",
+        ),
+        (
+            lambda result: {"result": None, "error": {"code": 4444, "message": "pruned history unavailable"}},
+            r"blocks 100 to 119: pruned history unavailable \(code 4444\); without tips the headers alone are read",
+        ),
+        (
+            lambda result: {"result": None, "error": {"code": -32601, "message": "the method does not exist"}},
+            r"eth_feeHistory of blocks 100 to 119: the method does not exist \(code -32601\)",
+        ),
+        (lambda result: {"result": 5}, "blocks 100 to 119: the fee history: expected the answer of eth_feeHistory"),
+    ],
+    ids=["no percentiles", "too many", "null rewards", "pruned", "another base fee", "error", "no method", "a number"],
+)
+def test_a_fee_history_that_does_not_fit_leaves_no_file(
+    server: NodeServer, tmp_path: Path, change: Any, message: str
+) -> None:
+    server.always = history(change)
+    with pytest.raises(UpstreamError, match=message):
+        fetch_blocks(server.url, range(100, 120), tmp_path / "blocks.parquet", tip_percentile=50)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("percentile", [-1, 100.5, float("nan"), "50", True])
+def test_percentiles_out_of_range_are_refused_before_the_work(
+    server: NodeServer, tmp_path: Path, percentile: Any
+) -> None:
+    with pytest.raises(InvalidInput, match="tip_percentile: expected"):
+        fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet", tip_percentile=percentile)
+    assert (server.requests, list(tmp_path.iterdir())) == ([], [])
+
+
 def test_range_beyond_the_newest_block_is_refused_before_the_work(server: NodeServer, tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match=f"block {HEAD + 1} does not exist yet, the newest is {HEAD}"):
         fetch_blocks(server.url, range(HEAD + 2), tmp_path / "blocks.parquet")

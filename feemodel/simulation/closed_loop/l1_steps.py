@@ -9,9 +9,8 @@ from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.closed_loop.accounts import Caps, PostingTerms
-from feemodel.simulation.l1_columns import TIP
 from feemodel.simulation.posting import KINDS, Posting
-from feemodel.simulation.scenarios import check_scenario
+from feemodel.simulation.scenarios import check_scenario, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
@@ -139,8 +138,7 @@ def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealA
     base_fee, blob_base_fee = (
         l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
     )
-    tips = l1_fees[TIP].to_numpy()[0][rows].astype(np.float64) if TIP in l1_fees else np.full(len(rows), float(tip))
-    return (base_fee, blob_base_fee, tips), first_second(l1_fees) or 0.0
+    return (base_fee, blob_base_fee, tips_of(l1_fees, tip)[0][rows]), first_second(l1_fees) or 0.0
 
 
 def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:

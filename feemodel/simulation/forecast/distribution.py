@@ -57,6 +57,10 @@ class History(NamedTuple):
     source: str  #: of the rows
     assumed: str  #: what the rows did not say
 
+    def tip_of(self, submission: Submission) -> float:
+        """Return the tip that counts: the history's, or the submission's where it has none [wei / gas]."""
+        return submission.tip if self.tip is None else self.tip
+
 
 def forecast(
     l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
@@ -138,7 +142,7 @@ def forecast(
         prices = {name: moved(changes[name], knots, found[name], held) for name in FEES}
         rules = MAINNET.at(int(history.newest))
         sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
-        tip = submission.tip if history.tip is None else history.tip
+        tip = history.tip_of(submission)
         cost = submission.cost(sampled.base_fee.astype(float), tip, sampled.blob_base_fee.astype(float))
         at = np.searchsorted(sampled.elapsed, bins * float(BIN)).clip(max=len(sampled.elapsed) - 1)
         variables |= {

@@ -143,7 +143,7 @@ def recommend(
     )  # fmt: skip
     base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
     cost = found["cost"].to_numpy() / submission.capacity
-    tip = submission.tip if history.tip is None else history.tip
+    tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
     # Bytes of a window pay the prices of its steps, and are posted in the block after it.
     count = max(1, length * PARTS // window)
