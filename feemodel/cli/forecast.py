@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.backtest import l1_history
 from feemodel.cli.options import count, whole_from_0
-from feemodel.cli.output import add_figure, checked_out, print_json, print_table
+from feemodel.cli.output import add_figure, checked_out, length_text, print_json, print_table
 from feemodel.cli.subjects import read_columns
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for name, (meaning, unit, scale) in VARIABLES.items():
         rows = [
-            (_length(row.horizon), *(f"{value:#.4g}" for value in row.to_numpy() / scale))
+            (length_text(float(row.horizon)), *(f"{value:#.4g}" for value in row.to_numpy() / scale))
             for row in found[f"{name}_quantile"]
         ]
         print_table(f"{meaning} [{unit}]", ("ahead", *(f"{quantile:.0%}" for quantile in QUANTILES)), rows)
@@ -76,17 +76,12 @@ def _answer(found: "xarray.Dataset") -> dict[str, Any]:
     horizons = {}
     for row in range(found.sizes["horizon"]):
         one = found.isel(horizon=row)
-        horizons[_length(one.horizon)] = {
+        horizons[length_text(float(one.horizon))] = {
             key: dict(zip((f"q{round(100 * q):02}" for q in quantiles), one[name].to_numpy().tolist(), strict=True))
             for key, name in (("baseFee", "base_fee_quantile"), ("blobBaseFee", "blob_base_fee_quantile"),
                               ("submissionCost", "cost_quantile"))
         }  # fmt: skip
     return {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
-
-
-def _length(seconds: Any) -> str:
-    minutes = round(float(seconds) / 60)
-    return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
 
 
 def _draw(path: Path, found: "xarray.Dataset", history: "xarray.Dataset", fee: str) -> None:

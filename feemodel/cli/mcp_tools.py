@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from feemodel import __version__
+from feemodel.cli.output import length_text
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
@@ -190,12 +191,12 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         )  # fmt: skip
         quantiles = [f"q{round(100 * one):02}" for one in found["quantile"].to_numpy().tolist()]
         rows = [
-            {"horizon": horizon}
+            {"horizon": length_text(seconds)}
             | {
-                name: dict(zip(quantiles, found[key].isel(horizon=place).to_numpy().tolist(), strict=True))
+                name: dict(zip(quantiles, found[key].isel(horizon=index).to_numpy().tolist(), strict=True))
                 for name, key in (("baseFee", "base_fee_quantile"), ("blobBaseFee", "blob_base_fee_quantile"))
             }
-            for place, horizon in enumerate(self.horizons)
+            for index, seconds in enumerate(found["horizon"].to_numpy().tolist())
         ]
         return {"origin": str(found.attrs["origin"]), "method": str(found.attrs["method"]), "horizons": rows}
 

@@ -81,6 +81,16 @@ def in_eth(wei: float) -> str:
     return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
 
 
+def length_text(seconds: float) -> str:
+    """A length of whole minutes as the options of horizons take it.
+
+    >>> length_text(600.0), length_text(86_400.0)
+    ('10min', '24h')
+    """
+    minutes = round(seconds / 60)
+    return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
+
+
 def _plain(value: Any) -> Any:
     # NumPy's numbers are not JSON's.
     return value.item() if hasattr(value, "item") else value.tolist()

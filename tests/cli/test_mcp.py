@@ -82,3 +82,12 @@ def test_integers_that_doubles_do_not_hold_are_digits():
 
     assert answer["maxValue"] == "999999969507399798"
     assert answer["gasLimit"] == 21_000
+
+
+def test_each_horizon_of_a_forecast_has_its_own_quantiles():
+    given = {"method": "persistence", "paths": 2}
+    (hour,) = call_tool("forecast", {"horizons": ["1h"], **given})["horizons"]
+    both = call_tool("forecast", {"horizons": ["6h", "1h", "60min"], **given})["horizons"]
+
+    assert [one["horizon"] for one in both] == ["1h", "6h"]
+    assert both[0] == hour
