@@ -72,11 +72,12 @@ def run(options: argparse.Namespace) -> int:
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
+    from feemodel.cli.serve_forecast import ForecastMethod
     from feemodel.server.loaded import load
     from feemodel.server.workers import serve
 
     with _ledger(settings) as folder:
-        loaded = load(settings, _store(settings, folder))
+        loaded = load(settings, _store(settings, folder), extensions=(ForecastMethod,))
         checked = _checked(loaded, ask_nodes=options.check)
         if options.check or options.check_settings:
             return _report(checked, as_json=options.json)

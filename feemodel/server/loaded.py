@@ -1,6 +1,8 @@
 """What the parent of the workers reads: no worker reads these files again."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +14,24 @@ from feemodel.server.settings import Settings
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 
+if TYPE_CHECKING:
+    from feemodel.server.dispatch import Method
+
+
+class Extension(Protocol):
+    """Methods from outside the package `feemodel.server`, which each worker makes from its `Service`."""
+
+    @property
+    def methods(self) -> Mapping[str, "Method"]:
+        """Methods by name."""
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Error messages for methods that are known but not served."""
+
+    async def close(self) -> None:
+        """Close what is open."""
+
 
 class Loaded(msgspec.Struct, frozen=True):
     """What the parent has read: no worker reads these files again."""
@@ -22,15 +42,17 @@ class Loaded(msgspec.Struct, frozen=True):
     held: Block | None  #: the ledger's newest block, whose hash a node must have
     chain_id: int | None  #: of the ledger
     codec: Codec
+    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: called with the `Service`
 
 
-def load(settings: Settings, store: Path | None) -> Loaded:
+def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[Any], Extension], ...] = ()) -> Loaded:
     """Read what the settings name.
 
     Parameters
     ----------
     settings : which chain, codec and dictionary.
     store : the ledger that proves; `None` for none.
+    extensions : functions or classes of a module, which workers import by name.
 
     Raises `InvalidInput` and `UnreadableFile`.
     """
@@ -46,7 +68,7 @@ def load(settings: Settings, store: Path | None) -> Loaded:
                 check_same_chain(chain, opened)
     else:
         chain = _chain(settings, None)
-    return Loaded(settings, chain, store, held, chain_id, _codec(settings))
+    return Loaded(settings, chain, store, held, chain_id, _codec(settings), extensions)
 
 
 def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:

@@ -59,7 +59,7 @@ class Service:
         loaded.codec.size(bytes(64))  # compiles its kernels before a request needs them
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
         self._nodes: list[AsyncNode] = []
-        self._l1_chain_id = ChainId()
+        self.l1_chain_id = ChainId()
         self.upstream: Upstream | None = None
         self.head: Polled[Head] | None = None
         if settings.node is not None:
@@ -70,6 +70,7 @@ class Service:
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self.prices = PriceHistory(lambda: self.pricing.now.form)
         self._executor: Executor | None = None
+        self._extensions = [extension(self) for extension in loaded.extensions]
         self.methods = self._methods()
 
     def dispatcher(self) -> Dispatcher:
@@ -93,6 +94,8 @@ class Service:
             reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
             proofs = [f"{prefix}_getProof" for prefix in prefixes]
             reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
+        for extension in self._extensions:
+            reasons |= extension.reasons
         return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
@@ -103,7 +106,7 @@ class Service:
         urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
         nodes = [opened_node(settings, url) for url in urls]
         self._nodes += nodes
-        fetch = [partial(fetch_l1_prices, settings, node, self._l1_chain_id) for node in nodes]
+        fetch = [partial(fetch_l1_prices, settings, node, self.l1_chain_id) for node in nodes]
         return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name)
 
     def _methods(self) -> dict[str, Method]:
@@ -125,6 +128,8 @@ class Service:
                 methods["eth_blockNumber"] = Method(self.ledger.block_number)
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         methods |= self._explorer()
+        for extension in self._extensions:
+            methods |= extension.methods
         methods["rpc.discover"] = Method(self._discover)
         return methods
 
@@ -193,6 +198,8 @@ class Service:
             self._executor.close()
         for node in self._nodes:
             await node.close()
+        for extension in self._extensions:
+            await extension.close()
         if self.ledger is not None:
             self.ledger.close()
 

@@ -102,6 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gas_price_ratio: Ratio | None = _pricing(None, "L1 over L2, verification-cost form [1]")
     l1_node: Text | None = _pricing(None, "URL of an L1 node, with costs = l1")
     fallback_node: Text | None = _pricing(None, "URL of a second node to read the costs from while the first fails")
+    l1_history: Text | None = _pricing(None, "FILE of L1 fees for feemodel_forecast, in place of the L1 node's")
     l1_blocks: Few = _pricing(50, "of the L1 fee history that is averaged")
     l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "of the L1 tips of a block [%]")
     l1_margin: Ratio = _pricing(1.0, "of the costs computed from L1 fees [1]")

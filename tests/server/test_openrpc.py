@@ -5,11 +5,13 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from feemodel.cli.serve_forecast import ForecastMethod
 from feemodel.estimates.chain import LEDGER
-from feemodel.io.shipped import shipped_path
+from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.server.calls import FAILURES
+from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
-from tests.server.parts import opened
+from tests.server.parts import serving
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
@@ -37,13 +39,15 @@ CALLS = {
     "feemodel_film": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
     "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
+    "feemodel_forecast": [[{"method": "seasonal", "paths": 20}], [{"horizons": ["20min"], "method": "blend"}]],
     "feemodel_maxSend": [["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def client():
-    with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
+    settings = Settings(l1_history=str(shipped_path(L1_FEES)))
+    with serving(load(settings, shipped_path(LEDGER), extensions=(ForecastMethod,)), started=False) as client:
         yield client
 
 

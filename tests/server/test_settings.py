@@ -47,6 +47,7 @@ EXAMPLES = {
     "gas_price_ratio": ("15", "15", 15.0),
     "l1_node": ('"https://user:pass@l1.example"', "https://user:pass@l1.example", "https://user:pass@l1.example"),
     "fallback_node": ('"http://127.0.0.1:2"', "http://127.0.0.1:2", "http://127.0.0.1:2"),
+    "l1_history": ('"l1.csv"', "l1.csv", "l1.csv"),
     "l1_blocks": ("1024", "1024", 1_024),
     "l1_percentile": ("100", "100.0", 100.0),
     "l1_margin": ("1", "1", 1.0),
