@@ -207,12 +207,12 @@ class App:
                 if message["type"] == "websocket.disconnect":
                     return
                 await self._reply(websocket, message)
-                await asyncio.sleep(0)  # messages that have arrived already do not delay other connections
 
     async def _reply(self, websocket: WebSocket, message: Message) -> None:
         """Answer one message."""
         body = message["text"].encode() if message.get("text") is not None else message["bytes"]
         answer = await self._dispatcher.answer(body)
+        await asyncio.sleep(0)  # messages that have arrived already, and large answers, do not delay other connections
         if answer is not None:
             await websocket.send_text(answer.decode())
 

@@ -193,11 +193,12 @@ class Ledger:
         named = block.hash or block.tag or to_quantity(block.number or 0)
         try:
             steps = proof_steps(self.store(), address, storageKeys, named, key_limit=self._key_limit)
-            proof = next(steps)
-            if len(storageKeys) > STEP:
-                async with self._one_long:
-                    for _ in steps:  # which fill it
-                        await asyncio.sleep(0)  # other calls are answered between the steps
+            if len(storageKeys) <= STEP:
+                return next(steps)
+            async with self._one_long:
+                proof = next(steps)
+                for _ in steps:  # which fill it
+                    await asyncio.sleep(0)  # other calls are answered between the steps
             return proof
         except LimitExceeded as error:  # a parameter too long, not a server too busy
             raise CallError(INVALID_PARAMS, str(error)) from None

@@ -13,9 +13,11 @@ from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
+from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Block as StoredBlock
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
+from feemodel.server import rollup
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.server.parts import on_chain, opened
@@ -301,6 +303,26 @@ def test_a_method_that_is_not_served_names_the_option_that_serves_it(tmp_path):
         for method in ("rollup_getProof", "linea_getProof"):
             expected = f"{method} needs a ledger: feemodel serve --store FILE"
             assert expected == client.error(method)["message"]
+
+
+def test_of_long_proofs_one_is_begun_at_a_time(tmp_path, monkeypatch):
+    """Each step holds the event loop for milliseconds: sixty that begin together would delay other callers."""
+    path = tmp_path / "ledger.db"
+    path.write_bytes(shipped_path(LEDGER).read_bytes())
+    begun, most = [], []
+
+    def counted(*arguments, **options):
+        begun.append(None)
+        most.append(len(begun))
+        yield from proof_steps(*arguments, **options)
+        begun.pop()
+
+    monkeypatch.setattr(rollup, "proof_steps", counted)
+    keys = [f"0x{index:064x}" for index in range(2 * STEP)]
+    with opened(Settings(store=str(path)), store=path, started=False) as client:
+        answers = client.together(*[("rollup_getProof", ANNA, keys, "latest")] * 3)
+    assert all("result" in answer for answer in answers)
+    assert most == [1, 1, 1]
 
 
 def test_a_ledger_alone_answers_proofs_and_prices(tmp_path):

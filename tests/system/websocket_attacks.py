@@ -40,6 +40,7 @@ def websocket_attacks() -> list[Attack]:
         Attack("frames that the protocol forbids", forbidden_frames, frozenset({"closed", "HTTP 503"})),
         Attack("calls whose responses nobody reads", unread_calls, ENDS),
         Attack("13 MB responses that nobody reads, WebSocket", unread_proofs, ENDS),
+        Attack("13 MB responses that are read, WebSocket", read_proofs, ENDS),
         Attack("subscriptions without end", subscriptions, ENDS),
         Attack("1,500 idle WebSockets", idle_sockets, ENDS),
         Attack("WebSockets opened and dropped", dropped_sockets, ENDS),
@@ -269,6 +270,11 @@ async def unread_calls(target: Target, seconds: float) -> Counter[str]:
 async def unread_proofs(target: Target, seconds: float) -> Counter[str]:
     """Ask for the largest responses, and read nothing."""
     return await sockets(target, seconds, SOCKETS, unreading(frame(rpc("rollup_getProof", *WHOLE_PROOF)) * 8))
+
+
+async def read_proofs(target: Target, seconds: float) -> Counter[str]:
+    """Ask for the largest responses, and read them."""
+    return await sockets(target, seconds, SOCKETS, again(frame(rpc("rollup_getProof", *WHOLE_PROOF))))
 
 
 async def subscriptions(target: Target, seconds: float) -> Counter[str]:
