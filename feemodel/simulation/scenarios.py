@@ -330,11 +330,13 @@ def begins(found: xr.Dataset) -> RealArray:
 def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
     """Return the tips of a scenario, (path, step), or `otherwise` in each where it does not know them [wei / gas].
 
+    Raises `InvalidInput` for what is no scenario.
+
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}, source="by hand")
     >>> tips_of(one, 1e8).tolist()
     [[100000000.0, 100000000.0]]
     """
-    instance("found", found, xr.Dataset)
+    check_scenario("found", found)
     if TIP in found:
         return np.asarray(found[TIP].to_numpy(), np.float64)
     return np.full((found.sizes["path"], found.sizes["step"]), real_scalar("otherwise", otherwise))

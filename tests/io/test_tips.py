@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import anvil
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +17,7 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import add_tips, fetch_blocks, read_blocks, read_l1_fees
 from feemodel.io.tips import percentile_tips
 from feemodel.simulation.scenarios import replay
+from tests.helpers import anvil
 
 FIRST, START = 24_183_321, 1_767_795_167
 TEXT_66, TEXT_42 = pa.binary(66), pa.binary(42)
@@ -202,7 +202,7 @@ def test_a_table_that_cannot_have_tips_is_refused(tmp_path: Path) -> None:
         (fees.drop(columns="gas_used"), "expected a table with block_number, base_fee, gas_used"),
         (fees.assign(base_fee=[248_255_237.5]), r"l1_fees\.base_fee\[0\]: expected an integer"),
         (fees.assign(tip=[5]), "expected a table without tips"),
-        (fees.assign(gas_used=fees["gas_used"].mask([True])), "expected a table with"),
+        (fees.assign(gas_used=pd.array([pd.NA], "Int64")), "expected a table with"),
         (pd.concat([fees, fees]), "expected numbers that rise"),
     ):
         with pytest.raises(InvalidInput, match=message):
