@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -296,6 +297,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UnreadableFile, match="binary: not TOML: 'utf-8' codec"):
         load_settings(file=tmp_path / "binary")
+
+
+def test_the_assumptions_name_settings_that_there_are():
+    """A table that names a flag of an earlier server sends its reader to an option that is refused."""
+    section = (ROOT / "ASSUMPTIONS.md").read_text(encoding="utf-8").partition("## The server")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`--([a-z][a-z0-9-]+)`", section))
+    assert "gas-cap" in named
+    assert sorted(named - {name.replace("_", "-") for name in SECTION}) == []
 
 
 SECRETS = ["s3cret", "us3r", "pa55"]
