@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from feemodel.ethereum.quantities import to_hex
 from tests.helpers.development import ALDER
@@ -16,126 +18,63 @@ FLOOD_SECONDS = 20.0
 HALF_SIZE = 900_000  # bytes of a body of which most has come
 STUFFING, STUFFED = 1 << 18, 60  # bytes that are sent at once, and connections
 WHOLE_PROOF = (to_hex(ALDER), [hex(index) for index in range(1_024)], "latest")
-CHAIN_ID = rpc("eth_chainId")
+CHAIN_ID, BLOCK = rpc("eth_chainId"), ("latest", False)
 
 ENDS = frozenset({"closed", "open"})
 BAD = frozenset({"closed", "HTTP 400", "HTTP 403", "HTTP 404", "HTTP 405", "HTTP 408", "HTTP 413", "HTTP 431"})
 
 
+Bytes = Callable[[Target], bytes]  # what an attack sends to a target
+
+
+def posted(more: bytes) -> Bytes:
+    """Head of a POST request without its length, and what follows."""
+    return lambda target: target.head + more
+
+
+def chunked(more: bytes) -> Bytes:
+    """Head of a POST request whose body comes in chunks, and what follows."""
+    return posted(b"Transfer-Encoding: chunked\r\n\r\n" + more)
+
+
 def http_attacks() -> list[Attack]:
     """Return every attack that keeps connections; "open" is one that was open at the end."""
+    drip, flood, idle, stuff = ENDS | {"HTTP 408"}, BAD, ENDS | {"HTTP 503"}, frozenset({"ok", "closed"})
+    chunk, page = b"2000\r\n" + b" " * 8_192 + b"\r\n", b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    half = posted(b"Content-Length: 1000000\r\n\r\n" + b" " * HALF_SIZE)
     return [
-        Attack("slow bodies", slow_bodies, ENDS | {"HTTP 408"}),
-        Attack("slow heads", slow_heads, ENDS | {"HTTP 408"}),
-        Attack("slow first lines", slow_first_lines, ENDS | {"HTTP 400", "HTTP 408"}),
-        Attack("endless heads", endless_heads, BAD),
-        Attack("an endless header", endless_header, BAD),
-        Attack("an endless request target", endless_target, BAD | {"HTTP 414"}),
-        Attack("endless bodies", endless_bodies, BAD),
-        Attack("endless bodies of a refused path", endless_refused_bodies, BAD),
-        Attack("one-byte chunks without end", one_byte_chunks, BAD),
-        Attack("endless chunk extensions", endless_extensions, BAD),
-        Attack("endless trailers", endless_trailers, BAD | {"ok"}),
-        Attack("large unfinished bodies on 300 connections", unfinished_bodies, ENDS | {"HTTP 408", "HTTP 503"}),
-        Attack("3,000 idle connections", idle_connections, ENDS | {"HTTP 503"}),
-        Attack("3,000 connections, each answered once", answered_connections, ENDS | {"HTTP 503", "HTTP 503 -32005"}),
+        Attack("slow bodies", dripping(lambda target: target.http(CHAIN_ID)[: 1 - len(CHAIN_ID)], b" "), drip),
+        Attack("slow heads", dripping(posted(b""), b"X-More: 1\r\n"), drip),
+        Attack("slow first lines", dripping(lambda target: b"P", b"O"), drip | {"HTTP 400"}),
+        Attack("endless heads", flooding(posted(b""), b"X-More: " + b"a" * 8_000 + b"\r\n"), flood),
+        Attack("an endless header", flooding(posted(b"X-More: "), b"a" * 8_000), flood),
+        Attack("an endless request target", flooding(lambda target: b"GET /", b"a" * 8_000), flood | {"HTTP 414"}),
+        Attack("endless bodies", flooding(chunked(b""), chunk), flood),
+        Attack("endless bodies of a refused path", flooding(refused_path, chunk), flood),
+        Attack("one-byte chunks without end", flooding(chunked(b""), b"1\r\na\r\n" * 1_300), flood),
+        Attack("endless chunk extensions", flooding(chunked(b"1;"), b"a" * 8_000), flood),
+        Attack("endless trailers", flooding(chunked(b"0\r\n"), b"a:b\r\n" * 1_600), flood | {"ok"}),
+        Attack("large unfinished bodies on 300 connections", dripping(half, b" "), drip | {"HTTP 503"}),
+        Attack("3,000 idle connections", idling(lambda target: b""), idle),
+        Attack("3,000 connections, each answered once", idling(call), idle | {"HTTP 503 -32005"}),
         Attack("connections opened and dropped", dropped_connections, frozenset({"dropped"})),
-        Attack("a thousand requests at once on a connection", pipelined, frozenset({"ok", "closed"})),
-        Attack("requests without Host, pipelined", pipelined_without_host, BAD),
-        Attack("calls pipelined on 60 connections", pipelined_calls, frozenset({"ok", "closed"})),
-        Attack("pages pipelined on 60 connections", pipelined_pages, BAD | {"ok"}),
-        Attack("13 MB responses that nobody reads", unread_proofs, ENDS),
-        Attack("pipelined calls whose responses nobody reads", unread_calls, ENDS),
+        Attack("a thousand requests at once on a connection", pipelined, stuff),
+        Attack("requests without Host, pipelined", stuffing(lambda target: b"GET /nothing HTTP/1.1\r\n\r\n"), BAD),
+        Attack("calls pipelined on 60 connections", stuffing(call), stuff),
+        Attack("pages pipelined on 60 connections", stuffing(lambda target: page), BAD | {"ok"}),
+        Attack("13 MB responses that nobody reads", unread("rollup_getProof", WHOLE_PROOF), ENDS),
+        Attack("pipelined calls whose responses nobody reads", unread("eth_getBlockByNumber", BLOCK, 1_000), ENDS),
     ]
 
 
-async def slow_bodies(target: Target, seconds: float) -> Counter[str]:
-    """Send a byte of a body each half second."""
-    begun = target.http(CHAIN_ID)[: -len(CHAIN_ID)] + CHAIN_ID[:1]
-    return await dripping(begun, b" ")(target, seconds)
+def call(target: Target) -> bytes:
+    """A quick call."""
+    return target.http(CHAIN_ID)
 
 
-async def slow_heads(target: Target, seconds: float) -> Counter[str]:
-    """Send a header each half second."""
-    return await dripping(target.head, b"X-More: 1\r\n")(target, seconds)
-
-
-async def slow_first_lines(target: Target, seconds: float) -> Counter[str]:
-    """Send a byte of the method each half second."""
-    return await dripping(b"P", b"O")(target, seconds)
-
-
-async def unfinished_bodies(target: Target, seconds: float) -> Counter[str]:
-    """Send most of a large body on many connections, and then a byte each half second."""
-    return await dripping(target.head + b"Content-Length: 1000000\r\n\r\n" + b" " * HALF_SIZE, b" ")(target, seconds)
-
-
-async def endless_heads(target: Target, seconds: float) -> Counter[str]:
-    """Send headers without end."""
-    return await flooding(target.head, b"X-More: " + b"a" * 8_000 + b"\r\n")(target, seconds)
-
-
-async def endless_header(target: Target, seconds: float) -> Counter[str]:
-    """Send one header without end."""
-    return await flooding(target.head + b"X-More: ", b"a" * 8_000)(target, seconds)
-
-
-async def endless_target(target: Target, seconds: float) -> Counter[str]:
-    """Send a request line without end."""
-    return await flooding(b"GET /", b"a" * 8_000)(target, seconds)
-
-
-async def endless_bodies(target: Target, seconds: float) -> Counter[str]:
-    """Send a chunked body without end."""
-    head = target.head + b"Transfer-Encoding: chunked\r\n\r\n"
-    return await flooding(head, b"2000\r\n" + b" " * 8_192 + b"\r\n")(target, seconds)
-
-
-async def endless_refused_bodies(target: Target, seconds: float) -> Counter[str]:
-    """Send a chunked body without end to a path that does not exist."""
-    head = target.head.replace(b"POST /", b"POST /nothing/", 1) + b"Transfer-Encoding: chunked\r\n\r\n"
-    return await flooding(head, b"2000\r\n" + b" " * 8_192 + b"\r\n")(target, seconds)
-
-
-async def one_byte_chunks(target: Target, seconds: float) -> Counter[str]:
-    """Send chunks of one byte without end."""
-    return await flooding(target.head + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n" * 1_300)(target, seconds)
-
-
-async def endless_extensions(target: Target, seconds: float) -> Counter[str]:
-    """Send a chunk extension without end."""
-    return await flooding(target.head + b"Transfer-Encoding: chunked\r\n\r\n1;", b"a" * 8_000)(target, seconds)
-
-
-async def endless_trailers(target: Target, seconds: float) -> Counter[str]:
-    """Send trailers without end."""
-    head = target.head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
-    return await flooding(head, b"a:b\r\n" * 1_600)(target, seconds)
-
-
-async def idle_connections(target: Target, seconds: float) -> Counter[str]:
-    """Open connections that send nothing."""
-    return await idling(b"")(target, seconds)
-
-
-async def answered_connections(target: Target, seconds: float) -> Counter[str]:
-    """Open connections that send one request, and then nothing."""
-    return await idling(target.http(CHAIN_ID))(target, seconds)
-
-
-async def pipelined_calls(target: Target, seconds: float) -> Counter[str]:
-    """Send as many calls at once as a quarter of a megabyte holds, on many connections."""
-    return await stuffing(target.http(CHAIN_ID))(target, seconds)
-
-
-async def pipelined_pages(target: Target, seconds: float) -> Counter[str]:
-    """Send requests for a path that does not exist, on many connections."""
-    return await stuffing(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")(target, seconds)
-
-
-async def pipelined_without_host(target: Target, seconds: float) -> Counter[str]:
-    """Send requests that HTTP/1.1 does not allow, on many connections."""
-    return await stuffing(b"GET /nothing HTTP/1.1\r\n\r\n")(target, seconds)
+def refused_path(target: Target) -> bytes:
+    """Head of a request with a chunked body to a path that does not exist."""
+    return chunked(b"")(target).replace(b"POST /", b"POST /nothing/", 1)
 
 
 async def dropped_connections(target: Target, seconds: float) -> Counter[str]:
@@ -181,46 +120,40 @@ async def pipelined(target: Target, seconds: float) -> Counter[str]:
     return summed(await asyncio.gather(*(again() for _ in range(4))))
 
 
-async def unread_proofs(target: Target, seconds: float) -> Counter[str]:
-    """Ask for the largest responses, and read nothing."""
-    return await unread(target, seconds, target.post("rollup_getProof", *WHOLE_PROOF))
+def unread(method: str, params: tuple[Any, ...], times: int = 1) -> Throw:
+    """Open connections, four at a time, that send calls at once and read nothing."""
+
+    async def throw(target: Target, seconds: float) -> Counter[str]:
+        until, connections = time.perf_counter() + seconds, list[Connection]()
+
+        async def again() -> None:
+            while time.perf_counter() < until:
+                connection = target.connection()
+                connections.append(connection)
+                try:
+                    _, writer = await connection.opened()
+                    writer.transport.pause_reading()  # type: ignore[attr-defined]
+                    writer.write(target.post(method, *params) * times)
+                except GONE:
+                    pass
+                await asyncio.sleep(0.2)
+
+        await asyncio.gather(*(again() for _ in range(4)))
+        for connection in connections:
+            connection.abort()
+        return Counter(open=len(connections))
+
+    return throw
 
 
-async def unread_calls(target: Target, seconds: float) -> Counter[str]:
-    """Send many requests at once, and read nothing."""
-    return await unread(target, seconds, target.post("eth_getBlockByNumber", "latest", False) * 1_000)
-
-
-async def unread(target: Target, seconds: float, requests: bytes) -> Counter[str]:
-    """Open connections, four at a time, that send requests and read nothing."""
-    until, connections = time.perf_counter() + seconds, list[Connection]()
-
-    async def again() -> None:
-        while time.perf_counter() < until:
-            connection = target.connection()
-            connections.append(connection)
-            try:
-                _, writer = await connection.opened()
-                writer.transport.pause_reading()  # type: ignore[attr-defined]
-                writer.write(requests)
-            except GONE:
-                pass
-            await asyncio.sleep(0.2)
-
-    await asyncio.gather(*(again() for _ in range(4)))
-    for connection in connections:
-        connection.abort()
-    return Counter(open=len(connections))
-
-
-def dripping(first: bytes, more: bytes) -> Throw:
+def dripping(first: Bytes, more: bytes) -> Throw:
     """Keep many connections on which a little comes every half second."""
 
     async def one(target: Target, until: float) -> str:
         connection = target.connection()
         try:
             reader, writer = await connection.opened()
-            writer.write(first)
+            writer.write(first(target))
             ended = asyncio.create_task(ending(reader, until))
             while not ended.done():
                 writer.write(more)
@@ -238,14 +171,14 @@ def dripping(first: bytes, more: bytes) -> Throw:
     return throw
 
 
-def flooding(first: bytes, more: bytes) -> Throw:
+def flooding(first: Bytes, more: bytes) -> Throw:
     """Keep four connections on which a request never ends, sent as fast as it is accepted."""
 
     async def one(target: Target) -> str:
         connection, until = target.connection(), time.perf_counter() + FLOOD_SECONDS
         try:
             reader, writer = await connection.opened()
-            writer.write(first)
+            writer.write(first(target))
             ended = asyncio.create_task(ending(reader, until))
             for _ in range(FLOOD // len(more)):
                 if ended.done() or writer.is_closing():
@@ -275,7 +208,7 @@ def flooding(first: bytes, more: bytes) -> Throw:
     return throw
 
 
-def idling(first: bytes) -> Throw:
+def idling(first: Bytes) -> Throw:
     """Keep many connections open, with one request on each at most; they open within a second."""
 
     async def one(target: Target, number: int, until: float) -> str:
@@ -283,8 +216,8 @@ def idling(first: bytes) -> Throw:
         try:
             await asyncio.sleep(number / IDLE)
             reader, writer = await connection.opened()
-            if first:
-                writer.write(first)
+            if begun := first(target):
+                writer.write(begun)
                 answer = await connection.answer(reader)
                 if answer.outcome != "ok":
                     return answer.outcome
@@ -301,7 +234,7 @@ def idling(first: bytes) -> Throw:
     return throw
 
 
-def stuffing(request: bytes) -> Throw:
+def stuffing(request: Bytes) -> Throw:
     """Send requests of a quarter of a megabyte at once on sixty connections, and read the responses."""
 
     async def one(target: Target, until: float) -> Counter[str]:
@@ -310,7 +243,7 @@ def stuffing(request: bytes) -> Throw:
             connection = target.connection()
             try:
                 reader, writer = await connection.opened()
-                writer.write(request * (STUFFING // len(request)))
+                writer.write(request(target) * (STUFFING // len(request(target))))
                 async with asyncio.timeout(max(until - time.perf_counter(), 0.01)):
                     while True:
                         answer = await connection.answer(reader)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from tests.system.attack import Attack, ending
+from tests.system.attack import Attack, Throw, ending
 from tests.system.client import GONE, Connection, Target, rpc, summed
 from tests.system.http_attacks import WHOLE_PROOF
 
@@ -21,31 +21,7 @@ FLOOD = 100 << 20  # bytes on each connection after which a flood ends by itself
 ENDS = frozenset({"closed", "open", "HTTP 503"})
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
-
-
-def websocket_attacks() -> list[Attack]:
-    """Return every attack over WebSocket; "open" is a connection that was open at the end."""
-    return [
-        Attack("pings on 60 connections", pings, ENDS),
-        Attack("pongs on 60 connections", pongs, ENDS),
-        Attack("large pings whose pongs nobody reads", unread_pings, ENDS),
-        Attack("empty fragments without end", empty_fragments, ENDS),
-        Attack("one-byte fragments without end", one_byte_fragments, ENDS),
-        Attack("empty messages without end", empty_messages, ENDS),
-        Attack("unfinished messages on 400 connections", unfinished_messages, ENDS),
-        Attack("unfinished frames on 400 connections", unfinished_frames, ENDS),
-        Attack("oversized frames", oversized_frames, frozenset({"closed", "HTTP 503"})),
-        Attack("an endless message", endless_message, frozenset({"closed", "HTTP 503"})),
-        Attack("compressed messages", compressed_messages, frozenset({"closed", "HTTP 503"})),
-        Attack("frames that the protocol forbids", forbidden_frames, frozenset({"closed", "HTTP 503"})),
-        Attack("calls whose responses nobody reads", unread_calls, ENDS),
-        Attack("13 MB responses that nobody reads, WebSocket", unread_proofs, ENDS),
-        Attack("13 MB responses that are read, WebSocket", read_proofs, ENDS),
-        Attack("subscriptions without end", subscriptions, ENDS),
-        Attack("1,500 idle WebSockets", idle_sockets, ENDS),
-        Attack("WebSockets opened and dropped", dropped_sockets, ENDS),
-        Attack("unfinished handshakes", unfinished_handshakes, ENDS | {"HTTP 400", "HTTP 408"}),
-    ]
+Act = Callable[[Reader, Writer, float], Awaitable[None]]  # what is done on a WebSocket until some time
 
 
 def frame(payload: bytes, opcode: int = TEXT, *, final: bool = True, size: int | None = None, bits: int = 0) -> bytes:
@@ -79,9 +55,7 @@ async def opened(connection: Connection, target: Target, more: str = "") -> tupl
     return reader, writer, head
 
 
-async def sockets(
-    target: Target, seconds: float, many: int, act: Callable[[Reader, Writer, float], Awaitable[None]], more: str = ""
-) -> Counter[str]:
+async def sockets(target: Target, seconds: float, many: int, act: Act, more: str = "") -> Counter[str]:
     """Open many WebSockets, act on each, and return how each one ended."""
     until = time.perf_counter() + seconds
 
@@ -110,7 +84,7 @@ async def _quietly(acting: Awaitable[None]) -> None:
         await acting
 
 
-def again(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]:
+def again(data: bytes) -> Act:
     """Send the same bytes without end, as fast as they are accepted."""
 
     async def act(reader: Reader, writer: Writer, until: float) -> None:
@@ -124,7 +98,7 @@ def again(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]:
     return act
 
 
-def once(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]:
+def once(data: bytes) -> Act:
     """Send bytes once, and keep the connection."""
 
     async def act(reader: Reader, writer: Writer, until: float) -> None:
@@ -135,7 +109,7 @@ def once(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]:
     return act
 
 
-def unreading(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]:
+def unreading(data: bytes) -> Act:
     """Send bytes without end, and read nothing."""
     send = again(data)
 
@@ -152,58 +126,58 @@ def unreading(data: bytes) -> Callable[[Reader, Writer, float], Awaitable[None]]
     return quietly
 
 
-async def pings(target: Target, seconds: float) -> Counter[str]:
-    """Send pings without end, and read the pongs."""
-    return await sockets(target, seconds, SOCKETS, again(frame(b"", PING) * 4_000))
-
-
-async def pongs(target: Target, seconds: float) -> Counter[str]:
-    """Send pongs that nobody has asked for without end."""
-    return await sockets(target, seconds, SOCKETS, again(frame(b"x" * 125, PONG) * 500))
-
-
-async def unread_pings(target: Target, seconds: float) -> Counter[str]:
-    """Send pings of the largest size without end, and read nothing."""
-    return await sockets(target, seconds, SOCKETS, unreading(frame(b"x" * 125, PING) * 500))
-
-
-async def empty_fragments(target: Target, seconds: float) -> Counter[str]:
-    """Send a message of empty fragments without end."""
-    act = again(frame(b"", CONTINUATION, final=False) * 4_000)
+def fragments(payload: bytes, times: int, longer: float = 0.0) -> Act:
+    """Send a message of fragments without end."""
+    act = again(frame(payload, CONTINUATION, final=False) * times)
 
     async def begun(reader: Reader, writer: Writer, until: float) -> None:
-        writer.write(frame(b"", TEXT, final=False))
-        await act(reader, writer, until)
+        writer.write(frame(payload[:1], TEXT, final=False))
+        await act(reader, writer, until + longer)
 
-    return await sockets(target, seconds, SOCKETS, begun)
-
-
-async def one_byte_fragments(target: Target, seconds: float) -> Counter[str]:
-    """Send a message of fragments of one byte without end."""
-    act = again(frame(b" ", CONTINUATION, final=False) * 4_000)
-
-    async def begun(reader: Reader, writer: Writer, until: float) -> None:
-        writer.write(frame(b" ", TEXT, final=False))
-        await act(reader, writer, until)
-
-    return await sockets(target, seconds, SOCKETS, begun)
+    return begun
 
 
-async def empty_messages(target: Target, seconds: float) -> Counter[str]:
-    """Send empty messages without end."""
-    return await sockets(target, seconds, SOCKETS, again(frame(b"", TEXT) * 2_000))
+def websocket_attacks() -> list[Attack]:
+    """Return every attack over WebSocket; "open" is a connection that was open at the end."""
+    quarter, whole = b" " * (UNFINISHED_SIZE // 4), frozenset({"closed", "HTTP 503"})
+    unfinished = frame(quarter, TEXT, final=False) + frame(quarter, CONTINUATION, final=False) * 3
+    logs = {"address": ["0x" + f"{index:040x}" for index in range(100)]}
+    subscribed = frame(rpc("eth_subscribe", "newHeads")) + frame(rpc("eth_subscribe", "logs", logs))
+    block, proof = frame(rpc("eth_getBlockByNumber", "latest", False)), frame(rpc("rollup_getProof", *WHOLE_PROOF))
+    return [
+        Attack("pings on 60 connections", on_sockets(again(frame(b"", PING) * 4_000)), ENDS),
+        Attack("pongs on 60 connections", on_sockets(again(frame(b"x" * 125, PONG) * 500)), ENDS),
+        Attack("large pings whose pongs nobody reads", on_sockets(unreading(frame(b"x" * 125, PING) * 500)), ENDS),
+        Attack("empty fragments without end", on_sockets(fragments(b"", 4_000)), ENDS),
+        Attack("one-byte fragments without end", on_sockets(fragments(b" ", 4_000)), ENDS),
+        Attack("empty messages without end", on_sockets(again(frame(b"", TEXT) * 2_000)), ENDS),
+        Attack("unfinished messages on 400 connections", on_sockets(once(unfinished), UNFINISHED), ENDS),
+        Attack(
+            "unfinished frames on 400 connections",
+            on_sockets(once(frame(b" " * 1_000_000, TEXT, size=1_000_100)), UNFINISHED),
+            ENDS,
+        ),
+        Attack("oversized frames", oversized_frames, whole),
+        Attack("an endless message", on_sockets(fragments(b" " * 65_536, 1, 5.0), longer=5.0), whole),
+        Attack("compressed messages", compressed_messages, whole),
+        Attack("frames that the protocol forbids", forbidden_frames, whole),
+        Attack("calls whose responses nobody reads", on_sockets(unreading(block * 200)), ENDS),
+        Attack("13 MB responses that nobody reads, WebSocket", on_sockets(unreading(proof * 8)), ENDS),
+        Attack("13 MB responses that are read, WebSocket", on_sockets(again(proof)), ENDS),
+        Attack("subscriptions without end", on_sockets(again(subscribed * 20)), ENDS),
+        Attack("1,500 idle WebSockets", on_sockets(once(b""), IDLE), ENDS),
+        Attack("WebSockets opened and dropped", dropped_sockets, ENDS),
+        Attack("unfinished handshakes", unfinished_handshakes, ENDS | {"HTTP 400", "HTTP 408"}),
+    ]
 
 
-async def unfinished_messages(target: Target, seconds: float) -> Counter[str]:
-    """Send fragments of a large message on many connections, and never the last one."""
-    size = UNFINISHED_SIZE // 4
-    data = frame(b" " * size, TEXT, final=False) + frame(b" " * size, CONTINUATION, final=False) * 3
-    return await sockets(target, seconds, UNFINISHED, once(data))
+def on_sockets(act: Act, many: int = SOCKETS, longer: float = 0.0) -> Throw:
+    """Act on many WebSockets, for some seconds longer than asked for."""
 
+    async def throw(target: Target, seconds: float) -> Counter[str]:
+        return await sockets(target, seconds + longer, many, act)
 
-async def unfinished_frames(target: Target, seconds: float) -> Counter[str]:
-    """Send most of a large frame on many connections, and never its end."""
-    return await sockets(target, seconds, UNFINISHED, once(frame(b" " * 1_000_000, TEXT, size=1_000_100)))
+    return throw
 
 
 async def oversized_frames(target: Target, seconds: float) -> Counter[str]:
@@ -216,17 +190,6 @@ async def oversized_frames(target: Target, seconds: float) -> Counter[str]:
                 target, seconds + 5, 8, once(frame(b" " * 65_536, TEXT, size=size) + b" " * (2 << 20))
             )
     return ends
-
-
-async def endless_message(target: Target, seconds: float) -> Counter[str]:
-    """Send fragments of 64 KiB without end."""
-    act = again(frame(b" " * 65_536, CONTINUATION, final=False))
-
-    async def begun(reader: Reader, writer: Writer, until: float) -> None:
-        writer.write(frame(b" ", TEXT, final=False))
-        await act(reader, writer, until + 5)
-
-    return await sockets(target, seconds + 5, SOCKETS, begun)
 
 
 async def compressed_messages(target: Target, seconds: float) -> Counter[str]:
@@ -260,33 +223,6 @@ async def forbidden_frames(target: Target, seconds: float) -> Counter[str]:
     while time.perf_counter() < until:
         ends += summed(await asyncio.gather(*(sockets(target, 10, 4, once(data)) for data in bad)))
     return ends
-
-
-async def unread_calls(target: Target, seconds: float) -> Counter[str]:
-    """Send calls without end, and read nothing."""
-    return await sockets(target, seconds, SOCKETS, unreading(frame(rpc("eth_getBlockByNumber", "latest", False)) * 200))
-
-
-async def unread_proofs(target: Target, seconds: float) -> Counter[str]:
-    """Ask for the largest responses, and read nothing."""
-    return await sockets(target, seconds, SOCKETS, unreading(frame(rpc("rollup_getProof", *WHOLE_PROOF)) * 8))
-
-
-async def read_proofs(target: Target, seconds: float) -> Counter[str]:
-    """Ask for the largest responses, and read them."""
-    return await sockets(target, seconds, SOCKETS, again(frame(rpc("rollup_getProof", *WHOLE_PROOF))))
-
-
-async def subscriptions(target: Target, seconds: float) -> Counter[str]:
-    """Subscribe without end."""
-    calls = [("newHeads",), ("logs", {"address": ["0x" + f"{index:040x}" for index in range(100)]})]
-    data = b"".join(frame(rpc("eth_subscribe", *call)) for call in calls)
-    return await sockets(target, seconds, SOCKETS, again(data * 20))
-
-
-async def idle_sockets(target: Target, seconds: float) -> Counter[str]:
-    """Open WebSockets that send nothing."""
-    return await sockets(target, seconds, IDLE, once(b""))
 
 
 async def dropped_sockets(target: Target, seconds: float) -> Counter[str]:
