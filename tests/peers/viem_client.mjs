@@ -109,23 +109,6 @@ const scenarios = {
     simulated: async () =>
       (await client.simulateContract({ ...token, account: holder, functionName: 'transfer', args: [stranger, 5n] }))
         .result,
-    simulatedBlocks: () =>
-      client.simulateBlocks({
-        blocks: [
-          { calls: [{ account: holder.address, to: stranger, value: 5n }], blockOverrides: { gasLimit: 100_000n } },
-          { calls: [{ account: stranger, to: holder.address, value: 3n }] },
-        ],
-        traceTransfers: true,
-      }),
-    assetChanges: () =>
-      client.simulateCalls({
-        account: holder.address, traceAssetChanges: true,
-        calls: [
-          { to: stranger, value: 5n },
-          { ...token, to: token.address, functionName: 'transfer', args: [stranger, 7n] },
-          { ...token, to: token.address, functionName: 'transfer', args: [stranger, TOO_MUCH] },
-        ],
-      }),
     contractGas: () =>
       client.estimateContractGas({ ...token, account: holder, functionName: 'transfer', args: [stranger, 5n] }),
     batch: async () => {

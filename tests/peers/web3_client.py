@@ -41,7 +41,6 @@ def reads(w3: Web3, account: str) -> Steps:
     """What can be asked of any chain."""
     return {
         "connected": w3.is_connected,
-        "version": lambda: w3.client_version,
         "chain": lambda: [w3.eth.chain_id, w3.net.version, w3.eth.block_number],
         "block": lambda: w3.eth.get_block("latest"),
         "blockOfNumber": lambda: w3.eth.get_block(w3.eth.block_number, full_transactions=True),
@@ -65,7 +64,6 @@ def estimates(w3: Web3, holder: str, stranger: str) -> Steps:
         "madeAtNumber": lambda: w3.provider.make_request("rollup_estimateGas", [transfer, w3.eth.block_number]),
         "madeWithEveryField": lambda: w3.provider.make_request("rollup_estimateGas", [filled, {}]),
         "madeOverridden": lambda: w3.provider.make_request("rollup_estimateGas", [unfunded, funds]),
-        "encoded": lambda: w3.provider.encode_rpc_request("rollup_estimateGas", [transfer]).decode(),
         "requested": lambda: w3.manager.request_blocking("rollup_estimateGas", [transfer]),
         "attached": lambda: w3.rollup.estimate_gas(transfer),
         "estimate": lambda: w3.eth.estimate_gas(transfer),

@@ -6,8 +6,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_transaction
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
-from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT
-from tests.helpers.serving import serving
+from tests.helpers.development import ALDER, HOLDERS, UNIT
 from tests.system.clients import (
     HOLDER,
     REPLAYS,
@@ -20,6 +19,7 @@ from tests.system.clients import (
     told,
     value,
 )
+from tests.system.start import serving
 
 MULTICALL = bytes.fromhex("ca11bde05977b3631167028862be2a173976ca11")  # on every chain, by its authors
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
@@ -105,16 +105,6 @@ def asked_plainly(server, step):
 # viem
 
 
-def test_viem_reads_the_chain(viem):
-    assert value(viem, "chainId") == 1337
-    assert value(viem, "blockNumber") == 0
-    assert value(viem, "balance") == 10_000 * 10**18
-    assert value(viem, "nonce") == 0
-    assert value(viem, "noCode") is None
-    assert ALDER.hex() in GENESIS.read_text()
-    assert value(viem, "code")[2:] in GENESIS.read_text()
-
-
 def test_viem_reads_the_same_block_by_any_name(viem):
     block = value(viem, "block")
     assert (block["number"], block["timestamp"], block["gasLimit"]) == (0, 1_769_299_200, 2_000_000_000)
@@ -132,24 +122,6 @@ def test_viem_reads_the_prices(viem):
     history = value(viem, "feeHistory")
     assert (history["oldestBlock"], history["baseFeePerGas"], history["gasUsedRatio"]) == (0, [7, 7], [0])
     assert [len(rewards) for rewards in history["reward"]] == [2]
-
-
-@pytest.mark.parametrize("step", ["minimal", "atBlock", "atNumber", "overridden", "overriddenAtBlock"])
-def test_viem_estimates_a_transfer_with_and_without_block_and_override(viem, step):
-    assert value(viem, step) == TRANSFER
-    assert methods(viem[step]) == ["linea_estimateGas"]
-
-
-def test_viem_sends_what_the_method_has_to_tell_apart(viem):
-    rest = {
-        step: viem[step]["exchanges"][0]["params"][1:]
-        for step in viem
-        if methods(viem[step])[:1] == ["linea_estimateGas"]
-    }
-    override = {STRANGER: {"balance": hex(10**18)}}
-    assert rest["minimal"] == []
-    assert (rest["atBlock"], rest["atNumber"]) == (["latest"], ["0x0"])
-    assert (rest["overridden"], rest["overriddenAtBlock"]) == ([override], ["latest", override])
 
 
 @pytest.mark.parametrize("step", ["everyField", "token", "creation"])
@@ -171,20 +143,6 @@ def test_viem_estimates_a_delegation(viem):
     """A call with an authorization, 25,000 gas beside the 21,000; no fees but for the estimate."""
     assert 46_000 <= value(viem, "delegation") < 46_000 * 1.015
     assert len(viem["delegation"]["exchanges"][-1]["params"][0]["authorizationList"]) == 1
-
-
-def test_viem_calls_contracts(viem):
-    assert value(viem, "call") == {"data": f"0x{1:064x}"}
-    assert value(viem, "callOverridden") == {"data": f"0x{18:064x}"}
-    assert value(viem, "reads") == ["Alder", "BIR", 18, 1_000_000 * UNIT]
-    # 10⁷ · 997 / (5 · 10⁶ · 1000 + 997) BIR for an ALD
-    assert value(viem, "deployless") == ["ALD", 10**7 * UNIT * 997 // (5 * 10**9 + 997), 200]
-    assert value(viem, "simulated") is True
-
-
-@pytest.mark.parametrize("step", ["simulatedBlocks", "assetChanges"])
-def test_viem_is_told_that_simulated_blocks_need_a_node(viem, step):
-    assert {call["code"] for call in viem[step]["exchanges"] if call["method"] == "eth_simulateV1"} == {-32601}
 
 
 def test_viem_sends_a_batch_as_one_request(viem):
@@ -226,38 +184,33 @@ def test_a_transaction_that_viem_prepared_and_signed_is_the_estimated_one(viem):
     assert transaction.max_priority_fee == request["maxPriorityFeePerGas"]
 
 
-def test_viem_is_told_that_nothing_can_be_sent(viem):
-    assert causes(viem["sent"])[:2] == ["TransactionExecutionError", "MethodNotFoundRpcError"]
-    assert methods(viem["sent"])[-1] == "eth_sendRawTransaction"
-
-
-@pytest.mark.parametrize(
-    ("step", "error"),
-    [
-        ("revert", "CallExecutionError"),
-        ("ethRevert", "EstimateGasExecutionError"),
-        ("callRevert", "CallExecutionError"),
-        ("simulatedRevert", "ContractFunctionExecutionError"),
-    ],
-)
-def test_viem_shows_the_reason_of_a_revert(viem, step, error):
-    assert causes(viem[step])[0] == error
+@pytest.mark.parametrize("step", ["revert", "ethRevert", "callRevert", "simulatedRevert"])
+def test_viem_shows_the_reason_of_a_revert(viem, step):
     assert f"Execution reverted with reason: {REVERTED}." == cause(viem[step], "ExecutionRevertedError")["message"]
 
 
 @pytest.mark.parametrize(
-    ("step", "name", "arguments"),
+    ("client", "step", "name", "arguments"),
     [
-        ("customError", "UnknownToken", [STRANGER]),
-        ("customErrorOfEstimate", "InsufficientAllowance", [HOLDER, 0, 5]),
-        ("panic", "Panic", [0x32]),
-        ("simulatedRevert", "Error", [REVERTED]),
+        ("viem", "customError", "UnknownToken", [STRANGER]),
+        ("viem", "customErrorOfEstimate", "InsufficientAllowance", [HOLDER, 0, 5]),
+        ("viem", "panic", "Panic", [0x32]),
+        ("viem", "simulatedRevert", "Error", [REVERTED]),
+        ("ethers", "revert", "Error", [REVERTED]),
+        ("ethers", "callRevert", "Error", [REVERTED]),
+        ("ethers", "customError", "UnknownToken", [STRANGER]),
+        ("ethers", "panic", "Panic", [0x32]),
     ],
 )
-def test_viem_decodes_the_data_of_a_revert_by_the_abi(viem, step, name, arguments):
-    data = cause(viem[step], "ContractFunctionRevertedError")["data"]
-    decoded = [part.lower() if str(part).startswith("0x") else part for part in data["args"]]
-    assert (data["errorName"], decoded) == (name, arguments)
+def test_a_client_decodes_the_data_of_a_revert_by_the_abi(viem, ethers, client, step, name, arguments):
+    if client == "viem":
+        data = cause(viem[step], "ContractFunctionRevertedError")["data"]
+        found = data["errorName"], data["args"]
+    else:
+        revert = ethers[step]["errors"][0]["revert"]
+        found = revert["name"], revert["args"]
+    decoded = [part.lower() if str(part).startswith("0x") else part for part in found[1]]
+    assert (found[0], decoded) == (name, arguments)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +222,7 @@ def test_viem_decodes_the_data_of_a_revert_by_the_abi(viem, step, name, argument
         ("gasTooHigh", "InvalidParamsRpcError"),
         ("badAddress", "InvalidParamsRpcError"),
         ("noMethod", "MethodNotFoundRpcError"),
+        ("sent", "MethodNotFoundRpcError"),
     ],
 )
 def test_viem_knows_the_error_by_its_words_and_code(viem, step, error):
@@ -286,12 +240,6 @@ def test_a_client_proves_an_account_under_the_root_of_the_block(request, client)
 # ethers
 
 
-def test_ethers_reads_the_chain(ethers):
-    assert (value(ethers, "chainId"), value(ethers, "blockNumber"), value(ethers, "nonce")) == (1337, 0, 0)
-    assert value(ethers, "balance") == 10_000 * 10**18
-    assert value(ethers, "code")[2:] in GENESIS.read_text()
-
-
 def test_ethers_reads_the_block_as_viem_does(ethers, viem):
     block, theirs = value(ethers, "block"), value(viem, "block")
     for name in ("hash", "parentHash", "stateRoot", "receiptsRoot", "extraData", "miner", "nonce", "transactions"):
@@ -300,18 +248,6 @@ def test_ethers_reads_the_block_as_viem_does(ethers, viem):
         assert int(block[name]) == theirs[name], name
     assert value(ethers, "blockWithTransactions") == block
     assert value(ethers, "noBlock") is None
-
-
-def test_ethers_reads_the_prices(ethers):
-    tip = GAS_PRICE - 7
-    expected = {"gasPrice": GAS_PRICE, "maxFeePerGas": 2 * 7 + tip, "maxPriorityFeePerGas": tip}
-    assert value(ethers, "feeData") == expected
-
-
-def test_ethers_estimates(ethers, viem):
-    assert value(ethers, "rollup") == value(ethers, "rollupOverridden") == TRANSFER_IN_HEX
-    assert value(ethers, "estimate") == 21_000
-    assert value(ethers, "contractGas") == value(viem, "contractGas")
 
 
 def test_ethers_reads_contracts_in_a_batch(ethers):
@@ -329,23 +265,16 @@ def test_ethers_populates_a_transaction_that_cannot_be_sent(ethers):
 
 
 @pytest.mark.parametrize(
-    ("step", "name", "arguments"),
+    ("step", "code"),
     [
-        ("revert", "Error", [REVERTED]),
-        ("callRevert", "Error", [REVERTED]),
-        ("customError", "UnknownToken", [STRANGER]),
-        ("panic", "Panic", [0x32]),
+        ("revert", "CALL_EXCEPTION"),
+        ("callRevert", "CALL_EXCEPTION"),
+        ("noFunds", "INSUFFICIENT_FUNDS"),
+        ("noMethod", "UNSUPPORTED_OPERATION"),  # by geth's words for it
     ],
 )
-def test_ethers_decodes_a_revert(ethers, step, name, arguments):
-    error = ethers[step]["errors"][0]
-    decoded = [part.lower() if str(part).startswith("0x") else part for part in error["revert"]["args"]]
-    assert (error["code"], error["revert"]["name"], decoded) == ("CALL_EXCEPTION", name, arguments)
-
-
-def test_ethers_knows_the_other_errors(ethers):
-    assert ethers["noFunds"]["errors"][0]["code"] == "INSUFFICIENT_FUNDS"
-    assert ethers["noMethod"]["errors"][0]["code"] == "UNSUPPORTED_OPERATION"  # by geth's words for it
+def test_ethers_knows_the_error_by_its_words_and_code(ethers, step, code):
+    assert ethers[step]["errors"][0]["code"] == code
 
 
 # Real blocks: of some the hash is not known, of none the root of our tree.

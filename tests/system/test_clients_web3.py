@@ -1,13 +1,10 @@
 """web3.py as PyPI has it: its own methods, ours through it, and the exceptions that our errors become."""
 
-import json
-
 import pytest
 
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import GENESIS, UNIT
-from tests.helpers.serving import serving
 from tests.system.clients import (
     HOLDER,
     REPLAYS,
@@ -20,6 +17,7 @@ from tests.system.clients import (
     told,
     value,
 )
+from tests.system.start import serving
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
@@ -51,12 +49,29 @@ def replayed(python, shared):
         yield replay_state(file), told([python, script("web3_client.py")], server.address, "replay", **about)
 
 
-def test_web3_reads_the_chain(web3):
-    assert value(web3, "connected") is True
-    assert value(web3, "version").startswith("feemodel/")
-    assert value(web3, "chain") == [1337, "1337", 0]
-    assert (value(web3, "balance"), value(web3, "nonce")) == (10_000 * 10**18, 0)
+#: What web3.py reads and estimates, by its own methods and by attached ones.
+STEPS = {
+    "connected": True, "chain": [1337, "1337", 0], "balance": 10_000 * 10**18, "nonce": 0,
+    "attached": TRANSFER, "requested": TRANSFER, "estimate": 21_000, "estimateOverridden": 21_000,
+    "reads": ["Alder", 18, 1_000_000 * UNIT], "batch": ["ALD", 0, 1_000_000 * UNIT], "simulated": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_web3_reads_and_estimates(web3, step):
+    assert value(web3, step) == STEPS[step]
+
+
+@pytest.mark.parametrize("step", ["made", "madeAtBlock", "madeAtNumber", "madeOverridden"])
+def test_web3_asks_for_estimates_by_request(web3, step):
+    assert value(web3, step)["result"] == TRANSFER
+
+
+def test_web3_gets_a_code_and_a_proof(web3):
     assert value(web3, "code")[2:] in GENESIS.read_text()
+    root = value(web3, "block")["stateRoot"]
+    proven = check_proof(value(web3, "proof"), root=root, address=HOLDER, storage_keys=[0])
+    assert proven.account.balance == 10_000 * 10**18
 
 
 def test_web3_reads_the_block(web3):
@@ -78,24 +93,11 @@ def test_web3_reads_the_prices(web3):
     assert value(web3, "feeHistoryWithoutRewards")["baseFeePerGas"] == [7, 7]
 
 
-def test_web3_sends_quantities_of_our_methods_as_json_integers(web3):
-    assert json.loads(value(web3, "encoded"))["params"][0]["value"] == 5
-
-
-@pytest.mark.parametrize("step", ["made", "madeAtBlock", "madeAtNumber", "madeOverridden"])
-def test_web3_asks_for_estimates_by_request(web3, step):
-    assert value(web3, step)["result"] == TRANSFER
-
-
 def test_web3_asks_for_an_estimate_with_every_field(web3):
     """The fields make the measured transaction longer, and the fee with it."""
     result = value(web3, "madeWithEveryField")["result"]
     assert (result["gasLimit"], result["baseFeePerGas"]) == ("0x5208", "0x7")
     assert int(result["priorityFeePerGas"], 16) > int(TRANSFER["priorityFeePerGas"], 16)
-
-
-def test_web3_asks_for_estimates_by_attached_methods(web3):
-    assert value(web3, "attached") == value(web3, "requested") == TRANSFER
 
 
 def test_web3_asks_without_blocking(web3):
@@ -104,26 +106,10 @@ def test_web3_asks_without_blocking(web3):
     assert attached == made["result"] == TRANSFER
 
 
-def test_web3_estimates_gas_with_and_without_override(web3):
-    assert (value(web3, "estimate"), value(web3, "estimateOverridden")) == (21_000, 21_000)
-
-
-def test_web3_reads_contracts(web3):
-    assert value(web3, "reads") == ["Alder", 18, 1_000_000 * UNIT]
-    assert value(web3, "batch") == ["ALD", 0, 1_000_000 * UNIT]
-    assert value(web3, "simulated") is True
-
-
 def test_web3_builds_a_transaction(web3):
     built = value(web3, "built")
     assert (built["chainId"], built["nonce"], built["gas"]) == (1337, 0, value(web3, "contractGas"))
     assert (built["maxFeePerGas"], built["maxPriorityFeePerGas"]) == (GAS_PRICE - 7 + 14, GAS_PRICE - 7)
-
-
-def test_web3_gets_a_proof(web3):
-    root = value(web3, "block")["stateRoot"]
-    proven = check_proof(value(web3, "proof"), root=root, address=HOLDER, storage_keys=[0])
-    assert proven.account.balance == 10_000 * 10**18
 
 
 @pytest.mark.parametrize(
@@ -142,11 +128,6 @@ def test_web3_gets_a_proof(web3):
 def test_web3_raises_what_the_error_is(web3, step, kind, words):
     assert web3[step]["kinds"][0] == kind
     assert words in web3[step]["message"]
-
-
-def test_web3_keeps_the_data_of_a_revert(web3):
-    assert web3["revert"]["data"].startswith("0x08c379a0")
-    assert web3["customError"]["data"] == f"0x81a3b1be{STRANGER[2:]:0>64}"
 
 
 def test_web3_reads_a_replayed_block(replayed):
