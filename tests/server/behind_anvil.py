@@ -8,9 +8,8 @@ from typing import Any
 
 from tests.helpers import anvil
 from tests.helpers.development import GENESIS
-from tests.helpers.serving import Server, serving
 from tests.server.parts import ANY_AGE
-from tests.system.start import wait_until
+from tests.system.start import Started, serving, wait_until
 
 #: Of each method `params` and `result`.
 SENT: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("sent.json").read_text(encoding="utf-8"))
@@ -18,7 +17,7 @@ MINED_AT = 1_769_299_212  # Unix time of block 1, 12 s after the genesis
 
 
 @contextmanager
-def behind_anvil() -> Iterator[Server]:
+def behind_anvil() -> Iterator[Started]:
     """anvil on the development genesis behind a server, with the transaction in its first block."""
     with (
         anvil.running(GENESIS) as node,

@@ -148,7 +148,9 @@ def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(
     [
         ([OVERRIDE, OVERRIDE, None], "parameter 3"), (["latest", OVERRIDE, OVERRIDE], "parameter 4"),
         (["latest", OVERRIDE, {"blocks": 1, "more": 2}], "parameter 4"), ([{"blocks": 0}, None, None], "blocks"),
-        ([{"blocks": 65}, None, None], "blocks"), (["newest", None, None], "block"),
+        ([{"blocks": 65}, None, None], "blocks"), ([{"blocks": -1}, None, None], "blocks"),
+        ([{"blocks": True}, None, None], "blocks"), ([{"blocks": "5"}, None, None], "blocks"),
+        ([{"blocks": None}, None, None], "blocks"), (["newest", None, None], "block"),
         (["latest", "x", None], "overrides"),
     ],
 )  # fmt: skip

@@ -143,21 +143,6 @@ def test_what_says_the_same_is_answered_the_same(client, change):
 
 
 @pytest.mark.parametrize(
-    ("hexadecimal", "whole"),
-    [
-        ({"value": "0xde0b6b3a7640000"}, {"value": 10**18}),
-        ({"gasPrice": "0x3b9aca00"}, {"gasPrice": 10**9}),
-        ({"maxFeePerGas": "0x77359400"}, {"maxFeePerGas": 2 * 10**9}),
-        ({"maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"}, {"maxFeePerGas": 9, "maxPriorityFeePerGas": 1}),
-        ({"nonce": "0x12", "chainId": "0x539", "type": "0x2"}, {"nonce": 18, "chainId": 1337, "type": 2}),
-    ],
-)  # fmt: skip
-def test_integers_are_taken_as_quantities(client, hexadecimal, whole):
-    expected = client.result("rollup_estimateGas", {**TRANSFER, **hexadecimal})
-    assert client.result("rollup_estimateGas", {**TRANSFER, **whole}) == expected
-
-
-@pytest.mark.parametrize(
     "change",
     [
         {"gasPrice": "0x3b9aca00"},
@@ -181,13 +166,6 @@ def test_every_field_is_part_of_what_is_measured_or_executed(client, change):
     fee = feemodel.priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
     found = client.result("rollup_estimateGas", call)
     assert (found["gasLimit"], int(found["priorityFeePerGas"], 16)) == (hex(gas), fee)
-
-
-def test_an_access_list_is_paid_for_and_warms(client):
-    """2,400 for the address and 1,900 for the slot, of which a plain transfer has no use."""
-    plain = client.result("eth_estimateGas", {**TRANSFER, "value": "0x0"})
-    listed = client.result("eth_estimateGas", {**TRANSFER, "value": "0x0", "accessList": LISTED})
-    assert (int(plain, 16), int(listed, 16) - 21_000 >= 4_300) == (21_000, True)
 
 
 def test_an_authorization_is_paid_for(client):

@@ -10,9 +10,8 @@ from feemodel.cli import main
 from feemodel.errors import UpstreamError
 from feemodel.estimates.chain import development_genesis
 from feemodel.estimates.prices import reward, suggested_tip
-from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import to_hex
-from feemodel.io.polled import ChainId, Head
+from feemodel.io.polled import ChainId
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.linea.node import node_checks
@@ -409,8 +408,3 @@ def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node)
 
 
 # Addresses
-
-
-def test_the_formula_of_the_head_is_eip_1559():
-    head = Head.parse(head_block(baseFeePerGas=hex(GWEI), gasUsed=hex(20_000_000)))
-    assert next_base_fee(GWEI, 20_000_000, 30_000_000) == head.next_base_fee()

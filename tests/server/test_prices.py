@@ -15,7 +15,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
-from tests.server.parts import ANY_AGE, PATIENCE, behind, gauge, head_block, opened
+from tests.server.parts import PATIENCE, gauge, head_block, opened
 from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
 
 SOON = 0.05  # seconds, the shortest pause between two looks
@@ -73,12 +73,6 @@ def test_the_fee_is_that_of_the_settings_by_hand(settings, expected):
         assert fee(client) == expected
 
 
-def test_the_base_fee_is_a_setting():
-    with opened(Settings(base_fee=100), started=False) as client:
-        found = client.result("rollup_estimateGas", TRANSFER)
-        assert (found["baseFeePerGas"], found["priorityFeePerGas"]) == ("0x64", hex(38_799_999))
-
-
 def test_what_is_priced_with_is_told():
     with opened(Settings(variable_cost=5, margin=1.5), started=False) as client:
         assert client.result("feemodel_pricing") == {
@@ -94,14 +88,6 @@ def test_what_is_priced_with_is_told():
             "minGasPrice": hex(41_904_000), "verificationGasCost": hex(1_200_000), "verificationCapacity": hex(90_000),
             "gasPriceRatio": 2.5, "adjustment": "0x0", "baseFee": "0x7", "gasPrice": hex(41_904_000),
         }  # fmt: skip
-
-
-def test_costs_that_no_fee_comes_of_are_refused_at_once():
-    with (
-        pytest.raises(InvalidInput, match="min_gas_price: expected at least the base fee, got 5"),
-        opened(Settings(pricing="verification-cost", min_gas_price=5, base_fee=6), started=False),
-    ):
-        pass
 
 
 # The record of the newest block
@@ -134,18 +120,6 @@ def test_a_chain_without_a_record_cannot_price_by_it(tmp_path, extra_data):
     settings = Settings(costs="record", genesis=genesis_with(extra_data, tmp_path / "genesis.json"))
     with pytest.raises(InvalidInput, match="extra_data: expected"), opened(settings, started=False):
         pass
-
-
-def test_the_record_of_a_node_prices_and_follows_its_newest_block(tmp_path):
-    """The node is a server of this package, which has a genesis of its own."""
-    with (
-        behind(Settings(genesis=genesis_with(RECORD.to_bytes(), tmp_path / "genesis.json"))) as address,
-        opened(Settings(costs="record", node=address, poll_seconds=SOON, max_age=ANY_AGE)) as client,
-    ):
-        assert fee(client) == 25_399_999
-        pricing = client.result("feemodel_pricing")
-        assert (pricing["source"], pricing["variableCost"]) == ("record", hex(500_000_000))
-        assert 0 <= pricing["pollAgeSeconds"] < PATIENCE < pricing["ageSeconds"], "of a block of January"
 
 
 def head(record):
@@ -237,15 +211,6 @@ def test_l1_fees_price_as_computed_by_hand(l1, answer, settings, costs):
         expected = {name: hex(cost) if isinstance(cost, int) else cost for name, cost in costs.items()}
         assert {name: pricing[name] for name in expected} == expected
         assert pricing["source"] == "l1"
-
-
-def test_the_fee_of_an_estimate_follows_from_l1(l1):
-    """49 · 88,629,000 div 21,000 = 206,801; and 3e7, times 1.2, is 36,248,161.2."""
-    answering(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1)) as client:
-        assert fee(client) == 36_248_161
-        answering(l1, eth_feeHistory=DOUBLED)
-        until(client, lambda: fee(client) == 36_496_322, "the new fees are not seen")  # 177,258 kwei
 
 
 def test_l1_is_asked_for_what_the_settings_say(l1):
@@ -401,15 +366,6 @@ def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing()
         l1_prices(parse_fee_history(answer), "cost-per-byte", linea_preset("linea-mainnet-2026-01"), {})
 
 
-def test_a_silent_node_keeps_the_server_from_nothing_else(l1):
-    l1.always = node_server.silent
-    with opened(on_l1(l1, node_timeout=0.2)) as client:
-        assert client.result("eth_chainId") == "0x539"
-        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32002
-        until(client, lambda: client.http("GET", "/ready").status == 503, "not told")
-        l1.stopping.set()  # which ends the answers that hang
-
-
 # Enough for the next blocks
 
 
@@ -422,11 +378,6 @@ def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, 
     assert base_fee == int(found["baseFeePerGas"], 16)
 
 
-def test_a_fixed_base_fee_stays():
-    with opened(Settings(base_fee=9), started=False) as client:
-        assert client.result("rollup_estimateGas", TRANSFER, {"blocks": 64})["baseFeePerGas"] == "0x9"
-
-
 def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces(l1):
     """1,000,000,001 wei a byte, in whole kwei; and a base fee of 9 in the third block."""
     with opened(Settings(variable_cost=1_000_000_000, base_fee=9), started=False) as client:
@@ -436,10 +387,3 @@ def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces
         assert expected == client.result("rollup_estimateGas", TRANSFER, {"blocks": 3})
     with opened(on_l1(l1, pricing="verification-cost")) as client:
         assert client.error("rollup_estimateGas", TRANSFER, {"blocks": 3})["code"] == -32602
-
-
-@pytest.mark.parametrize("blocks", [0, 65, -1, True, "5", None])
-def test_a_number_of_blocks_without_bound_is_refused(blocks):
-    with opened(Settings(), started=False) as client:
-        error = client.error("rollup_estimateGas", TRANSFER, {"blocks": blocks})
-    assert (error["code"], "blocks" in error["message"]) == (-32602, True)

@@ -18,7 +18,7 @@ from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.server.workers import set_up_log
 from tests.helpers.development import HOLDERS
-from tests.helpers.serving import serving
+from tests.system.start import serving
 
 EMPTY = keccak256(b"")
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
