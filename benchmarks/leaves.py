@@ -23,9 +23,9 @@ from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.hashing import poseidon2
 from feemodel.ledger.maintenance import back_up, verify
-from tests.helpers.serving import serving
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
+from tests.system.start import serving
 
 SIZES = (10**5, 10**6, 10**7)
 SLOTS = {number.to_bytes(32): 1 for number in range(1_000)}

@@ -26,10 +26,10 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, encoded
-from tests.helpers.serving import serving
 from tests.system import nginx
 from tests.system.client import Connection, Latencies, http, port_of, post, rpc, run, table, timed
 from tests.system.processes import serving_time
+from tests.system.start import serving
 
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
 TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch

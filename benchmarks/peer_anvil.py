@@ -28,7 +28,7 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
-from tests.helpers.serving import Server, serving
+from tests.system.start import Started, serving
 
 CONNECTIONS, WORKERS = 16, 2
 ROUNDS, SECONDS, CHECKED_SECONDS = 5, 3, 1
@@ -333,7 +333,7 @@ def bodies_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="feemodel-bodies-")
 
 
-def served(*flags: str) -> AbstractContextManager[Server]:
+def served(*flags: str) -> AbstractContextManager[Started]:
     return serving("--workers", str(WORKERS), *flags)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store
-from tests.helpers.serving import Server, serving
 from tests.system.client import Connection, Latencies, port_of, post, run, timed
+from tests.system.start import Started, serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
 WARM_UP = 2.0  # seconds; the second worker listens a moment after the first, which would keep all connections
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 @contextmanager
-def million_served(count: int) -> Iterator[Server]:
+def million_served(count: int) -> Iterator[Started]:
     """A server with so many workers on a new ledger of a million accounts, whose block is final."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"

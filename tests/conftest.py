@@ -47,7 +47,7 @@ def page_browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page_server(page_browser: Any) -> Iterator[Any]:
     """The server whose page it is; not started without a browser."""
-    from tests.helpers.serving import serving
+    from tests.system.start import serving
 
     with serving("--workers", "1") as server:
         yield server

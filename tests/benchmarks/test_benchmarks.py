@@ -10,8 +10,8 @@ import benchmarks
 from benchmarks import __main__ as command
 from benchmarks import server as proofs
 from feemodel.errors import FeeModelError
-from tests.helpers.serving import serving
 from tests.system.client import port_of, run
+from tests.system.start import serving
 
 NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - {"__main__"})
 

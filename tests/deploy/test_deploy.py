@@ -14,7 +14,7 @@ import pytest
 from feemodel.cli import main
 from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
-from tests.helpers.serving import serving
+from tests.system.start import serving
 
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.server.dispatch import INTERNAL_ERROR, SERVER_ERROR
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded
-from tests.helpers.serving import serving
+from tests.system.start import serving
 
 PEOPLE = [to_hex(holder) for holder in HOLDERS]
 STRANGERS = [f"0x{number:02x}{'5a' * 19}" for number in range(0xA0, 0xA4)]

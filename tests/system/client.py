@@ -248,6 +248,14 @@ async def timed(connection: Connection, request: bytes, *, patience: float = PAT
     return outcome, time.perf_counter() - began, body
 
 
+async def alone(port: int, request: bytes) -> tuple[str, float]:
+    """Send a request on a connection of its own and return its outcome and the seconds that it took."""
+    connection = Connection(port)
+    outcome, took, _ = await timed(connection, request)
+    connection.close()
+    return outcome, took
+
+
 def summed(counters: Iterable[Counter[str]]) -> Counter[str]:
     """Return the sum of counters.
 

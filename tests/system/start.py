@@ -16,8 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psutil
+import urllib3
 
 from tests.system.client import Target
 from tests.system.processes import tree
@@ -25,6 +27,7 @@ from tests.system.processes import tree
 PATIENCE = 60.0  # seconds for anything that must happen in the end
 START = 180.0  # seconds until a server answers; kernels may be compiled first, on a busy machine
 STOP = 40.0  # seconds that a server may take to end
+ANSWER = 120.0  # seconds of a call, which may compile first
 FEEMODEL = (sys.executable, "-m", "feemodel.cli")
 VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
 
@@ -71,6 +74,13 @@ class Started:
     def target(self) -> Target:
         return Target(self.port)
 
+    def ask(self, method: str, *params: Any, path: str = "/") -> dict[str, Any]:
+        """Return the whole response to one call."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = urllib3.request("POST", self.address + path, json=body, timeout=ANSWER, retries=False)
+        response: dict[str, Any] = answer.json()
+        return response
+
     def log(self) -> str:
         """Return everything that was logged so far."""
         return self.errors.read_text(encoding="utf-8", errors="replace")
@@ -81,16 +91,19 @@ class Started:
 
 
 @contextmanager
-def started(*flags: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Started]:
+def started(
+    *flags: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = (), port: int | None = None
+) -> Iterator[Started]:
     """Run a server with these flags; all its processes are ended with the block.
 
     Parameters
     ----------
+    port : to listen on, any that is free by default.
     environment : variables in addition to those of this process.
     before : words in front of the command line, such as `prlimit`.
     """
     clean = {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES)}
-    port = free_port()
+    port = port or free_port()
     with TemporaryDirectory(prefix="feemodel-system-") as name:
         folder, errors = Path(name) / "temporary", Path(name) / "errors"
         folder.mkdir()
@@ -110,6 +123,16 @@ def started(*flags: str, environment: Mapping[str, str] | None = None, before: S
             finally:
                 found += tree(process.pid)
                 end(process, found)
+
+
+@contextmanager
+def serving(*flags: str, port: int | None = None) -> Iterator[Started]:
+    """Run a server that must end with exit code 0, no error in its log, and no worker that had to be killed."""
+    with started(*flags, port=port) as server:
+        yield server
+        end(server.process, tree(server.pid))
+        log = server.log()
+    assert (server.process.returncode, "trace" in log.lower(), "is killed" in log) == (0, False, False), log
 
 
 def answers(port: int) -> bool:

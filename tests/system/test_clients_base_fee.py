@@ -4,8 +4,8 @@ import pytest
 
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
-from tests.helpers.serving import serving
 from tests.system.clients import STRANGER, require, script, told, value
+from tests.system.start import serving
 
 GWEI = 10**9
 CHAIN_ID = 31_337  # anvil's own

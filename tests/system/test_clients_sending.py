@@ -9,9 +9,9 @@ import pytest
 
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
-from tests.helpers.serving import serving
 from tests.system import nginx
 from tests.system.clients import require, script, told, value
+from tests.system.start import serving
 
 CHAIN_ID = 31_337  # anvil's own
 HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"

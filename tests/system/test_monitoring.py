@@ -5,11 +5,12 @@ import shutil
 import subprocess
 
 import pytest
+import urllib3
 
 from tests.helpers import node_server, prometheus
 from tests.helpers.prometheus import DEPLOY, dashboard
-from tests.helpers.serving import serving
 from tests.server.parts import head_block
+from tests.system.start import serving
 
 NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
 #: Of settings that a server without a node or ledger does not have, or of what has not happened yet.
@@ -28,7 +29,7 @@ def exported():
         )
         with serving("--workers", "1", "--node", node.url) as server:
             server.ask("eth_blockNumber")
-            answer = server.pool.request("GET", f"{server.address}/metrics")
+            answer = urllib3.request("GET", f"{server.address}/metrics")
     return {*NAME.findall(answer.data.decode())}, answer.data.decode()
 
 

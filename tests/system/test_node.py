@@ -17,7 +17,7 @@ import pytest
 
 from tests.helpers import node_server
 from tests.helpers.node_server import Fault, Handler, NodeServer
-from tests.system.client import Connection, post, run, timed
+from tests.system.client import Connection, alone, post, run, timed
 from tests.system.processes import MIB, memory, workers
 from tests.system.start import started, wait_until
 
@@ -30,6 +30,7 @@ GROWTH = 200 * MIB
 NUMBER = post("eth_blockNumber")
 ESTIMATE = post("rollup_estimateGas", {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20})
 FORWARDED = post("eth_getLogs", {})
+SEND = post("eth_sendRawTransaction", "0x02")
 OWN = post("web3_clientVersion")
 HEADS = ("eth_getBlockByNumber",)
 
@@ -209,9 +210,7 @@ async def _asked(port: int) -> tuple[Counter[str], Counter[str], float, float]:
     estimates, forwarded, times = Counter[str](), Counter[str](), []
 
     async def ask(request: bytes, found: Counter[str]) -> None:
-        connection = Connection(port)
-        outcome, took, _ = await timed(connection, request)
-        connection.close()
+        outcome, took = await alone(port, request)
         found[outcome] += 1
         times.append(took)
 
@@ -233,13 +232,7 @@ async def _asked(port: int) -> tuple[Counter[str], Counter[str], float, float]:
 def well(port: int) -> bool:
     """Return whether everything that needs the node is answered."""
 
-    async def ask(request: bytes) -> str:
-        connection = Connection(port)
-        outcome, _, _ = await timed(connection, request)
-        connection.close()
-        return outcome
-
-    return all(run(ask(request)) == "ok" for request in (NUMBER, ESTIMATE, FORWARDED))
+    return all(run(alone(port, request))[0] == "ok" for request in (NUMBER, ESTIMATE, FORWARDED))
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -278,7 +271,7 @@ def ready(address: str) -> bool:
 def test_a_redirect_is_not_followed(fronted, node):
     node.always, sent = redirects, len(node.requests)
     try:
-        run(_send(fronted.port))
+        run(alone(fronted.port, SEND))[0]
     finally:
         node.always = honest
     wait_until(lambda: well(fronted.port), "the node is asked again", patience=RETURN)
@@ -293,7 +286,7 @@ def test_a_redirect_is_not_followed(fronted, node):
 def test_a_transaction_is_never_sent_twice(fronted, node, fault: Fault):
     node.always, sent = fault, len(node.requests)
     try:
-        outcome = run(_send(fronted.port))
+        outcome = run(alone(fronted.port, SEND))[0]
     finally:
         node.always = honest
     wait_until(lambda: well(fronted.port), "the node is asked again", patience=RETURN)
@@ -306,13 +299,6 @@ def sending(payload: Any) -> bool:
     """Return whether a request to the node sends a transaction."""
     calls = payload if isinstance(payload, list) else [payload]
     return any(call["method"] == "eth_sendRawTransaction" for call in calls)
-
-
-async def _send(port: int) -> str:
-    connection = Connection(port)
-    outcome, _, _ = await timed(connection, post("eth_sendRawTransaction", "0x02"))
-    connection.close()
-    return outcome
 
 
 def test_a_server_answers_without_its_node_and_finds_it_when_it_comes_back(bound):

@@ -9,7 +9,7 @@ from feemodel.explorer.fields import FIELDS
 from feemodel.explorer.methods import explorer_methods
 from feemodel.explorer.page import PAGE, page
 from tests.helpers.browser import Tab, active_fields
-from tests.helpers.serving import serving
+from tests.system.start import serving
 
 SLOWEST = 250.0  # milliseconds from a slider's move to its drawn reply, at the 95th percentile; here some 20
 MOVES = 200
@@ -229,7 +229,7 @@ def test_a_server_that_goes_away_and_comes_back(page_browser):
     assert "Trying again in" in tab.text("#countdown")
     assert "stale" in tab.page.locator("#answer").get_attribute("class")
     tab.page.locator("#field-gas").fill("40000")
-    with serving(*flags, "--port", away.address.rsplit(":", 1)[1]):
+    with serving(*flags, port=away.port):
         tab.page.locator("#banner").wait_for(state="hidden")
         tab.settled()
         assert tab.answer()["inputs"]["gas"] == "0x9c40"

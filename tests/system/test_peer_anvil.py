@@ -14,7 +14,7 @@ from feemodel.execution.access_list import create_access_list
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, development_state, encoded
 from tests.helpers.generated_calls import KINDS, generated_calls
-from tests.helpers.serving import serving
+from tests.system.start import serving
 
 CALLS, SEED = 528, 7
 EXACT = ("--tolerance", "0", "--workers", "1")

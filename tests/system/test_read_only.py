@@ -11,7 +11,7 @@ import pytest
 import urllib3
 
 from tests.conftest import ROOT
-from tests.helpers.serving import START
+from tests.system.start import START
 
 COMPILED = 4 * START  # seconds for a first proof where the worker compiles the hashing anew
 IMAGE = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
