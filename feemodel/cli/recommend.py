@@ -2,11 +2,16 @@
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from feemodel.cli.forecast import add_l1, read_l1
 from feemodel.cli.options import above_0, count, number, whole_from_0
-from feemodel.cli.output import print_json, print_table
+from feemodel.cli.output import add_figure, checked_out, print_json, print_table
 from feemodel.ethereum.quantities import WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    from feemodel.simulation.forecast.recommend import Recommendation
 
 FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
 
@@ -23,11 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_l1(parser)
     parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
     parser.add_argument("--seed", type=whole_from_0, default=1, help="of the paths")
+    add_figure(parser, "the price of a byte over the distribution of its cost, and the loss probability")
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.simulation.forecast.recommend import recommend
 
+    figure = checked_out(options, (".png", ".svg", ".pdf"), option="--figure")
     found = recommend(
         read_l1(options),
         family=options.family,
@@ -38,8 +45,11 @@ def run(options: argparse.Namespace) -> int:
         paths=options.paths,
         rng=options.seed,
     )
+    if figure is not None:
+        wanted = 0.05 if options.loss_probability is None else options.loss_probability
+        _draw(figure, found, wanted if options.margin is None else None)
     if options.json:
-        print_json(asdict(found))
+        print_json({name: value for name, value in asdict(found).items() if name != "outlook"})
         return 0
     rows = [
         (name, f"{one.value:,.4g}" if isinstance(one.value, float) else f"{one.value:,}", one.unit, one.meaning)
@@ -52,3 +62,15 @@ def run(options: argparse.Namespace) -> int:
     print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
     print(f"Holds for {found.holds_for / 3_600:.1f} h; set again by {found.set_again}.")
     return 0
+
+
+def _draw(path: Path, found: "Recommendation", target: float | None) -> None:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots.forecast import plot_loss_probability, plot_recommended_price
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
+    plot_recommended_price(found.outlook, above)
+    plot_loss_probability(found.outlook, below, hold=found.hold, holds_for=found.holds_for, target=target)
+    figure.savefig(path, dpi=120)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from feemodel.plots.figures import plot_surge as plot_surge
     from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
     from feemodel.plots.forecast import plot_forecast as plot_forecast
+    from feemodel.plots.forecast import plot_loss_probability as plot_loss_probability
+    from feemodel.plots.forecast import plot_recommended_price as plot_recommended_price
     from feemodel.plots.simulation import plot_attack as plot_attack
     from feemodel.plots.simulation import plot_charges as plot_charges
     from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan

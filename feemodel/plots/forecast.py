@@ -1,4 +1,4 @@
-"""Fan charts of forecasts: what was, and the distribution ahead."""
+"""Fan charts of forecasts, and what a recommendation does on them."""
 
 from typing import TYPE_CHECKING
 
@@ -45,10 +45,68 @@ def plot_forecast(
         before = history.isel(step=seen, path=0)
         ax.plot(before["time"], before[fee] / WEI_PER_GWEI, color=ORANGE, linewidth=1.0, label="what was")
         ax.axvline(times[0], color="black", linewidth=0.6)
-    places = AutoDateLocator()  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_locator(places)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
+    _date_axis(ax)
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
     log_ticks(ax.yaxis)
     # Above the axes, which the bands fill.
     return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+    """Draw the price of a byte under recommended parameters over the distribution of what posting it costs.
+
+    Parameters
+    ----------
+    outlook : of `feemodel.recommend`.
+    ax : to draw on; a new figure's unless given.
+    """
+    ax = given_or_new(ax)
+    times = outlook["time"].to_numpy()
+    cost, price = (outlook[name] / WEI_PER_GWEI for name in ("cost_per_byte", "price_per_byte"))
+    for low, high, opacity in BANDS:
+        edges = (cost.sel(quantile=low), cost.sel(quantile=high))
+        ax.fill_between(
+            times, *edges, color=BLUE, alpha=opacity, linewidth=0, label=f"cost, {low:.0%} to {high:.0%} of paths"
+        )  # fmt: skip
+    ax.plot(times, cost.sel(quantile=0.5), color=BLUE, linewidth=1.6, label="cost, median")
+    ax.plot(times, price.sel(quantile=0.5), color=ORANGE, linewidth=1.6, label="price, median")
+    ax.plot(times, price.sel(quantile=[0.05, 0.95]).T, color=ORANGE, linewidth=0.8, linestyle="--",
+            label=["price, 5% and 95% of paths", "_other"])  # fmt: skip
+    _date_axis(ax)
+    ax.set(yscale="log", ylabel="gwei per byte", xlim=(times[0], times[-1]))
+    log_ticks(ax.yaxis)
+    return finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def plot_loss_probability(
+    outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, holds_for: float, target: float | None = None
+) -> Axes:
+    """Draw the probability that fees so far do not pay for posting, until the parameters are to be set again.
+
+    Parameters
+    ----------
+    outlook : of `feemodel.recommend`.
+    ax : to draw on; a new figure's unless given.
+    hold, holds_for : of the recommendation [s].
+    target : loss probability that was asked for, if it was [1].
+    """
+    ax = given_or_new(ax)
+    times, begin = outlook["time"].to_numpy(), outlook["time"].to_numpy()[0]
+    ax.plot(times, 100 * outlook["loss_probability"], color=BLUE, linewidth=1.6, label="loss probability so far")
+    if target is not None:
+        ax.axhline(100 * target, color=ORANGE, linewidth=1.0, label="target")
+    elapsed = outlook["elapsed"].to_numpy()
+    for seconds, colour, style, label in (
+        (hold, GREY, "-", "end of the time to hold"), (holds_for, "black", "--", "set again by"),
+    ):  # fmt: skip
+        after = np.timedelta64(round((seconds - elapsed[0]) * 1e9), "ns")
+        ax.axvline(begin + after, color=colour, linewidth=1.2, linestyle=style, label=label)
+    _date_axis(ax)
+    ax.set(ylabel="loss probability [%]", xlim=(times[0], times[-1]), ylim=(0, None))
+    return finished(ax)
+
+
+def _date_axis(ax: Axes) -> None:
+    dates = AutoDateLocator()  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(dates)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]

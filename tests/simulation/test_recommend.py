@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -10,6 +11,7 @@ from benchmarks.recommend import LOSS, daily
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees
+from feemodel.plots import plot_loss_probability, plot_recommended_price
 from feemodel.simulation.forecast.recommend import FAMILIES, recommend
 from feemodel.simulation.scenarios import replay
 
@@ -99,3 +101,39 @@ def test_the_verb_prints_a_table_and_json(capsys):
     assert found["parameters"]["base_fee_scalar"]["value"] > 0
     assert main([*short]) == 0
     assert "blob_base_fee_scalar" in capsys.readouterr().out
+
+
+def test_the_outlook_shows_the_target_where_the_parameters_are_meant_to_end(month):
+    found = recommend(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
+    outlook = found.outlook
+    held = int(np.flatnonzero(outlook["elapsed"] == found.hold)[0])
+
+    assert outlook["elapsed"].to_numpy().tolist() == [720.0 * step for step in range(1, 21)]
+    assert float(outlook["loss_probability"][held]) == found.loss_probability
+    for name in ("cost_per_byte", "price_per_byte"):
+        assert (np.diff(outlook[name].to_numpy(), axis=0) >= 0).all()  # quantiles that rise
+        assert outlook[name].attrs["units"] == "wei / byte"
+
+
+def test_the_verb_draws_the_recommendation_once(tmp_path, capsys):
+    figure = tmp_path / "recommended.png"
+    command = ["recommend", "op-stack", "--paths", "20", "--hold", "7200", "--figure", str(figure)]
+
+    assert main([*command, "--json"]) == 0
+    assert "outlook" not in json.loads(capsys.readouterr().out)
+    assert figure.stat().st_size > 10_000
+    assert main(command) == 2
+
+
+def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(month):
+    found = recommend(month, family="linea", loss_probability=0.1, paths=50, hold=7_200.0, rng=1)
+    ax = plot_loss_probability(found.outlook, hold=found.hold, holds_for=found.holds_for, target=0.1)
+    labels = [line.get_label() for line in ax.lines]
+
+    assert labels == ["loss probability so far", "target", "end of the time to hold", "set again by"]
+    assert ax.lines[1].get_ydata()[0] == 10.0
+    drawn = plot_recommended_price(found.outlook)
+    assert (drawn.lines[1].get_ydata() * 1e9).tolist() == pytest.approx(
+        found.outlook["price_per_byte"].sel(quantile=0.5).to_numpy().tolist()
+    )
+    plt.close("all")

@@ -6,7 +6,7 @@ in most rules: the recommended factor on the rule covers both with the wanted pr
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -27,9 +27,10 @@ from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, SUBMISSION, forecast, history_of
+from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, QUANTILES, SUBMISSION, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.series import BIN, DAY
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Submission
 
@@ -73,6 +74,10 @@ class Recommendation:
     holds_for: float  #: until the loss probability passes the target, as far as twice `hold` [s]
     set_again: str  #: when that is, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: quantiles 5, 50, 95 % of the mean over `hold` [wei / byte]
+    #: over `step`, one for each submission as far as twice `hold`, and `quantile`: `cost_per_byte` of posting the bytes
+    #: of a step, and `price_per_byte` that they have paid [wei / byte]; over `step`: `loss_probability` of all steps so
+    #: far [1]; with the coordinates `elapsed` [s] and `time`
+    outlook: xr.Dataset = field(compare=False, repr=False)
 
 
 def recommend(
@@ -147,8 +152,9 @@ def recommend(
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
     # Bytes of a window pay the prices of its steps, and are posted in the block after it.
     count = max(1, length * PARTS // window)
-    paid = np.cumsum(price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2), axis=1)
-    posted = np.cumsum(cost[:, window : (2 * count + 1) * window : window], axis=1)
+    prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
+    costs = cost[:, window : (2 * count + 1) * window : window]
+    paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
     ratio = posted[:, count - 1] / paid[:, count - 1]
     factor = float(np.quantile(ratio, 1.0 - wanted) if margin is None else (1.0 + margin) * np.median(ratio))
     losing = (factor * paid < posted).mean(axis=0)
@@ -177,6 +183,27 @@ def recommend(
         holds_for=holds_for,
         set_again=str(np.datetime_as_string(again, timezone="UTC")),
         cost_per_byte=tuple(np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()),
+        outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
+    )
+
+
+def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
+    """Quantiles of costs and prices (paths, steps) over the paths, and the loss probability of each step."""
+    elapsed = interval * np.arange(1, len(losing) + 1)
+    times = ((newest + elapsed) * 1e9).astype("datetime64[ns]")
+    dimensions = ("quantile", "step")
+    return described_dataset(
+        {
+            "cost_per_byte": (dimensions, np.quantile(costs, QUANTILES, axis=0), "wei / byte"),
+            "price_per_byte": (dimensions, np.quantile(prices, QUANTILES, axis=0), "wei / byte"),
+            "loss_probability": ("step", losing, "1"),
+        },
+        {
+            "quantile": ("quantile", np.array(QUANTILES), "1"),
+            "elapsed": ("step", elapsed, "s"),
+            "time": ("step", times, None, "date and time, UTC"),
+        },
+        {},
     )
 
 
