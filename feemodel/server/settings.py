@@ -20,8 +20,10 @@ from msgspec import Meta
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_typed
+from feemodel.execution.limits import DEFAULT_LIMITS
 from feemodel.execution.search import TOLERANCE
 from feemodel.io.documents import read_toml
+from feemodel.ledger.proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 
@@ -116,10 +118,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     engine: Literal["auto", "native", "reference"] = _execution("auto", "that executes calls")
     tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(TOLERANCE, "of the gas limit search, 0 is exact [1]")
-    gas_cap: Gas = _execution(50_000_000, "of one execution [gas]")
-    total_gas: Gas = _execution(200_000_000, "of all executions of one estimate [gas]")
-    seconds: Seconds = _execution(10.0, "of all executions of one call [s]")
-    max_call_gas: Gas = _execution(30_000_000, "that a rollup call may name [gas]")
+    gas_cap: Gas = _execution(DEFAULT_LIMITS.gas_cap, "of one execution [gas]")
+    total_gas: Gas = _execution(DEFAULT_LIMITS.total_gas, "of all executions of one estimate [gas]")
+    seconds: Seconds = _execution(DEFAULT_LIMITS.seconds, "of all executions of one call [s]")
+    max_call_gas: Gas = _execution(DEFAULT_LIMITS.max_call_gas, "that a rollup call may name [gas]")
     processes: Few = _execution(3, "calls that a worker executes at the same time beside its event loop")
     queue: Count = _execution(32, "calls that may wait for these")
 
@@ -130,7 +132,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     batch_gas: Gas = _limits(2_000_000_000, "of the executions of a batch [gas]")
     override_accounts: Number = _limits(1_000, "accounts of a state override")
     override_slots: Number = _limits(10_000, "slots of a state override")
-    key_limit: Count = _limits(1_024, "storage keys of one proof")
+    key_limit: Count = _limits(KEY_LIMIT, "storage keys of one proof")
     connections: Count = _limits(1_000, "open at a time, in each worker")
     websockets: Count = _limits(64, "of these WebSockets, in each worker")
     requests: Count = _limits(256, "answered at the same time, in each worker")
