@@ -24,7 +24,7 @@ from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import read_columns
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import read_toml
-from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
+from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_DELAY_COST, WITH_SLA
 
 if TYPE_CHECKING:
     import xarray
@@ -100,8 +100,10 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
                        help="factor on the price; fit: what recovers the history at elasticity 0 (1)")  # fmt: skip
     group.add_argument("--elasticity", type=_at_least_0, metavar="E", help="of demand in the data price (0)")
     group.add_argument("--posting", choices=POSTINGS, help="(fill)")
-    group.add_argument("--sla", type=above_0, metavar="HOURS",
-                       help="target delay of price-cap, longest wait of deadline and clairvoyant (16)")  # fmt: skip
+    group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap,"
+                       " longest wait of deadline, forecast and clairvoyant (16)")  # fmt: skip
+    group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="of an hour of waiting, in median costs"
+                       " of a submission: forecast (0.25), clairvoyant (0)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
                        help="what price-cap pays: what its caps leave, or 0.1 gwei (paid)")  # fmt: skip
     group.add_argument("--l1", metavar="FILE", help="L1 fees (the month that ships, means of ten minutes)")
@@ -142,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
         said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
         found = found.assign_attrs(price=said)
     finality = None
-    if made.posting.kind in ("price-cap", "clairvoyant"):
+    if made.posting.kind in ("price-cap", "forecast", "clairvoyant"):
         finality = price_of_finality(made.l1_fees, made.posting, step=options.step)
     if out is not None:
         write_dataset(found, out, overwrite=options.overwrite)
@@ -173,6 +175,11 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
         warnings.warn("--tip constant has no effect: only --posting price-cap pays a tip of its own", stacklevel=2)
     sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
     posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
+    if options.delay_cost is not None:
+        if options.posting not in WITH_DELAY_COST:
+            reason = f"expected only with --posting {' or '.join(WITH_DELAY_COST)}"
+            raise InvalidInput("--delay-cost", reason, options.delay_cost)
+        posting = replace(posting, delay_cost=options.delay_cost)
     what_if = read_rules_option(options)
     gas = {} if what_if is None else submission_gas(what_if)
     if what_if is not None and not gas:

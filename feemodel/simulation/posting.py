@@ -26,7 +26,11 @@ from feemodel.simulation.surfaces import Submission
 
 MAX_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
 MAX_BLOBS = 72  # in one submission: more than any block of L1 holds today
-KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
+KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
+DATED = ("deadline", "clairvoyant", "forecast")  # kinds with a deadline
+MAX_FORECAST_WAIT = 7 * 86_400.0  # of a cost, as of fees [s]
+#: Of an hour: at a deadline of 16 h, the mean delay in January 2026 is 0.95 h, with production's cap 0.90 h [1 / h].
+DELAY_COST = 0.25
 TIPS_PAID = ("paid", "constant")
 
 
@@ -59,7 +63,9 @@ class Posting:
     `kind` says when a submission leaves: "fill", when its blobs are full; "deadline", then or when its first byte has
     waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
     blobs or as calldata, whichever is cheaper; "alternative-layer", when it is full, to another layer; "clairvoyant",
-    at the cheapest block between full and the deadline, a bound that nobody reaches. `backtest` knows the first two.
+    at the cheapest block between full and the deadline, a bound that nobody reaches; "forecast", at the best moment
+    before the deadline as far as it can be forecast, see `feemodel.simulation.closed_loop.stopping`. `backtest` knows
+    the first two.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -68,7 +74,8 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    deadline: float | None = None  #: longest wait of a byte; of a full submission where it is clairvoyant [s]
+    deadline: float | None = None  #: longest wait of a byte; of a full submission for "clairvoyant", "forecast" [s]
+    delay_cost: float = 0.0  #: of an hour of it, in median costs of a submission, for the same two [1 / h]
     stream_ratio: float = 1.0  #: bytes of the shared stream over those of transactions measured one by one [1]
     kind: str = "fill"
     blobs: int = 1  #: in one submission
@@ -81,15 +88,22 @@ class Posting:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
         check_plausible("deadline", self.deadline, "in seconds; 16 h are 57,600", lowest=60.0)
+        check_plausible("delay_cost", self.delay_cost, "a factor an hour; 30 % are 0.3", highest=10.0)
         check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", highest=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
-        if (self.deadline is None) == (self.kind in ("deadline", "clairvoyant")):
+        if (self.deadline is None) == (self.kind in DATED):
             wanted = "a deadline" if self.deadline is None else "no deadline"
             raise InvalidInput("deadline", f"expected {wanted} with kind {self.kind}", self.deadline)
-        if self.blobs > 1 and self.kind == "clairvoyant":
-            raise InvalidInput("blobs", "expected 1 with kind clairvoyant", self.blobs)
+        if self.kind == "forecast" and self.deadline is not None and self.deadline > MAX_FORECAST_WAIT:
+            reason = f"expected at most {MAX_FORECAST_WAIT:,.0f} s with kind forecast"
+            raise InvalidInput("deadline", reason, self.deadline)
+        waits = self.kind in ("clairvoyant", "forecast")
+        if self.blobs > 1 and waits:
+            raise InvalidInput("blobs", f"expected 1 with kind {self.kind}", self.blobs)
+        if self.delay_cost and not waits:
+            raise InvalidInput("delay_cost", "expected 0 unless kind is clairvoyant or forecast", self.delay_cost)
         instance("cap", self.cap, PriceCap)
 
 

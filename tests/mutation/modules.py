@@ -51,15 +51,20 @@ TESTS: dict[str, list[str]] = {
     "simulation/closed_loop/finality": [
         "feemodel/simulation/closed_loop/finality.py",
         "tests/simulation/test_closed_loop.py",
+        "tests/simulation/test_stopping.py",
     ],
     "simulation/closed_loop/l1_steps": [
         "feemodel/simulation/closed_loop/l1_steps.py",
         "tests/simulation/test_closed_loop.py",
     ],
-    "simulation/closed_loop/loop": ["tests/simulation/test_closed_loop.py"],
+    "simulation/closed_loop/loop": ["tests/simulation/test_closed_loop.py", "tests/simulation/test_stopping.py"],
     "simulation/closed_loop/profit": [
         "feemodel/simulation/closed_loop/profit.py",
         "tests/simulation/test_closed_loop_profit.py",
+    ],
+    "simulation/closed_loop/stopping": [
+        "feemodel/simulation/closed_loop/stopping.py",
+        "tests/simulation/test_stopping.py",
     ],
     "simulation/forecast/path_kernels": ["tests/simulation/test_forecast_paths.py"],
     "simulation/path_kernels": ["tests/simulation/test_scenarios.py", "tests/simulation/test_backtest.py"],

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
+from feemodel.simulation.closed_loop.stopping import Limits
 
 #: Lines of the operator's costs [wei].
 LINES = (
@@ -131,12 +132,13 @@ class CostTerms(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """Fees that the price cap and the clairvoyant posting look at; empty if neither is used."""
+    """What the postings that wait look at; empty where they do not need it."""
 
     base_fee_percentile: RealArray  #: in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: [wei / gas]
     hours: RealArray  #: factor of each hour of the week [1]
     cheapest: NDArray[np.int64]  #: step to post in
+    limits: Limits  #: by forecast
 
 
 class PolicyTerms(NamedTuple):

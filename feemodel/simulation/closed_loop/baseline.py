@@ -20,7 +20,7 @@ from feemodel.simulation.l1_columns import RATIOS
 from feemodel.simulation.policies import POLICIES
 from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
 from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.posting import Posting, PriceCap
+from feemodel.simulation.posting import DELAY_COST, Posting, PriceCap
 
 FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
@@ -82,7 +82,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop.choices.POSTINGS`.
-    sla : target delay of "price-cap", longest wait of "deadline" and "clairvoyant"; "fill" has none [s].
+    sla : target delay of "price-cap", longest wait of "deadline", "forecast" and "clairvoyant"; "fill" has none [s].
     tip : what "price-cap" pays, see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
@@ -91,7 +91,8 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     choice("posting", kind, POSTINGS)
     if kind == "price-cap":
         return Posting(kind=kind, cap=PriceCap(target_delay=sla, tip=tip))
-    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None)
+    delay_cost = DELAY_COST if kind == "forecast" else 0.0
+    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None, delay_cost=delay_cost)
 
 
 def fitted(

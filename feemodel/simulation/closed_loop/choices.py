@@ -3,5 +3,6 @@
 from feemodel.simulation.policies import POLICIES
 
 PRICINGS = tuple(POLICIES)
-POSTINGS = ("fill", "deadline", "price-cap", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "clairvoyant")  # postings with a target delay or a longest wait
+POSTINGS = ("fill", "deadline", "price-cap", "forecast", "clairvoyant")
+WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # postings with a target delay or a longest wait
+WITH_DELAY_COST = ("forecast", "clairvoyant")

@@ -8,7 +8,7 @@ from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.accounts import Fees
 from feemodel.simulation.closed_loop.l1_steps import held_fees, looked_ahead, posting_terms
-from feemodel.simulation.closed_loop.loop import capped_tip
+from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
 
@@ -29,7 +29,7 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : a scenario of one path with dates, longer than `first_due`.
-    posting : of kind "price-cap" or "clairvoyant"; others leave at once.
+    posting : of kind "price-cap", "forecast" or "clairvoyant"; others leave at once.
     interval : between two submissions; the first byte of one comes when the one before is due [s].
     first_due : [s].
     step : in which L1 fees are looked at [s].
@@ -72,9 +72,12 @@ def price_of_finality(
     if posting.kind == "clairvoyant":
         left = caps.cheapest[due]
         paid_tip = tip[left]
+    fees = Fees(base_fee, blob_base_fee, tip)
+    if posting.kind == "forecast":
+        left = _leave_by_limits(due, step, fees, posting_terms(posting), caps.limits)
+        paid_tip = tip[left]
     elif posting.kind == "price-cap":
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
-        fees = Fees(base_fee, blob_base_fee, tip)
         left, paid_tip = _leave(due, since, start_time, step, fees, posting_terms(posting), caps)
     cost = submission.cost(base_fee[left], paid_tip, blob_base_fee[left])
     delay = np.where(left > due, left * step - due_times, 0.0)
@@ -110,3 +113,19 @@ def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-
         left[i] = k
         paid[i] = found if found >= 0.0 and terms.tip_paid else fees.tip[k]
     return left, paid
+
+
+@kept(nogil=True, error_model="numpy")
+def _leave_by_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
+    """The step in which each submission leaves, at the last step in any case."""
+    left = np.empty(due.size, dtype=np.int64)
+    last = fees.base_fee.size - 1
+    for i in range(due.size):
+        k = due[i]
+        while k < last:
+            now = Fees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
+            if within_limit(k, due[i], step, terms, now, limits):
+                break
+            k += 1
+        left[i] = k
+    return left

@@ -9,6 +9,7 @@ from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.closed_loop.accounts import Caps, PostingTerms
+from feemodel.simulation.closed_loop.stopping import HOUR_SECONDS, Limits, posting_limits
 from feemodel.simulation.posting import KINDS, Posting
 from feemodel.simulation.scenarios import check_scenario, tips_of
 
@@ -154,6 +155,7 @@ def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
     ([10.0, 11.0], [100000000.0, 100000000.0])
     """
     base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    limits = Limits(np.empty((0, 0)), 1)
     if posting.kind == "price-cap":
         window = max(1, round(posting.cap.window / step))
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
@@ -161,9 +163,13 @@ def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
         blob = np.maximum(blob, price_cap.MIN_BLOB_FEE)
     if posting.kind == "clairvoyant":
         cost = posting.submission.cost(base_fee, tip, blob_base_fee)
-        cheapest = cheapest_step(cost, round((posting.deadline or 0.0) / step))
+        waiting = posting.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
+        cheapest = cheapest_step(cost + waiting * np.arange(len(cost)), round((posting.deadline or 0.0) / step))
+    if posting.kind == "forecast":
+        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
+        limits = posting_limits(cost, step=step, deadline=posting.deadline or 0.0, delay_cost=posting.delay_cost)
     hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
-    return Caps(base, blob, hours, cheapest)
+    return Caps(base, blob, hours, cheapest, limits)
 
 
 def posting_terms(posting: Posting) -> PostingTerms:

@@ -17,7 +17,7 @@ from feemodel.linea.price_cap import cap_multiplier, tip_within_caps
 from feemodel.simulation.closed_loop.accounts import Fees, Path
 from feemodel.simulation.closed_loop.execution import announce_execution, settle_execution
 
-FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT = range(6)  # kinds of posting
+FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 to 1970-01-01 00:00 UTC
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonzero byte, at the floor
 
@@ -51,6 +51,17 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
         price_cap.MAX_FINALIZATION_TIP if final else price_cap.MAX_TIP,
         price_cap.MAX_BLOB_FEE,
     )
+
+
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
+def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
+    """Whether a submission that is full since step `full` leaves in step `k`, at its limit or at the deadline."""
+    waited = k - full
+    if waited * step >= terms.deadline:
+        return True
+    cost = (fees.base_fee + fees.tip) * terms.execution_gas + fees.blob_base_fee * terms.blob_gas
+    left = limits.costs.shape[1] - 1 - waited // limits.steps
+    return cost <= limits.costs[k // limits.steps, left]
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
@@ -133,7 +144,7 @@ def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
         late = terms.kind == BY_DEADLINE and (k - front) * clock.step >= terms.deadline
         accounts.at_deadline += pending if late else 0.0
         return pending if late or last else 0.0, fees.tip
-    if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT):
+    if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT, FORECAST):
         return need, fees.tip
     full = max(accounts.full, front)
     while arrived[full] < accounts.posted + need:
@@ -141,6 +152,8 @@ def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     accounts.full = full
     if terms.kind == CLAIRVOYANT:
         return need if k >= path.caps.cheapest[full] else 0.0, fees.tip
+    if terms.kind == FORECAST:
+        return need if within_limit(k, full, clock.step, terms, fees, path.caps.limits) else 0.0, fees.tip
     since = front if terms.from_first_byte else full
     time = clock.start + k * clock.step
     paid = capped_tip(k, terms, fees, path.caps, (k - since) * clock.step, time, False)
