@@ -1,0 +1,29 @@
+"""
+Post now or wait
+================
+
+When to post a blob, at a given mean delay: by Linea's production cap, by optimal stopping on a forecast of the cost
+(in the form of arXiv 2212.10337), and by somebody who knew the future. All pay a tip of 0.1 gwei.
+"""
+
+import matplotlib.pyplot as plt
+
+from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation import Posting, PriceCap, price_of_finality
+from feemodel.simulation.scenarios import replay
+
+history = replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
+hours = (2, 4, 8, 16, 32)
+shares = (1.2, 0.8, 0.4, 0.25, 0.2, 0.15)  # an hour of waiting, in median costs of a submission
+caps = [Posting(kind="price-cap", cap=PriceCap(target_delay=hour * 3_600.0, tip="constant")) for hour in hours]
+postings = {
+    "knowing the future": [Posting(kind="clairvoyant", deadline=57_600.0, delay_cost=share) for share in shares],
+    "by forecast": [Posting(kind="forecast", deadline=57_600.0, delay_cost=share) for share in shares],
+    "production's cap": caps,
+}
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for label, rules in postings.items():
+    found = [price_of_finality(history, rule) for rule in rules]
+    ax.plot([one.mean_delay / 3_600 for one in found], [100 * one.saving for one in found], "o-", label=label)
+ax.set(xlabel="mean delay after the blob is full [h]", ylabel="saving over posting at once [%]", ylim=(0, None))
+ax.legend(loc="lower right")
