@@ -94,8 +94,13 @@ def test_every_figure_of_speed_has_its_benchmark():
 COMMANDS = re.findall(r"^    (feemodel .*)$", Path(GUIDE, "ledger.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+COMMANDS += re.findall(
+    r"^\$ (feemodel .*)$", Path(ROOT, "docs", "how-to", "set-fee-parameters.md").read_text("utf-8"), re.MULTILINE
+)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_ledger_page_is_taken(command):
+def test_every_command_of_these_pages_is_taken(command):
     words = shlex.split(command)[1:]
 
     assert verb_parser(words).parse_args(words)
