@@ -22,7 +22,7 @@ import feemodel
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
-from feemodel.server.calls import FAILURES, decoded, explained, schemas
+from feemodel.server.calls import FAILURES, decoded, parse, schemas
 from feemodel.server.metrics import ERRORS, SECONDS
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -72,35 +72,36 @@ class Method:
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
         self.function, self.is_async = function, inspect.iscoroutinefunction(function)
         hints = get_type_hints(function, include_extras=True) if typed else {}
+        signature = inspect.signature(function).parameters.values()
         self.parameters = tuple(
-            Parameter(one.name, hints.get(one.name, Any), one.default is one.empty)
-            for one in inspect.signature(function).parameters.values()
+            Parameter(one.name, hints.get(one.name, Any), one.default is one.empty) for one in signature
         )
         self.result = hints.get("return", Any)  #: its type
         lines = (inspect.getdoc(function) or "").splitlines()
         self.summary = lines[0].rstrip(".") if lines else ""
-        self._required = sum(one.required for one in self.parameters)
+        # msgspec reads the annotations of a structure once, and any other type again in each call.
+        fields: list[Any] = [
+            (one.name, one.kind) if one.required else (one.name, one.kind | None, given.default)
+            for one, given in zip(self.parameters, signature, strict=True)
+        ]
+        self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
 
-    def arguments(self, params: Any) -> list[Any]:
+    def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
         if isinstance(params, dict):
             params = self._positional(params)
         if len(params) > len(self.parameters):
             raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
-        if len(params) < self._required:
-            params = [*params, None]  # the first that is missing
-        found: list[Any] = []
-        for index, (parameter, value) in enumerate(zip(self.parameters, params, strict=False)):
-            if value is None:
-                if parameter.required:
-                    raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({parameter.name})")
-                found.append(None)
-                continue
-            try:
-                found.append(msgspec.convert(value, parameter.kind, dec_hook=decoded))
-            except msgspec.ValidationError as error:
-                raise explained(parameter.name, value, error) from None
-        return found
+        for index, parameter in enumerate(self.parameters):
+            if parameter.required and (index == len(params) or params[index] is None):
+                raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({parameter.name})")
+        try:
+            return msgspec.structs.astuple(msgspec.convert(params, self._arguments, dec_hook=decoded))
+        except msgspec.ValidationError:
+            for parameter, value in zip(self.parameters, params, strict=False):
+                if value is not None:
+                    parse(parameter.name, value, parameter.kind)  # which names the parameter that is wrong
+            raise
 
     def _positional(self, params: Mapping[str, Any]) -> list[Any]:
         names = [one.name for one in self.parameters]
