@@ -109,7 +109,8 @@ backtest --transactions empty
   3 empty: the file is empty
 backtest --l1 text
   3 text: has the columns hello, world; L1 fees would need also timestamp or time or block_timestamp or block_time or
-  blockTimestamp (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)
+  blockTimestamp or block_date_time or slot_start_date_time (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a
+  column that has another name)
 backtest --out there.csv
   2 --out: exists already; remove it, or give --overwrite, got 'there.csv'
 calibrate --hours 0
