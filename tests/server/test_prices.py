@@ -378,6 +378,11 @@ def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, 
     assert base_fee == int(found["baseFeePerGas"], 16)
 
 
+def test_a_fixed_base_fee_stays():
+    with opened(Settings(base_fee=9), started=False) as client:
+        assert client.result("rollup_estimateGas", TRANSFER, {"blocks": 64})["baseFeePerGas"] == "0x9"
+
+
 def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces(l1):
     """1,000,000,001 wei a byte, in whole kwei; and a base fee of 9 in the third block."""
     with opened(Settings(variable_cost=1_000_000_000, base_fee=9), started=False) as client:
