@@ -6,7 +6,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_transaction
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
-from tests.helpers.development import ALDER, HOLDERS, UNIT
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT
 from tests.system.clients import (
     HOLDER,
     REPLAYS,
@@ -100,6 +100,38 @@ def asked_plainly(server, step):
     last = step["exchanges"][-1]
     result = server.ask(last["method"], *last["params"])["result"]
     return {name: int(number, 16) for name, number in result.items()}
+
+
+#: What each client reads and estimates by its own functions.
+STEPS = [
+    ("viem", {"chainId": 1337, "blockNumber": 0, "balance": 10_000 * 10**18, "nonce": 0, "noCode": None}),
+    ("viem", dict.fromkeys(["minimal", "atBlock", "atNumber", "overridden", "overriddenAtBlock"], TRANSFER)),
+    ("viem", {"call": {"data": f"0x{1:064x}"}, "callOverridden": {"data": f"0x{18:064x}"}, "simulated": True}),
+    # 10⁷ · 997 / (5 · 10⁶ · 1000 + 997) BIR for an ALD
+    ("viem", {"reads": ["Alder", "BIR", 18, 1_000_000 * UNIT],
+              "deployless": ["ALD", 10**7 * UNIT * 997 // (5 * 10**9 + 997), 200]}),
+    ("ethers", {"chainId": 1337, "blockNumber": 0, "balance": 10_000 * 10**18, "nonce": 0, "noBlock": None}),
+    ("ethers", {"rollup": TRANSFER_IN_HEX, "rollupOverridden": TRANSFER_IN_HEX, "estimate": 21_000}),
+    ("ethers", {"feeData": {"gasPrice": GAS_PRICE, "maxFeePerGas": GAS_PRICE + 7,
+                            "maxPriorityFeePerGas": GAS_PRICE - 7}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "steps"), STEPS)
+def test_a_client_reads_and_estimates(request, client, steps):
+    told = request.getfixturevalue(client)
+    assert {step: value(told, step) for step in steps} == steps
+
+
+def test_clients_read_the_code_of_the_genesis(viem, ethers):
+    assert ALDER.hex() in GENESIS.read_text()
+    code = value(viem, "code")
+    assert f'"{code}"' in GENESIS.read_text()
+    assert value(ethers, "code") == code
+
+
+def test_clients_estimate_the_same_gas_of_a_contract(viem, ethers):
+    assert value(ethers, "contractGas") == value(viem, "contractGas")
 
 
 # viem

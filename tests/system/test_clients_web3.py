@@ -68,7 +68,7 @@ def test_web3_asks_for_estimates_by_request(web3, step):
 
 
 def test_web3_gets_a_code_and_a_proof(web3):
-    assert value(web3, "code")[2:] in GENESIS.read_text()
+    assert f'"{value(web3, "code")}"' in GENESIS.read_text()
     root = value(web3, "block")["stateRoot"]
     proven = check_proof(value(web3, "proof"), root=root, address=HOLDER, storage_keys=[0])
     assert proven.account.balance == 10_000 * 10**18
