@@ -125,12 +125,13 @@ def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: An
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Arguments as plain arrays, what gives a result its labels, and what says where an element is."""
+    # While another thread imports a package, it has not all of its names yet; no argument is of them then.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
-    series = _of_type(arguments, pandas and pandas.Series)
-    labelled = _of_type(arguments, xarray and xarray.DataArray)
+    series = _of_type(arguments, getattr(pandas, "Series", None))
+    labelled = _of_type(arguments, getattr(xarray, "DataArray", None))
     if series and labelled:
         raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
-    if series and (frames := _of_type(arguments, pandas and pandas.DataFrame)):  # NumPy meets them column by row
+    if series and (frames := _of_type(arguments, getattr(pandas, "DataFrame", None))):  # NumPy meets them column by row
         raise InvalidInput(", ".join((*series, *frames)), "expected either Series or DataFrames", "both")
     if series:
         return _from_series(pandas, series, arguments)

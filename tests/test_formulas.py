@@ -6,6 +6,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -339,6 +340,13 @@ costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
 print(feemodel.priority_fee(128, 21_000, **costs), feemodel.priority_fee([128, 640], 21_000, **costs).tolist())
 print(rules.rule("op-mainnet/jovian").fees({"fastlz_size": 100, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**6).l1)
 """
+
+
+@pytest.mark.parametrize("package", ["pandas", "xarray"])
+def test_a_formula_is_computed_while_another_thread_imports_a_package(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, ModuleType(package))  # as it is before its names are there
+
+    assert feemodel.priority_fee(128, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2) == 43_314_285
 
 
 def test_formulas_need_no_more_than_numpy():

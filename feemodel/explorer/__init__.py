@@ -1,7 +1,7 @@
 """The fee explorer: a static page, and the JSON-RPC methods that compute all of its numbers.
 
 explorer_methods, Explorer : the methods by name, and what they answer from
-page : the page as bytes, as the server sends it
+page : the folder of the page's files, and their content security policy
 
 >>> from feemodel import explorer
 >>> "feemodel_fee" in explorer.explorer_methods()

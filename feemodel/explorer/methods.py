@@ -39,15 +39,16 @@ from feemodel.explorer.fields import (
     read_point,
     read_value,
 )
-from feemodel.explorer.film import CHOICES, DEFAULTS, film
-from feemodel.explorer.history import L1Sample, OverTime, PriceHistory, means, shipped_samples
+from feemodel.explorer.history import fee_history, means
+from feemodel.explorer.month import CHOICES, DEFAULTS, simulate_month
 from feemodel.explorer.rollups import max_send
 from feemodel.explorer.subject import AskNode, Estimate, Subjects
 from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS, example_subjects
-from feemodel.io.shipped import L1_FEES
+from feemodel.io.shipped import L1_FEES, L1Sample, shipped_l1_samples
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import Form, form_of
 from feemodel.simulation.recovery import Revenue
+from feemodel.simulation.surfaces import Submission
 from feemodel.sizes.codecs import Codec, get_codec
 
 POINTS = 500  # of a curve
@@ -66,7 +67,6 @@ def explorer_methods(
     measured: str = "sender_unsigned",
     packed: bool = False,
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID,
-    prices: PriceHistory | None = None,
     ask_node: AskNode | None = None,
 ) -> dict[str, Callable[..., Any]]:
     """The methods by their names on the wire.
@@ -79,12 +79,11 @@ def explorer_methods(
     preset : the margins, and the costs that `form` does not have; the newest of Linea mainnet unless given.
     codec, measured, packed : how a size is taken, see `feemodel.fee_size`.
     chain_id : of a call that names none.
-    prices : those that the server has had; without them only those of now.
     ask_node : the answer of a node to a method and its parameters, for the hash of a transaction.
 
     >>> sorted(explorer_methods())
-    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_film', 'feemodel_history', \
-'feemodel_maxSend', 'feemodel_presets']
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_feeHistory', \
+'feemodel_maxSend', 'feemodel_presets', 'feemodel_simulateMonth']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
@@ -94,8 +93,8 @@ def explorer_methods(
         "feemodel_presets": explorer.presets,
         "feemodel_fee": explorer.fee,
         "feemodel_curve": explorer.curve,
-        "feemodel_film": film,
-        "feemodel_history": OverTime(own, chosen, prices or PriceHistory(own)).history,
+        "feemodel_feeHistory": explorer.history,
+        "feemodel_simulateMonth": simulate_month,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
         "feemodel_maxSend": max_send,
@@ -123,7 +122,7 @@ class Explorer:
             "assumptions": list(ASSUMPTIONS),
             "chainId": to_quantity(self.chain_id()),
             "examples": example_subjects(self.chain_id()),
-            "film": {"choices": {name: list(values) for name, values in CHOICES.items()}, "defaults": dict(DEFAULTS)},
+            "month": {"choices": {name: list(values) for name, values in CHOICES.items()}, "defaults": dict(DEFAULTS)},
             "limits": {"points": POINTS, "subjectBytes": SUBJECT_BYTES},
         }
 
@@ -204,6 +203,10 @@ class Explorer:
             "recovery": found,
         }
 
+    def history(self, point: Any) -> dict[str, Any]:
+        """The fee over the shipped month of L1 fees, see `feemodel.explorer.history.fee_history`."""
+        return fee_history(point, form=self.form(), preset=self.preset)
+
     def _server(self) -> dict[str, Any]:
         own = self.form()
         costs: dict[str, Any] = {}
@@ -227,8 +230,8 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     ['2026-01-10', '2026-01-11 00:00 UTC']
     """
     samples = list(samples)
-    days = sorted(means(samples, len("YYYY-MM-DD"), least=DAY), key=lambda day: day.cost)
-    dearest = max(samples, key=lambda sample: sample.cost)
+    days = sorted(means(samples, len("YYYY-MM-DD"), least=DAY), key=_cost)
+    dearest = max(samples, key=_cost)
     chosen = [
         ("calm-day", "Calm day", days[0]),
         ("median-day", "Median day", days[len(days) // 2]),
@@ -251,7 +254,11 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
 @cache
 def shipped_days() -> list[dict[str, Any]]:
     """`l1_days` of the L1 fees that ship with the package."""
-    return l1_days(shipped_samples())
+    return l1_days(shipped_l1_samples())
+
+
+def _cost(sample: L1Sample) -> float:
+    return float(Submission().cost_per_byte(sample.base_fee, sample.blob_base_fee))
 
 
 def _four_digits(mean: float) -> int:

@@ -51,8 +51,8 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Errors about a file's content; pyarrow's where it is loaded, since only Parquet and CSV files need it."""
-    arrow = sys.modules.get("pyarrow")
-    return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow.ArrowException)
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # none while another thread imports it
+    return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
 def container_of(path: PathLike) -> Container:

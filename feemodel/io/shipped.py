@@ -27,9 +27,14 @@ class L1Fees(NamedTuple):
 class L1Sample(NamedTuple):
     """Means of ten minutes of L1 [wei / gas]."""
 
-    day: str  #: UTC, ISO 8601
+    time: str  #: UTC, ISO 8601
     base_fee: float
     blob_base_fee: float
+
+    @property
+    def day(self) -> str:
+        """The day of the sample, UTC, ISO 8601."""
+        return self.time[:10]
 
 
 def shipped_path(name: str) -> Path:
@@ -101,8 +106,7 @@ def shipped_l1_samples() -> list[L1Sample]:
     """
     with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
         return [
-            L1Sample(row["time"][:10], float(row["base_fee"]), float(row["blob_base_fee"]))
-            for row in csv.DictReader(file)
+            L1Sample(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in csv.DictReader(file)
         ]
 
 

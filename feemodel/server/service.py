@@ -13,7 +13,6 @@ from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum.quantities import from_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.async_node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
@@ -68,7 +67,6 @@ class Service:
             self._nodes += self.upstream.nodes
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
-        self.prices = PriceHistory(lambda: self.pricing.now.form)
         self._executor: Executor | None = None
         self._extensions = [extension(self) for extension in loaded.extensions]
         self.methods = self._methods()
@@ -137,7 +135,7 @@ class Service:
         """Return the explorer's methods, which check their own parameters."""
         explained: dict[str, Any] = {
             "form": lambda: self.pricing.now.form, "preset": configured_prices(self.settings).preset,
-            "prices": self.prices, "chain_id": self._known_chain_id, "codec": self._measuring.codec,
+            "chain_id": self._known_chain_id, "codec": self._measuring.codec,
             "measured": self._measuring.form, "packed": self._measuring.packed,
         }  # fmt: skip
         if self.upstream is not None:
@@ -146,7 +144,7 @@ class Service:
             explained["estimate"] = self._gas_of
         found = explorer_methods(**explained)
         first = {} if self.upstream is None else {"feemodel_explain": self.upstream.refresh}  # which tells the chain id
-        for name in ("feemodel_film", "feemodel_explain", "feemodel_compare"):  # which may take much memory and time
+        for name in ("feemodel_simulateMonth", "feemodel_explain", "feemodel_compare"):  # much memory and time
             found[name] = one_at_a_time(found[name], first.get(name))
         return {name: Method(function, typed=False) for name, function in found.items()}
 
@@ -176,12 +174,12 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Poll the nodes and note the prices while the block runs; then close what is open."""
+        """Poll the nodes while the block runs; then close what is open."""
         polled: list[Polled[Any]] = [one for one in (self.head, self._fees) if one is not None]
         first = [asyncio.create_task(one.refresh()) for one in polled]
         if first:  # a node that is slow to answer delays no caller
             await asyncio.wait(first, timeout=self.settings.node_timeout)
-        jobs = [self._warm_up(), self._note_prices(), self._note_process(), *(one.keep() for one in polled)]
+        jobs = [self._warm_up(), self._note_process(), *(one.keep() for one in polled)]
         tasks = [*first, *map(asyncio.create_task, jobs)]
         metrics.begin()
         try:
@@ -214,12 +212,6 @@ class Service:
         if self._executor is not None:
             with suppress(LimitExceeded):  # callers have started all processes
                 await self._executor.warm_up()
-
-    async def _note_prices(self) -> None:
-        """Keep the prices of every full minute, which are those of the other workers then."""
-        while True:
-            self.prices.note()
-            await asyncio.sleep(EVERY - self.prices.clock() % EVERY)
 
     async def _note_process(self) -> None:
         while True:

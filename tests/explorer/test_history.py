@@ -10,11 +10,11 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.ethereum.transaction import parse_transaction
-from feemodel.explorer.history import EVERY, KEPT, PriceHistory, shipped_samples
 from feemodel.explorer.methods import explorer_methods
 from feemodel.explorer.texts import SIGNED, TOKENS, example_subjects
+from feemodel.io.shipped import shipped_l1_samples
 from feemodel.linea.parameters import linea_preset
-from feemodel.linea.pricing_forms import CostPerByte, form_of
+from feemodel.linea.pricing_forms import form_of
 from tests.helpers.development import ALDER, CHAIN_ID, HOLDERS
 from tests.server.behind_anvil import SENT as EXAMPLES
 
@@ -23,8 +23,8 @@ TRANSFER = {"compressedSize": 128, "gas": "0x5208"}
 L1 = {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x3b9aca00"}
 
 
-def history(over="l1", methods=METHODS, **point):
-    return methods["feemodel_history"]({**TRANSFER, "over": over, **point})
+def history(methods=METHODS, **point):
+    return methods["feemodel_feeHistory"]({**TRANSFER, **point})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_every_hour_of_l1_is_the_fee_of_its_l1_fees(point):
 
 def test_an_hour_is_the_mean_of_its_ten_minutes():
     month = history()
-    whole = [one.base_fee for one in shipped_samples() if one.time.startswith("2026-01-09T03")]
+    whole = [one.base_fee for one in shipped_l1_samples() if one.time.startswith("2026-01-09T03")]
 
     assert len(whole) == 6
     place = month["times"].index("2026-01-09T03:00:00Z")
@@ -71,70 +71,30 @@ def test_the_deficit_is_what_has_been_missing_so_far():
     assert found["recoveryOfAll"] == pytest.approx(sum(fees) / sum(costs))
 
 
-def test_the_server_s_prices_are_followed_as_they_were():
-    forms = [CostPerByte(10**9, 3 * 10**7), CostPerByte(2 * 10**9, 3 * 10**7, 8), CostPerByte(5 * 10**8, 10**7, 9)]
-    times = iter([0.0, 60.0, 90.0])
-    now = iter(forms)
-    prices = PriceHistory(lambda: next(now), clock=lambda: next(times))
-    prices.note()
-    prices.note()
-    methods = explorer_methods(form=lambda: forms[2], prices=prices)
-    found = history("server", methods, **L1)
-
-    assert found["times"] == ["1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z", "1970-01-01T00:01:30Z"]
-    for place, form in enumerate(forms):
-        costs = {"variableCost": hex(form.variable_cost), "fixedCost": hex(form.fixed_cost)}
-        expected = METHODS["feemodel_fee"]({**TRANSFER, **L1, **costs, "baseFee": hex(form.base_fee)})
-        assert expected["feeWei"]["total"] == found["feeWei"][place]
-        assert expected["recovery"][0]["recovery"] == found["recovery"][0]["recovery"][place]
-    without = explorer_methods(form=lambda: forms[0])
-    assert history("server", without)["recovery"] == []
-    assert history("server", without)["l1BaseFee"] is None
-
-
 def test_a_server_in_the_other_form_has_its_history_too():
     own = form_of("verification-cost", linea_preset())
-    found = history("server", explorer_methods(form=lambda: own), l1BaseFee="0x3b9aca00")
-    expected = METHODS["feemodel_fee"]({**TRANSFER, "pricing": "verification-cost", "l1BaseFee": "0x3b9aca00"})
+    found = history(explorer_methods(form=lambda: own))
+    asked = {**TRANSFER, "pricing": "verification-cost", "l1BaseFee": found["l1BaseFee"][0]}
+    expected = METHODS["feemodel_fee"](asked)
 
-    assert found["feeWei"] == [expected["feeWei"]["total"]]
+    assert found["feeWei"][0] == expected["feeWei"]["total"]
     assert [one["cost"][0] for one in found["recovery"]] == [one["cost"] for one in expected["recovery"]]
-
-
-def test_prices_that_cannot_be_known_are_left_out_and_old_ones_forgotten():
-    def away():
-        raise UpstreamError("the node: away")
-
-    gone = PriceHistory(away)
-    gone.note()
-    assert gone.samples == []
-    clock = iter(range(KEPT + 5))
-    kept = PriceHistory(lambda: CostPerByte(1), clock=lambda: EVERY * next(clock))
-    for _ in range(KEPT + 5):
-        kept.note()
-    assert (len(kept.samples), kept.samples[0][0]) == (KEPT, 5 * EVERY)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "history: expected an object, got []"),
-        (TRANSFER, "history.over: expected one of l1, server, got None"),
-        ({**TRANSFER, "over": "moon"}, "history.over: expected one of l1, server, got 'moon'"),
-        ({**TRANSFER, "over": "l1", "l1BaseFee": "0x1"}, "history.l1BaseFee: expected "),
-        ({**TRANSFER, "over": "server", "pricing": "verification-cost"}, "history.pricing: expected cost-per-byte"),
-        (
-            {**TRANSFER, **L1, "over": "server", "variableCostFrom": "l1"},
-            "history.variableCostFrom: expected announced",
-        ),
-        ({"gas": "0x5208", "over": "l1"}, "history.compressedSize: expected"),
-        ({**TRANSFER, "over": "l1", "variableCost": "0x7fffffffffffffff"}, "history"),
+        ([], "point: expected an object, got []"),
+        ({**TRANSFER, "over": "l1"}, "point.over: expected one of "),
+        ({**TRANSFER, "l1BaseFee": "0x1"}, "point.l1BaseFee: expected "),
+        ({"gas": "0x5208"}, "point.compressedSize: expected"),
+        ({**TRANSFER, "variableCost": "0x7fffffffffffffff"}, "point"),
     ],
     ids=str,
 )
 def test_what_is_wrong_is_said_with_its_path(given, message):
     with pytest.raises(InvalidInput) as error:
-        METHODS["feemodel_history"](given)
+        METHODS["feemodel_feeHistory"](given)
     assert str(error.value).startswith(message)
 
 

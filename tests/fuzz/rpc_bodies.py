@@ -46,9 +46,9 @@ PARAMS: dict[str, list[Any]] = {
         {"compressedSize": 128, "gas": "0x5208", "axis": "compressedSize", "from": 1, "to": 9, "points": 3}
     ],
     "feemodel_explain": [CALL],
-    "feemodel_film": [{"pricing": "fixed", "posting": "price-cap", "slaHours": 4, "elasticity": 0.5}],
+    "feemodel_simulateMonth": [{"pricing": "fixed", "posting": "price-cap", "slaHours": 4, "elasticity": 0.5}],
     "feemodel_fee": [{"compressedSize": 128, "gas": "0x5208"}],
-    "feemodel_history": [{"compressedSize": 128, "gas": "0x5208", "over": "server", "l1BaseFee": "0x3b9aca00"}],
+    "feemodel_feeHistory": [{"compressedSize": 128, "gas": "0x5208"}],
     "feemodel_presets": [],
     "feemodel_pricing": [],
     "linea_estimateGas": [CALL, OVERRIDES],

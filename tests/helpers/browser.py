@@ -62,9 +62,11 @@ class Tab:
         self._context = browser.new_context(**context)
         self.page = self._context.new_page()
         self.address, self.errors, self.elsewhere = address, [], []
+        self._responses: list[Any] = []
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
+        self.page.on("response", lambda response: self._responses.append(response))
         self.response = self.page.goto(f"{address}/{link}")
         self.page.locator("#fee-figure").filter(has_not_text="–").wait_for()
         self.settled()
@@ -78,57 +80,57 @@ class Tab:
             self.elsewhere.append(request.url)
 
     def settled(self) -> None:
-        """Wait until the newest state is drawn."""
-        self.page.evaluate(
-            """async () => {
-                while (round.busy || round.dirty) await new Promise((resolve) => setTimeout(resolve, 2));
-            }"""
-        )
-
-    def told(self) -> None:
-        """Wait until the pasted transaction is explained at the newest state, or refused."""
-        self.page.evaluate(
-            """async () => {
-                while (asked.busy || asked.timer) await new Promise((resolve) => setTimeout(resolve, 2));
-            }"""
-        )
+        """Wait until every card shows the newest state."""
+        self.page.locator("[aria-busy=true]").first.wait_for(state="detached", timeout=120_000)
 
     def text(self, selector: str) -> str:
         """What stands there, white space made plain."""
         return " ".join(self.page.locator(selector).first.text_content().split())
 
-    def answer(self) -> dict[str, Any]:
-        """The answer of `feemodel_fee` that is shown."""
-        found: dict[str, Any] = self.page.evaluate("shown.fee")
-        return found
+    def answer(self, method: str = "feemodel_fee") -> dict[str, Any]:
+        """Return the newest answer of the server to a method, for the chosen inputs."""
+        self.settled()
+        for response in reversed(self._responses):
+            if response.request.method == "POST":
+                call = next((one for one in response.request.post_data_json if one["method"] == method), None)
+                if call is not None:
+                    found: dict[str, Any] = next(one for one in response.json() if one["id"] == call["id"])["result"]
+                    return found
+        raise AssertionError(f"{method} was not asked")
+
+    def link(self) -> str:
+        """Return the state of the page, as its link holds it."""
+        self.page.get_by_role("button", name="Copy link").click()
+        return str(self.page.evaluate("location.hash"))
+
+    def explain(self, subject: str = "", **inputs: str) -> None:
+        """Fill inputs of the transaction, and wait until it is explained or refused."""
+        for name, value in {"subject": subject, **inputs}.items():
+            self.page.locator(f"#{name}").fill(value)
+        self.page.get_by_role("button", name="Explain", exact=True).click()
+        self.settled()
+
+    def example(self, name: str) -> None:
+        """Explain one of the page's examples."""
+        self.page.locator(f"[data-example={name}]").click()
+        self.settled()
+
+    def history(self) -> dict[str, Any]:
+        """Bring the fee over time into sight, and return the server's answer."""
+        self.page.locator("#history-card").scroll_into_view_if_needed()
+        self.page.locator("#history-shown").wait_for()
+        return self.answer("feemodel_feeHistory")
+
+    def month(self) -> dict[str, Any]:
+        """Wait until the month that was asked for last is shown, and return the server's answer."""
+        self.page.locator("#month-shown").wait_for(timeout=120_000)
+        return self.answer("feemodel_simulateMonth")
+
+    def fields(self) -> list[str]:
+        """Return the names of the fields that have a control now."""
+        self.page.locator("#more").evaluate("(details) => { details.open = true; }")
+        controls = self.page.locator(".control:not([hidden]) [id^=field-][type=text]").all()
+        return [control.get_attribute("id").removeprefix("field-") for control in controls]
 
     def close(self) -> None:
         self._context.close()
-
-
-def active_fields(tab):
-    return tab.page.evaluate("activeFields().map(({ name }) => name)")
-
-
-def filmed(tab):
-    """Wait until the film that was asked for last is shown."""
-    tab.page.locator("#film-shown").wait_for(timeout=120_000)
-    tab.page.evaluate("async () => { while (reel.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }")
-
-
-def followed(tab):
-    """Wait until the fee over time is that of the newest state."""
-    tab.page.locator("#past-card").scroll_into_view_if_needed()
-    tab.page.evaluate(
-        """async () => {
-            while (!past.answer || past.busy || past.timer) await new Promise((resolve) => setTimeout(resolve, 5));
-        }"""
-    )
-
-
-def tried(tab):
-    """Wait until the methods are there, and nothing is being tried."""
-    tab.page.locator("#try-card").scroll_into_view_if_needed()
-    tab.page.evaluate(
-        "async () => { while (!trial.methods || trial.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }"
-    )

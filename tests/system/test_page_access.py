@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.helpers.anvil import PEERS
-from tests.helpers.browser import filmed, followed, tried
 from tests.server.wire import NOBODY
 from tests.system.clients import require
 
@@ -25,24 +24,17 @@ def test_axe_finds_nothing(open_tab, context):
     found = """async () => (await axe.run()).violations.map(
         ({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))])"""
     assert tab.page.evaluate(found) == []
-    followed(tab)
-    tried(tab)
+    tab.history()
     tab.page.locator("#pin").click()
-    tab.page.locator("#film-show").click()
-    filmed(tab)
-    tab.page.locator("#subject").fill(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}))
-    tab.page.locator("#explain").click()
-    tab.told()
+    tab.page.locator("#month-show").click()
+    tab.month()
+    tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}))
     tab.page.locator("#rate").fill("much")
-    tab.page.locator("#try-params").fill('[{"to": "0x12"}]')
-    tab.page.locator("#try-send").click()
-    tried(tab)
-    tab.page.locator("#try-params").fill("[")
+    tab.page.locator("#field-gas").fill("many")
     tab.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    tab.page.locator("#past-table td").first.wait_for()
+    for name in ("curve", "history", "month"):
+        tab.page.locator(f"#{name}-table td").first.wait_for()
     tab.settled()
-    tab.told()
-    followed(tab)
     assert tab.page.locator("#subject-warning").is_visible()
     assert tab.page.evaluate(found) == []
 
@@ -82,16 +74,15 @@ def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing, width):
         f"#pricing={pricing}&variableCostFrom=l1&rate=3000", viewport={"width": width, "height": 740},
         device_scale_factor=3,
     )  # fmt: skip
-    followed(tab)
-    tab.page.locator("#past-numbers summary").click()
-    tried(tab)
+    tab.history()
+    tab.page.locator("#history-numbers summary").click()
+    tab.page.locator("#month-show").click()
+    tab.month()
     tab.page.locator("#pin").click()
     tab.page.locator("#field-l1BaseFee").fill("123456.123456789")
-    tab.page.locator("#numbers summary").click()
+    tab.page.locator("#curve-numbers summary").click()
     tab.page.locator("#more summary").click()
-    tab.page.locator("[data-example=signed]").click()
-    tab.settled()
-    tab.told()
+    tab.example("signed")
     beyond = """[...document.querySelectorAll("main *, .below *")].filter((node) => {
         const right = (one) => one.getBoundingClientRect().right;
         return !node.closest(".scroll, .reader") && node.checkVisibility()
@@ -101,5 +92,5 @@ def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing, width):
     assert tab.page.evaluate("document.documentElement.scrollWidth") == width
     assert tab.page.evaluate(beyond) == []
     tab.page.locator("#fee-figure").scroll_into_view_if_needed()
-    top = {name: tab.page.locator(name).bounding_box()["y"] for name in ("#fee-figure", "#pricing", "#chart")}
-    assert sorted(top, key=top.get) == ["#fee-figure", "#pricing", "#chart"]
+    top = {name: tab.page.locator(name).bounding_box()["y"] for name in ("#fee-figure", "#pricing", "#curve")}
+    assert sorted(top, key=top.get) == ["#fee-figure", "#pricing", "#curve"]

@@ -1,108 +1,105 @@
-"""What the explorer's page draws: the curve, the film of a month, the fee over time, in a currency too."""
+"""What the explorer's page draws: the curve, a month of a policy, the fee over time, in a currency too."""
 
 import re
 
 import pytest
 
 from feemodel.explorer.methods import explorer_methods
-from tests.helpers.browser import filmed, followed
-from tests.system.start import wait_until
 
 
 def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
     tab = open_tab()
-    chart = tab.page.locator("#chart")
-    assert chart.get_attribute("aria-valuetext").startswith("From 10 bytes: fee")
-    chart.focus()
-    chart.press("End")
-    last = tab.page.evaluate("shown.curve.values.at(-1)")
-    assert chart.get_attribute("aria-valuetext").startswith(
-        f"{last:,} bytes: fee" if last > 9_999 else f"{last} bytes: fee"
-    )
-    chart.press("Home")
-    chart.press("ArrowRight")
-    assert chart.get_attribute("aria-valuenow") == "1"
-    assert tab.text("#readout") == chart.get_attribute("aria-valuetext")
-    tab.page.locator("#numbers summary").click()
-    tab.page.wait_for_selector("#numbers-table td")  # the browser tells of the opening a moment after it
-    priority = tab.page.evaluate("shown.curve.feePerGas.priority[0]")
-    assert f"{int(priority, 16):,}" in tab.text("#numbers-table")
+    curve, slider = tab.answer("feemodel_curve"), tab.page.get_by_label("Point of the curve")
+    assert tab.text("#curve-readout").startswith("Compressed size127 bytesFee908.40 gwei"), "beside the chosen size"
+    slider.press("End")
+    assert tab.text("#curve-readout").startswith(f"Compressed size{curve['values'][-1]} bytesFee")
+    slider.press("Home")
+    assert slider.get_attribute("aria-valuetext").startswith("Compressed size 10 bytes, Fee ")
+    slider.press("ArrowRight")
+    priority = int(curve["feePerGas"]["priority"][1], 16)
+    assert f"Priority fee, wei / gas{priority:,}Recovery" in tab.text("#curve-readout")
+    tab.page.locator("#curve-numbers summary").click()
+    tab.page.locator("#curve-table td").first.wait_for()
+    first = int(curve["feePerGas"]["priority"][0], 16)
+    assert f"{first:,}" in tab.text("#curve-table tbody tr")
 
 
-def test_the_film_of_a_month_is_the_servers(open_tab):
+def test_the_pointer_moves_along_the_curve(open_tab):
     tab = open_tab()
-    tab.page.locator("#film-show").click()
-    filmed(tab)
-    tab.page.select_option("#film-pricing", "vault-pi")
-    tab.page.select_option("#film-posting", "price-cap")
-    tab.page.select_option("#film-slaHours", "4")
-    filmed(tab)
-    expected = explorer_methods()["feemodel_film"]({"pricing": "vault-pi", "posting": "price-cap", "slaHours": 4})
-
-    assert expected == tab.page.evaluate("reel.film")
-    assert f"{expected['recovery']:.2f}×" in tab.text("#film-facts")
-    assert f"{expected['underRecoveryDays']} of {expected['wholeDays']}" in tab.text("#film-facts")
-    tab.page.locator("#film-hour").press("Home")
-    assert "2026-01-07 14:10" in tab.text("#film-readout")
-    tab.page.locator("#film-hour").press("ArrowRight")
-    tab.page.locator("#film-hour").press("ArrowRight")
-    assert f"{expected['series']['backlog']['values'][2]:,.0f} bytes" in tab.text("#film-readout")
-    tab.page.locator("#film-play").click()
-    # Not `wait_for_function`: after its first try it needs `eval`, which the page's policy forbids.
-    wait_until(lambda: tab.page.evaluate("reel.hour > 3"), "the film plays")
-    tab.page.locator("#film-play").click()
-    assert tab.page.evaluate("reel.playing") == 0
-    assert "film=vault-pi+price-cap+4+0" in tab.page.evaluate("link()")
+    over = tab.page.locator("#curve .u-over").first
+    over.hover(position={"x": 2, "y": 40})
+    assert tab.text("#curve-readout").startswith("Compressed size10 bytes")
+    over.hover(position={"x": over.bounding_box()["width"] - 2, "y": 40})
+    assert tab.text("#curve-readout").startswith(f"Compressed size{tab.answer('feemodel_curve')['values'][-1]} bytes")
 
 
-def test_a_link_shows_its_film_on_a_phone(open_tab):
-    tab = open_tab("#film=arbitrum+fill+16+0.5", viewport={"width": 360, "height": 740})
-    filmed(tab)
+@pytest.mark.parametrize("link", ["", "#y=log", "#margin=0.5&axis=margin", "#pricing=verification-cost&axis=gas&y=log"])
+def test_a_curve_has_a_panel_for_the_fee_and_one_for_its_recovery(open_tab, link):
+    tab = open_tab(link)
+    titles = tab.page.locator("#curve .u-title").all_text_contents()
+    assert [title.split(" [")[0] for title in titles] == ["fee", "recovery"]
+    chart = tab.page.locator("#curve canvas").first
+    before = chart.screenshot()
+    tab.page.locator("input[name=y]:not(:checked)").check()
+    tab.settled()
 
-    assert tuple(tab.page.evaluate("[reel.film.pricing, reel.film.elasticity]")) == ("arbitrum", 0.5)
-    assert tab.page.locator("#film-slaHours").is_disabled()
+    assert before != chart.screenshot(), "drawn on the other scale"
+
+
+def test_a_month_of_a_policy_is_the_servers(open_tab):
+    tab = open_tab()
+    tab.page.locator("#month-show").click()
+    tab.month()
+    tab.page.select_option("#month-pricing", "vault-pi")
+    tab.page.select_option("#month-posting", "price-cap")
+    tab.page.select_option("#month-slaHours", "4")
+    asked = {"pricing": "vault-pi", "posting": "price-cap", "slaHours": 4}
+    expected = explorer_methods()["feemodel_simulateMonth"](asked)
+
+    assert expected == tab.month()
+    assert f"{expected['recovery']:.2f}×" in tab.text("#month-facts")
+    assert f"{expected['underRecoveryDays']} of {expected['wholeDays']}" in tab.text("#month-facts")
+    hour = tab.page.get_by_label("Hour of the month")
+    hour.press("Home")
+    assert "2026-01-07 14:10" in tab.text("#month-readout")
+    hour.press("ArrowRight")
+    hour.press("ArrowRight")
+    assert f"{expected['series']['backlog']['values'][2]:,.0f} bytes" in tab.text("#month-readout")
+    assert f"Recovery of the day{expected['days'][0]['recovery']:.2f}×" in tab.text("#month-readout")
+    assert "month=vault-pi+price-cap+4+0" in tab.link()
+
+
+def test_a_link_shows_its_month_on_a_phone(open_tab):
+    tab = open_tab("#month=arbitrum+fill+16+0.5", viewport={"width": 360, "height": 740})
+
+    assert (tab.month()["pricing"], tab.month()["elasticity"]) == ("arbitrum", 0.5)
+    assert tab.page.locator("#month-slaHours").is_disabled()
     assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
-    assert "film=arbitrum+never" in open_tab("#film=arbitrum+never").text("#note").replace(" ", "+")
+    assert "month=arbitrum never" in open_tab("#month=arbitrum+never").text("#note")
 
 
 def test_the_fee_over_time_is_the_servers(open_tab):
     tab = open_tab("#margin=0.3&variableCostFrom=l1&rate=2,500&currency=EUR")
-    followed(tab)
-    point = {**tab.answer()["inputs"], "over": "l1"}
-    del point["l1BaseFee"], point["blobBaseFee"]
-    expected = explorer_methods()["feemodel_history"](point)
+    found = tab.history()
+    point = {name: value for name, value in tab.answer()["inputs"].items() if name not in ("l1BaseFee", "blobBaseFee")}
+    expected = explorer_methods()["feemodel_feeHistory"](point)
     first = expected["recovery"][0]
 
-    assert expected == tab.page.evaluate("past.answer")
-    assert f"{first['below']} of 724" in tab.text("#past-facts")
-    assert f"{first['recoveryOfAll']:.2f}×" in tab.text("#past-facts")
-    tab.page.locator("#past-place").press("Home")
+    assert expected == found
+    assert f"{first['below']} of 724" in tab.text("#history-facts")
+    assert f"{first['recoveryOfAll']:.2f}×" in tab.text("#history-facts")
+    time = tab.page.get_by_label("Time", exact=True)
+    time.press("Home")
     fee, cost = (int(column[0], 16) for column in (expected["feeWei"], first["cost"]))
-    assert tab.text("#past-readout").startswith(f"Time, UTC2026-01-07 14:00Fee{fee / 1e9:.2f} gwei ≈ ")
-    assert f"L1 cost{cost / 1e9:.2f} gweiRecovery{fee / cost:.2f}×Deficit so far−" in tab.text("#past-readout")
-    tab.page.locator("#past-place").press("ArrowRight")
-    assert "15:00" in tab.text("#past-readout")
+    assert tab.text("#history-readout").startswith(f"Time, UTC2026-01-07 14:00Fee{fee / 1e9:.2f} gwei≈ ")
+    assert f"L1 cost{cost / 1e9:.2f} gweiRecovery{fee / cost:.2f}×Deficit so far−" in tab.text("#history-readout")
+    time.press("ArrowRight")
+    assert "15:00" in tab.text("#history-readout")
     tab.page.locator("#field-compressedSize").fill("5000")
-    followed(tab)
-    assert tab.page.evaluate("past.answer.feeWei[0]") != expected["feeWei"][0]
-    tab.page.locator("#past-numbers summary").click()
-    wait_until(lambda: tab.page.locator("#past-table tbody tr").count() == 32, "the table has every day and the end")
-
-
-def test_the_server_s_own_prices_are_followed(open_tab):
-    tab = open_tab("#over=server&pricing=verification-cost&compressedSize=700")
-    followed(tab)
-    found = tab.page.evaluate("past.answer")
-
-    assert (found["over"], found["pricing"]) == ("server", "cost-per-byte"), "in the form that the server prices with"
-    assert len(found["times"]) >= 2, "since its start, and now"
-    own = explorer_methods()["feemodel_fee"]({"compressedSize": 700, "gas": "0x5208"})["feeWei"]["total"]
-    assert set(found["feeWei"]) == {own}
-    assert "own prices" in tab.text("#past-hint")
-    assert "over=server" in tab.page.evaluate("link()")
-    tab.page.locator("input[name=over][value=l1]").check()
-    followed(tab)
-    assert tab.page.evaluate("past.answer.times.length") == 724
+    assert tab.history()["feeWei"][0] != expected["feeWei"][0]
+    tab.page.locator("#history-numbers summary").click()
+    tab.page.locator("#history-table td").first.wait_for()
+    assert tab.page.locator("#history-table tbody tr").count() == 32, "every day and the end"
 
 
 def test_amounts_are_shown_in_a_currency_too(open_tab):
@@ -110,14 +107,12 @@ def test_amounts_are_shown_in_a_currency_too(open_tab):
     assert "≈" not in tab.text("#answer")
     tab.page.locator("#rate").fill("3,000")
     tab.page.locator("#currency").fill("chf")
-    tab.page.locator("[data-example=transfer]").click()
-    tab.told()
-    tab.settled()
+    tab.example("transfer")
 
     assert tab.text("#fee-eth") == "0.000000909600132 ETH ≈ 0.00273 CHF"
     assert "CHF" in tab.text("#recovery")
     assert "CHF" in tab.text("#told .facts")
-    assert {"rate=3%2C000", "currency=CHF"} <= set(tab.page.evaluate("link()").lstrip("#").split("&"))
+    assert {"rate=3%2C000", "currency=chf"} <= set(tab.link().lstrip("#").split("&"))
     tab.page.locator("#rate").fill("much")
     assert tab.text("#rate-error") == "Expected a number above 0."
     assert tab.page.locator("#rate").get_attribute("aria-invalid") == "true"
@@ -129,10 +124,9 @@ def test_amounts_are_shown_in_a_currency_too(open_tab):
 @pytest.mark.parametrize(("axis", "unit"), [("variableCost", " gwei / byte"), ("margin", "")])
 def test_numbers_along_a_curve_are_rounded(open_tab, axis, unit):
     tab = open_tab(f"#axis={axis}")
-    chart = tab.page.locator("#chart")
-    chart.focus()
-    chart.press("Home")
+    slider = tab.page.get_by_label("Point of the curve")
+    slider.press("Home")
     for _ in range(12):
-        chart.press("ArrowRight")
-        value = re.fullmatch(rf"([0-9.]+){unit}: fee .*", tab.text("#readout"))[1]
+        slider.press("ArrowRight")
+        value = re.search(rf" ([0-9.]+){unit}, Fee ", slider.get_attribute("aria-valuetext"))[1]
         assert len(value.replace(".", "").lstrip("0")) <= 4

@@ -15,32 +15,26 @@ from tests.system.clients import require
 
 def test_a_signed_transaction_is_explained(open_tab):
     tab = open_tab()
-    tab.page.locator("[data-example=signed]").click()
-    tab.told()
+    tab.example("signed")
     raw = tab.page.locator("#subject").input_value()
-    answer = tab.page.evaluate("told.answer")
+    answer = tab.answer("feemodel_explain")
 
     assert fee_size(raw) == answer["compressedSize"]
-    facts = tab.text(".facts")
+    facts = tab.text("#told .facts")
     assert f"{answer['compressedSize']} bytes" in facts
     assert "60,000" in facts
     assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓ accepted"] * 3
-    tab.page.locator("#subject").fill(SIGNED[59_144])
-    tab.page.locator("#explain").click()
-    tab.told()
+    tab.explain(SIGNED[59_144])
     checks = tab.page.locator(".checks .verdict").all_text_contents()
     assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
-    answer = tab.page.evaluate("told.answer")
-    compared = tab.page.evaluate("told.compared.result")
+    answer = tab.answer("feemodel_explain")
+    compared = tab.answer("feemodel_compare")
     priced = [one for one in compared["rules"] if "error" not in one]
-    assert len(priced) == tab.page.locator("#told td.rule-bar > div").count()
-    tab.page.locator("#gas-used").fill("41309")
-    tab.page.locator("#explain").click()
-    tab.told()
+    assert len(priced) == tab.page.locator("#told .rules tbody tr").count()
+    tab.explain(SIGNED[59_144], gasUsed="41309")
     assert tab.page.locator(".checks .verdict").count() == 4
     tab.page.select_option("#chain", "linea-mainnet-2025-02")  # what is explained follows the sliders
     tab.settled()
-    tab.told()
     assert "✗ refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
     tab.page.get_by_role("button", name="Use its size and gas above").click()
     tab.settled()
@@ -52,20 +46,17 @@ def test_a_signed_transaction_is_explained(open_tab):
 
 def test_a_call_is_run_for_its_gas_and_explained(open_tab, page_server):
     tab = open_tab()
-    tab.page.locator("[data-example=token]").click()
-    tab.told()
+    tab.example("token")
     call = json.loads(tab.page.locator("#subject").input_value())
     assert len(page_server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
     assert tab.page.locator("#subject-warning").is_hidden()
-    answer = tab.page.evaluate("told.answer")
+    answer = tab.answer("feemodel_explain")
 
     assert answer["subject"] == "call"
     assert fee_size(call, gas=int(answer["gas"]["estimated"], 16)) == answer["compressedSize"]
     assert tab.text("#told caption").startswith("Checks of a node, at the suggested price")
-    tab.page.locator("#gas-estimate").fill("60,000")
-    tab.page.locator("#explain").click()
-    tab.told()
-    assert tab.page.evaluate("told.answer.gas.estimated") == "0xea60"
+    tab.explain(json.dumps(call), gasEstimate="60,000")
+    assert tab.answer("feemodel_explain")["gas"]["estimated"] == "0xea60"
     tab.page.locator("#clear").click()
     assert tab.page.locator("#told").is_hidden()
 
@@ -81,9 +72,7 @@ def test_a_call_is_run_for_its_gas_and_explained(open_tab, page_server):
 )
 def test_what_is_no_transaction_is_said(open_tab, pasted, said):
     tab = open_tab()
-    tab.page.locator("#subject").fill(pasted)
-    tab.page.locator("#explain").click()
-    tab.told()
+    tab.explain(pasted)
 
     assert tab.text("#subject-error").startswith(said)
     assert tab.page.locator("#told").is_hidden()
@@ -97,9 +86,7 @@ def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
         ({"to": "0x" + "00" * 19 + "02", "data": "0x01"}, ""),
         (SIGNED[59_144], "This transaction is of chain 59144; the server answers for chain 1337."),
     ]:
-        tab.page.locator("#subject").fill(subject if isinstance(subject, str) else json.dumps(subject))
-        tab.page.locator("#explain").click()
-        tab.told()
+        tab.explain(subject if isinstance(subject, str) else json.dumps(subject))
         assert tab.page.locator("#told").is_visible()
         assert tab.text("#subject-warning").startswith(said)
         assert tab.page.locator("#subject-warning").is_visible() == bool(said)
@@ -112,16 +99,14 @@ def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
     sent = SENT["eth_sendRawTransaction"]
     with behind_anvil() as behind:
         tab = Tab(page_browser, behind.address)
-        tab.page.locator("#subject").fill(sent["result"])
-        tab.page.locator("#explain").click()
-        tab.told()
-        assert tab.page.evaluate("told.answer.measuredBytes") == len(fee_bytes(sent["params"][0]))
+        tab.explain(sent["result"])
+        assert tab.answer("feemodel_explain")["measuredBytes"] == len(fee_bytes(sent["params"][0]))
         assert "used 34,299" in tab.text("#told .facts")
         assert tab.page.locator(".checks .verdict").count() == 4
         tab.close()
     assert (tab.errors, tab.elsewhere) == ([], [])
     alone = Tab(page_browser, page_server.address, f"#subject={sent['result']}")
-    alone.told()
+    alone.settled()
     assert alone.text("#subject-error").startswith("subject: expected no hash: there is no node to ask")
     alone.close()
 
@@ -130,9 +115,8 @@ def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
 def test_a_chain_whose_parameters_are_unknown_says_so_at_every_width(open_tab, width):
     tab = open_tab(viewport={"width": width, "height": 800})
     tab.page.locator("#at").fill("2024-06-14")
-    tab.page.locator("[data-example=signed]").click()
-    tab.told()
-    compared = tab.page.evaluate("told.compared.result")
+    tab.example("signed")
+    compared = tab.answer("feemodel_compare")
     unpriced = [one for one in compared["rules"] if "error" in one]
     cells = tab.page.locator("#told .unpriced td")
 
@@ -159,9 +143,8 @@ def test_fees_in_another_token_are_shown_in_eth_too(open_tab, width):
     tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
     tab.page.locator("#given").fill(GIVEN)
     tab.page.locator("#starknet").fill("256, 1100000")
-    tab.page.locator("[data-example=signed]").click()
-    tab.told()
-    rules = {one["rule"]: one for one in tab.page.evaluate("told.compared.result")["rules"]}
+    tab.example("signed")
+    rules = {one["rule"]: one for one in tab.answer("feemodel_compare")["rules"]}
     rows = {row.split("\t")[0]: row for row in tab.page.locator("#told tr").all_inner_texts()}
 
     for name, token, rate in (
@@ -173,11 +156,9 @@ def test_fees_in_another_token_are_shown_in_eth_too(open_tab, width):
         assert int(rules[name]["totalEth"], 16) == pytest.approx(int(rules[name]["total"], 16) / rate, rel=1e-6)
         assert f" {token} = " in rows[name].replace("\n", " ")
     assert int(rules["starknet"]["l2Fee"], 16) == 1_100_000 * 8 * 10**9
-    link = tab.page.evaluate("link()")
-    again = open_tab(link)
-    again.told()
+    again = open_tab(tab.link())
     assert again.page.locator("#given").input_value() == GIVEN
-    assert again.page.evaluate("told.compared.result.rules.length") == len(rules)
+    assert len(again.answer("feemodel_compare")["rules"]) == len(rules)
 
 
 @pytest.mark.parametrize(("given", "starknet", "said"), [
@@ -189,8 +170,7 @@ def test_parameters_that_cannot_be_read_are_said(open_tab, given, starknet, said
     tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
     tab.page.locator("#given").fill(given)
     tab.page.locator("#starknet").fill(starknet)
-    tab.page.locator("[data-example=signed]").click()
-    tab.told()
+    tab.example("signed")
 
     assert tab.text("#subject-error").startswith(said)
 
@@ -199,7 +179,6 @@ def test_a_value_that_the_server_refuses_is_said_in_the_table(open_tab):
     tab = open_tab()
     tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
     tab.page.locator("#given").fill("mantle.token_ratio=many")
-    tab.page.locator("[data-example=signed]").click()
-    tab.told()
+    tab.example("signed")
 
     assert "token_ratio: expected an integer, got 'many'" in tab.text("#told")

@@ -1,6 +1,6 @@
-"""The film of a month: a policy in a closed loop with its users and L1, hour by hour.
+"""A month of a pricing policy: the baseline of `feemodel simulate` on the thirty days that ship, hour by hour.
 
-The baseline of `feemodel simulate` on the thirty days that ship. What simulates is imported with the first film.
+What simulates is imported with the first month.
 """
 
 from functools import lru_cache
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
 HOUR, STEP = 3_600.0, 12.0  # seconds
 STEPS = round(HOUR / STEP)
-ELASTICITIES = (0.0, 0.5, 1.0, 2.0)
-SLA_HOURS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 DEFAULTS = {"pricing": "linea", "posting": "fill", "slaHours": 16.0, "elasticity": 0.0}
-KEPT_FILMS = 32  # each some 0.1 MB
+CACHED_MONTHS = 32  # each some 0.1 MB
 
 #: What can be asked for; the page offers these.
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "pricing": PRICINGS, "posting": POSTINGS, "slaHours": SLA_HOURS, "elasticity": ELASTICITIES,
-}  # fmt: skip
+    "pricing": PRICINGS,
+    "posting": POSTINGS,
+    "slaHours": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    "elasticity": (0.0, 0.5, 1.0, 2.0),
+}
 
 
-def film(choices: Any) -> dict[str, Any]:
-    """A month of a policy, hour by hour: price, backlog, balance, recovery.
+def simulate_month(choices: Any) -> dict[str, Any]:
+    """A month of a policy in a closed loop with its users and L1, hour by hour: price, backlog, balance.
 
     Parameters
     ----------
@@ -41,28 +42,28 @@ def film(choices: Any) -> dict[str, Any]:
     Returns
     -------
     `series`, each `{unit, values}` with a value an hour: `price` (mean), `l1Cost` of a byte in a full blob (mean),
-    `backlog` (largest), `balance` (at the end), `recovery` (fees over posting cost since the start, in cash; null
-    before the first posting). `days`: recovery of each UTC day on accrued cost. Then statistics of the month.
+    `backlog` (largest), `balance` (at the end). `days`: recovery of each UTC day on accrued cost. Then statistics of
+    the month.
 
     Raises `InvalidInput` for an unknown key or value.
 
-    >>> month = film({"pricing": "fixed"})
+    >>> month = simulate_month({"pricing": "fixed"})
     >>> month["start"], len(month["series"]["price"]["values"]), round(month["recovery"], 6)
     ('2026-01-07T14:10:00Z', 724, 1.0)
     """
-    given = {**DEFAULTS, **known_fields("film", choices, DEFAULTS)}
+    given = {**DEFAULTS, **known_fields("choices", choices, DEFAULTS)}
     for name in ("slaHours", "elasticity"):
-        given[name] = real_scalar(f"film.{name}", given[name])
+        given[name] = real_scalar(f"choices.{name}", given[name])
         if given[name] not in CHOICES[name]:
             reason = f"expected one of {', '.join(f'{one:g}' for one in CHOICES[name])}"
-            raise InvalidInput(f"film.{name}", reason, given[name])
+            raise InvalidInput(f"choices.{name}", reason, given[name])
     for name in ("pricing", "posting"):
-        choice(f"film.{name}", given[name], CHOICES[name])
-    return _film(given["pricing"], given["posting"], given["slaHours"], given["elasticity"])
+        choice(f"choices.{name}", given[name], CHOICES[name])
+    return _simulated(given["pricing"], given["posting"], given["slaHours"], given["elasticity"])
 
 
 @lru_cache(maxsize=1)
-def _month() -> "tuple[xr.Dataset, BreakEven]":
+def _l1_fees() -> "tuple[xr.Dataset, BreakEven]":
     from feemodel.io.shipped import read_shipped_l1_fees
     from feemodel.simulation.closed_loop.baseline import break_even, unweighted
     from feemodel.simulation.closed_loop.demand import Demand
@@ -74,31 +75,26 @@ def _month() -> "tuple[xr.Dataset, BreakEven]":
     return fees, break_even(fees, Posting(), Demand())
 
 
-@lru_cache(maxsize=KEPT_FILMS)
-def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> dict[str, Any]:
+@lru_cache(maxsize=CACHED_MONTHS)
+def _simulated(pricing: str, posting: str, sla_hours: float, elasticity: float) -> dict[str, Any]:
     from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
     from feemodel.simulation.closed_loop.demand import Demand
     from feemodel.simulation.closed_loop.l1_steps import held_fees
     from feemodel.simulation.closed_loop.simulator import simulate
 
-    fees, even = _month()
+    fees, even = _l1_fees()
     demand = Demand(elasticity=elasticity, reference_fee=even.price * Demand().bytes_per_transaction)
-    policy, leaves = baseline_pricing(pricing, even), baseline_posting(posting, sla=sla_hours * HOUR)
-    found = simulate(fees, policy, leaves, demand, days="utc", record=1)
-    used = leaves.submission
-    (base_fee, blob_base_fee, tip), first = held_fees(fees, STEP, used.tip)
-    l1_cost = ((base_fee + tip) * used.execution_gas + blob_base_fee * used.blob_gas) / used.capacity
-    price, balance, backlog, number = (
-        found[name].to_numpy()[0] for name in ("price", "balance", "backlog", "transactions_in_step")
-    )
-    paid = np.cumsum(price * number) * demand.bytes_per_transaction
-    cost = float(getattr(policy, "target_balance", 0.0)) + paid - balance
-    # The cost is a difference of far larger numbers: below a thousandth of what was paid it is rounding.
-    ends = np.minimum(np.arange(0, len(price), STEPS) + STEPS, len(price)) - 1
-    recovery = np.where(cost > 1e-9 * np.abs(balance).max(), paid / np.where(cost > 0.0, cost, np.nan), np.nan)[ends]
-    dates = [str(date)[:10] for date in found["date"].to_numpy()]
+    rule = baseline_posting(posting, sla=sla_hours * HOUR)
+    found = simulate(fees, baseline_pricing(pricing, even), rule, demand, days="utc", record=1)
+    submission = rule.submission
+    (base_fee, blob_base_fee, tip), first = held_fees(fees, STEP, submission.tip)
+    l1_cost = (base_fee + tip) * submission.execution_gas + blob_base_fee * submission.blob_gas
+    price, balance, backlog = (found[name].to_numpy()[0] for name in ("price", "balance", "backlog"))
+    starts = np.arange(0, len(price), STEPS)
+    ends = np.minimum(starts + STEPS, len(price)) - 1
     accrued = found["accrued_data_cost"].to_numpy()[0]
     daily = found["data_fees"].to_numpy()[0] / np.where(accrued > 0.0, accrued, np.nan)
+    dates = [str(date)[:10] for date in found["date"].to_numpy()]
     return {
         "pricing": pricing,
         "posting": posting,
@@ -107,11 +103,10 @@ def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> di
         "start": f"{np.datetime64(round(first), 's')}Z",
         "seconds": HOUR,
         "series": {
-            "price": _series("gwei / byte", _means(price) / 1e9),
-            "l1Cost": _series("gwei / byte", _means(l1_cost) / 1e9),
-            "backlog": _series("byte", np.maximum.reduceat(backlog, np.arange(0, len(backlog), STEPS))),
+            "price": _series("gwei / byte", _means(price, starts) / 1e9),
+            "l1Cost": _series("gwei / byte", _means(l1_cost / submission.capacity, starts) / 1e9),
+            "backlog": _series("byte", np.maximum.reduceat(backlog, starts)),
             "balance": _series("ETH", balance[ends] / 1e18),
-            "recovery": _series("1", recovery),
         },
         "days": [{"date": date, "recovery": _number(value)} for date, value in zip(dates, daily, strict=True)],
         "recovery": float(found["recovery"][0]),
@@ -124,8 +119,7 @@ def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> di
     }
 
 
-def _means(values: RealArray) -> RealArray:
-    starts = np.arange(0, len(values), STEPS)
+def _means(values: RealArray, starts: Any) -> RealArray:
     return np.asarray(np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values))))
 
 
