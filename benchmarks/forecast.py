@@ -151,7 +151,7 @@ def _target_seconds(run: Run) -> RealArray:
 
 
 def recovery_rows(found: Sequence[Run]) -> list[dict[str, object]]:
-    """How many days after each change of the blob rules a day's coverage is back, for `auto`."""
+    """How many whole days after each change of the blob rules pass before a day whose coverage is back, for `auto`."""
     rows = []
     for run in found:
         if run.method != "auto":
@@ -175,6 +175,8 @@ def recovery_rows(found: Sequence[Run]) -> list[dict[str, object]]:
 
 def main(arguments: Sequence[str] = ()) -> None:
     options = parser().parse_args(arguments)
+    if options.recovery is not None and options.blobs is None:
+        parser().error("expected --blobs beside --recovery")
     first = round(options.first_day * DAY)
     if options.l1 is not None:
         series = {options.l1.name: series_of(options.l1, options.fee)}
@@ -182,7 +184,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         series = {"shipped month": series_of(shipped_path(L1_FEES))}
         if (SHARED / MONTH).is_file():
             series["full month"] = series_of(SHARED / MONTH)
-    table, losses, written = [], [], []
+    table, losses, written, recovered = [], [], [], []
     for name, one in series.items():
         found = list(runs(one, first))
         table += score_rows(name, "all", found, everything(found))
@@ -192,7 +194,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         found = list(runs(blob_series(options.blobs), first))
         for split, kept in regimes(found):
             table += score_rows("blob base fee", split, found, kept)
-        _print("days until a day's coverage is back", pd.DataFrame(recovery_rows(found)))
+        recovered = recovery_rows(found)
+        _print("days until a day's coverage is back", pd.DataFrame(recovered))
     scored = pd.DataFrame(table)
     for split, rows in scored.groupby(["series", "split"], sort=False):
         _print(", ".join(split), rows[["horizon", "method", "origins", "pinball", "crps", "coverage"]])
@@ -200,6 +203,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         (options.forecasts, pd.concat(written, ignore_index=True)),
         (options.scores, scored),
         (options.operator_loss, pd.DataFrame(losses)),
+        (options.recovery, pd.DataFrame(recovered)),
     ):
         if path is not None:
             frame.to_csv(path, index=False, float_format="%.10g")
@@ -225,4 +229,5 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--forecasts", type=_path, metavar="OUT.csv", help="write every forecast")
     made.add_argument("--scores", type=_path, metavar="OUT.csv", help="write the scores")
     made.add_argument("--operator-loss", type=_path, metavar="OUT.csv", help="write the operator's loss")
+    made.add_argument("--recovery", type=_path, metavar="OUT.csv", help="write when coverage is back, with --blobs")
     return made

@@ -99,3 +99,25 @@ def test_a_series_without_a_day_after_the_first_origin_is_refused(fees):
 def test_options_for_a_benchmark_that_takes_none_are_refused(capsys):
     assert command.main(["lzss", "--l1", "fees.csv"]) == 2
     assert "expected a benchmark that takes options before --l1" in capsys.readouterr().err
+
+
+def test_the_days_until_coverage_is_back_are_asked_for_with_blobs(fees, capsys):
+    with pytest.raises(SystemExit):
+        forecast.main(["--l1", str(fees), "--recovery", "recovery.csv"])
+    assert "expected --blobs beside --recovery" in capsys.readouterr().err
+
+
+def test_coverage_is_back_on_the_first_day_on_which_enough_targets_lie_within():
+    change = next(rules for rules in forecast.MAINNET.rows if rules.name == "BPO2")
+    later = forecast.MAINNET.rows[1:]
+    first = later[0].timestamp // 600 * 600 - 600
+    count = (change.timestamp - first) // 600 + 3 * forecast.DAY
+    origins = (first + 600 * np.arange(count)).astype("datetime64[s]")
+    targets = np.zeros(count)
+    seconds = origins.astype(np.int64) + 600.0
+    targets[(seconds >= change.timestamp) & (seconds < change.timestamp + 86_400)] = 9.0  # all of one day outside
+    found = forecast.recovery_rows([forecast.Run("auto", "10min", origins, targets, np.tile([-1.0, 1.0], (count, 1)))])
+
+    assert [(row["change"], row["first_day"], row["days"]) for row in found] == [
+        (rules.name, 0.0 if rules is change else 1.0, 1 if rules is change else 0) for rules in later
+    ]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_l1_fees
+from feemodel.simulation.forecast.combination import combined
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, least_bins, rolling_quantiles
 from feemodel.simulation.forecast.quantile_regression import fit_quantiles
 from feemodel.simulation.forecast.scores import pinball
@@ -156,3 +157,47 @@ def test_a_gap_repeats_what_was_known_and_is_scored_on_a_line():
     assert found.newest.round(9).tolist() == [3.0, 3.0, 3.0, 3.0, 6.0]
     assert found.interpolated.tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
     assert found.empty.tolist() == [False, True, True, True, False]
+
+
+def test_a_forecaster_that_expects_the_old_level_loses_its_weight_before_an_outcome_is_known():
+    values = np.where(np.arange(400) < 300, 1.0, 6.0)
+    steady, old = values, np.ones_like(values)
+    experts = np.stack([steady, old])[:, :, None]
+
+    found = combined(experts, values[DAY:], values, np.array([0.5]), DAY)[:, 0]
+
+    assert (found[:300] == 1.0).all()
+    assert found[350] > 5.0  # eight hours after the jump; the first target after it is known a day later
+    assert found[-1] > 5.9
+
+
+def another_level(seed):
+    """A month at 1 wei with a peak now and then, and six days at another level."""
+    random, before, after = np.random.default_rng(seed), 30 * DAY, 6 * DAY
+    logs, height, around = np.zeros(before + after), 0.0, 0.0
+    for place in range(before):
+        if random.random() < 1 / (6 * DAY):
+            height = random.uniform(5, 15)
+        height = height * 0.985 + (0.1 * random.standard_normal() if height > 0.5 else 0.0)
+        logs[place] = max(height, 0.0)
+    for place in range(before, before + after):
+        around = 0.98 * around + 0.15 * random.standard_normal()
+        logs[place] = 14.0 + abs(around)
+    return binned(1_770_000_000.0 + 600.0 * np.arange(len(logs)), np.exp(logs)), before
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("horizon", "most"), [(1, 1.0), (6, 1.0), (36, 1.25), (144, 1.3)])
+def test_auto_is_near_the_best_baseline_after_a_move_to_another_level(seed, horizon, most):
+    series, change = another_level(seed)
+    targets = series.means[change:, None]
+    losses = {
+        method: pinball(
+            targets,
+            rolling_quantiles(series, horizon, method=method, quantiles=QUANTILES, first=change - horizon)[:-horizon],
+            QUANTILES,
+        ).mean()
+        for method in METHODS
+    }
+
+    assert losses["auto"] <= most * min(losses[method] for method in BASELINES)

@@ -12,7 +12,9 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # change of the logarithm of a factor after a target beyond its quantile [1]
-NARROWEST, WIDEST = -1.0, 1.0  # bounds of the logarithm of a factor
+# Bounds of the logarithm of a factor. A factor carries what it learned in one regime into the next, where other
+# forecasters have weight, which may be wide already: it at most doubles a distance, about.
+NARROWEST, WIDEST = -1.0, 0.75
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:

@@ -21,6 +21,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
 SKIPPED = 2 * DAY  # origins at the beginning of a series that no method is fitted on [bins]
+RECENT = 3 * DAY  # newest errors of the persistence that `auto` reads besides that of the whole past [bins]
 LONGEST_FIT = 45 * DAY  # newest targets that the regressions are fitted on [bins]
 WARM_UP = WEEK  # origins before the first one, which `auto` learns its weights and widths from [bins]
 LARGEST_STRIDE = 6  # bins between fitted targets from six hours ahead on, where neighbours tell much the same; else 2
@@ -79,8 +80,9 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
     levels = np.unique(np.append(quantiles, 0.5))
     experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]
     experts += _regressions(series, horizon, levels, warm)
+    experts.append(_recent_persistence(series, horizon, levels, warm))
     targets = series.means[warm + horizon :]
-    mixed = combined(np.stack(experts), targets, levels, horizon)
+    mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
     found = calibrated(mixed, targets, levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
 
@@ -107,6 +109,16 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
             middle = values if method == "persistence" else seasonal
         errors = np.quantile(values[fitted + horizon] - middle[fitted], quantiles)
         found[origins] = middle[day][:, None] + errors
+    return found
+
+
+def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
+    """The newest value and quantiles of the changes of three days, which follow a change of the fee's spread."""
+    values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
+    for day in _days(begin, len(series)):
+        fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)
+        changes = np.quantile(values[fitted + horizon] - values[fitted], quantiles)
+        found[day.start - begin : day.stop - begin] = values[day][:, None] + changes
     return found
 
 
