@@ -16,8 +16,10 @@ from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism,
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
+from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.execution import announce_execution
 from feemodel.simulation.closed_loop.pricing import checked_pricing
+from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution
@@ -184,6 +186,18 @@ def test_arbitrum_l2_backlogs_price_gas_second_by_second_exactly():
     expected = arbitrum_l2_pricing.base_fees(seconds, np.arange(1, len(seconds) + 1), parent_timestamp=0).base_fees
 
     assert expected[::12].tolist() == found.tolist()
+
+
+def test_an_arbitrum_base_fee_beyond_64_bits_is_refused():
+    execution = ArbitrumExecution(constraints=(GasConstraint(7_000_000, 102),))
+    rule, demand = ArbitrumPricing(price=1e8, execution=execution), Demand(rate=1e5)
+    rows = {"timestamp": 12 * np.arange(300), "base_fee": FEES, "blob_base_fee": BLOB_FEES}
+    history = replay(rows, source="random")
+    with pytest.raises(InvalidInput) as caught:
+        simulate(history, rule, demand=demand)
+
+    assert caught.value.name == "pricing"
+    assert np.inf in caught.value.value
 
 
 def test_the_vault_follows_its_published_controller():

@@ -26,11 +26,12 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
-    _, stored = base_fees(
+    failed, stored = base_fees(
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    terms.per_gas = stored  # of a runaway price the last one that fits 64 bits
+    # A price that does not fit 64 bits is refused in the next step, as every price that is not finite is.
+    terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
 @dataclass(frozen=True, kw_only=True)
