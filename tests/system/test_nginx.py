@@ -88,7 +88,10 @@ def test_batches_pages_and_limits_pass_through(pool, server):
     path = f"/v3/{KEYS['wallet']}"
 
     assert [reply["result"] for reply in asked(pool, path, [CALL] * 1_000).json()] == ["0x539"] * 1_000
-    assert pool.request("GET", path, headers={"host": HOST}).status == 200
+    page = pool.request("GET", path, headers={"host": HOST})
+    assert page.status == 200
+    for name in re.findall(r'(?:src|href)="(static/[^"]+)"', page.data.decode()):
+        assert pool.request("GET", f"/v3/{name}", headers={"host": HOST}).status == 200, name
     kind = {"host": HOST, "content-type": "application/json"}
     assert pool.request("POST", path, body=b" " * (1 << 21), headers=kind).status == 413
     for path in ("/metrics", "/health", "/ready"):
