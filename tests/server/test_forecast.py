@@ -18,7 +18,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
-from tests import node_server
+from tests.helpers import node_server
 from tests.server.parts import behind, serving
 from tests.server.wire import TRANSFER
 
