@@ -178,7 +178,7 @@ LOOPED = {
         Posting(blobs=3, further_blob_gas=900.0), answering(answers="total"),
     ),
     "loop, Taiko": lambda: loop(TaikoPricing(), demand=Demand(rate=120.0, poisson=True), rng=9),
-    "loop, Arbitrum's execution": lambda: loop(ArbitrumExecution(), demand=Demand(rate=500.0, poisson=True), rng=9),
+    "loop, Arbitrum's execution": lambda: loop(ArbitrumExecution(), demand=Demand(rate=100.0, poisson=True), rng=9),
     "loop, blob or calldata": lambda: loop(posting=Posting(kind="blob-or-calldata")),
     "loop, another layer": lambda: loop(posting=Posting(kind="alternative-layer", layer_cost_per_mib=1e15)),
     "loop, clairvoyant": lambda: loop(posting=Posting(kind="clairvoyant", deadline=7_200.0)),
