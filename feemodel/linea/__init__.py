@@ -1,14 +1,14 @@
 """Linea's fees: formulas, parameters, and the checks of its nodes.
 
-priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes compute since May 2024
-verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the form before it
-variable_cost, sample_gas_price, calldata_variable_cost : how the coordinator turns L1 fees into costs
+priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes have used since May 2024
+verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the form before May 2024
+variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
 recorded_variable_cost, priority_fee_from_l1 : from L1 fees to the fee in one step
 PricingRecord : the costs in a block's extraData; whole kwei
-fee_size, fee_sizes, fee_bytes, fee_payloads, fee_transaction : what a node measures of a call or a transaction
-node_checks, verdicts, offered_price, pool_checks : where a node compares a price with the fee
-wallet_fees : what wallets make of an estimate; explain : all of it for one transaction
-parameters : every parameter with source and date, and rows read from real blocks; linea_preset gives one
+fee_size, fee_sizes, fee_bytes, fee_payloads, fee_transaction : bytes and compressed sizes of calls and transactions
+node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
+wallet_fees : fees that wallets set from an estimate; explain : size, fee, wallets and checks of one transaction
+parameters : every parameter with source and date; linea_preset : costs read from a real block
 
 >>> from feemodel import linea
 >>> linea.priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)

@@ -1,7 +1,7 @@
 """From L1 fees to the prices that a rollup announces: averages, variable cost, gas price, calldata pressure.
 
-All arithmetic is on doubles, one operation after the other in the order written, as the coordinator has it; whole
-numbers appear only in the pricing record (`feemodel.linea.extra_data`).
+All arithmetic uses doubles, one operation after the other in the order of the coordinator's code. Only the pricing
+record (`feemodel.linea.extra_data`) rounds to whole numbers.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
 """
@@ -33,16 +33,25 @@ class AverageFees(NamedTuple):
 
 
 def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
-    """The average of fees weighted by how full their blocks were.
+    """Average of fees, weighted by the gas used ratio of their blocks.
 
-        Σ fee · ratio / Σ ratio, the plain mean where all ratios are zero, 0 where there is no block
+        Σ fee · ratio / Σ ratio
+
+    The result is the plain mean if all ratios are 0, and 0 if there are no blocks.
 
     Parameters
     ----------
-    fees : one for each block, oldest first [wei / gas]; the one that a fee history adds for the next block is left out.
-    ratios : gas used ratio, or blob gas used ratio for blob fees, one for each block [1].
+    fees : sequence with one fee for each block, oldest first [wei / gas]. A further fee at the end is ignored: it is
+        the one that `eth_feeHistory` adds for the next block.
+    ratios : sequence with the gas used ratio of each block, or the blob gas used ratio for blob fees [1].
 
-    Raises `InvalidInput` where the fees are neither as many as the ratios nor one more.
+    Returns
+    -------
+    float [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : the fees are neither as many as the ratios nor one more, or a value is negative or not finite.
 
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
@@ -58,9 +67,23 @@ def average_fees(
     blob_base_fees: Sequence[float],
     blob_gas_used_ratios: Sequence[float],
 ) -> AverageFees:
-    """The three averages that the variable cost is made of, from the columns of `eth_feeHistory`.
+    """Averages of base fee, priority fee and blob base fee, each weighted as in `weighted_average`.
 
-    Each is a `weighted_average`; raises `InvalidInput` as that does.
+    Parameters
+    ----------
+    base_fees, priority_fees, blob_base_fees : columns of `eth_feeHistory`, one value for each block, oldest first, and
+        optionally one more for the next block, which is ignored [wei / gas].
+    gas_used_ratios : one for each block, weights of the base fees and priority fees [1].
+    blob_gas_used_ratios : one for each block, weights of the blob base fees [1].
+
+    Returns
+    -------
+    AverageFees with three floats [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a column of fees is neither as long as its ratios nor one longer, or a value is negative or not
+        finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
@@ -105,22 +128,28 @@ def variable_cost(
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
 
-    then `bounded(…)` with `fee_margin` and the two bounds.
+    The result then passes through `bounded` with `fee_margin`, `lower_bound` and `upper_bound`.
 
     Parameters
     ----------
     base_fee, priority_fee, blob_base_fee : averages of L1 fees [wei / gas].
     execution_gas : L1 gas of a blob submission [gas].
     blob_gas : blob gas of a submission [gas].
-    bytes_per_submission : what the cost of a submission is divided by [byte], above 0; the coordinator's own setting
-        is `COORDINATOR.bytes_per_submission` of `feemodel.linea.parameters`.
+    bytes_per_submission : divisor of the cost of a submission, above 0 [byte]; the coordinator's own setting is
+        `COORDINATOR.bytes_per_submission` of `feemodel.linea.parameters`.
     margin : safety factor [1].
-    fee_margin : added [wei / byte].
-    lower_bound, upper_bound : what the result is held between, where given [wei / byte].
+    fee_margin : amount added to the cost [wei / byte].
+    lower_bound, upper_bound : minimum and maximum of the result; `None` for no bound [wei / byte].
+
+    All parameters broadcast against each other.
 
     Returns
     -------
-    float, or float64 array [wei / byte]; not rounded.
+    float for scalars, a float64 array otherwise [wei / byte]; not rounded.
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, a zero divisor, or an upper bound below the lower bound.
 
     (1 + 2) · 120,000 + 5 · 131,000 = 1,015,000, times 1.1 over 200,000:
 
@@ -152,7 +181,23 @@ def bounded(
     lower_bound: ArrayLike | None = None,
     upper_bound: ArrayLike | None = None,
 ) -> Real:
-    """A fee plus a margin, held between two bounds: `min(max(fee + fee_margin, lower), upper)` [wei].
+    """Fee plus a margin, limited to a range: `min(max(fee + fee_margin, lower_bound), upper_bound)`.
+
+    Parameters
+    ----------
+    fee : fee before the margin [wei].
+    fee_margin : amount added to the fee [wei].
+    lower_bound, upper_bound : minimum and maximum of the result; `None` for no bound [wei].
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    float for scalars, a float64 array otherwise [wei].
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, or an upper bound below the lower bound.
 
     >>> bounded(9_999_999_950.0, fee_margin=100.0, lower_bound=1_000_000.0, upper_bound=10_000_000_000.0)
     10000000000.0
@@ -188,15 +233,26 @@ def sample_gas_price(
     gas: ArrayLike = COORDINATOR.sample_gas,
     multiplier: ArrayLike = 1.0,
 ) -> Real:
-    """The legacy gas price that the rollup announces, computed for a sample transaction.
+    """Legacy gas price that the rollup announces, computed for a sample transaction.
 
         multiplier · (variable_cost · compressed_size / gas + fixed_cost)
 
     Parameters
     ----------
-    variable_cost : [wei / byte]; fixed_cost : [wei / gas].
-    compressed_size, gas : of the sample transaction [byte], [gas].
-    multiplier : [1].
+    variable_cost : cost of one compressed byte [wei / byte].
+    fixed_cost : cost of one unit of gas [wei / gas].
+    compressed_size, gas : size [byte] and gas [gas] of the sample transaction; the gas is above 0.
+    multiplier : factor of the result [1].
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    float for scalars, a float64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, or zero gas.
 
     >>> sample_gas_price(1e9, fixed_cost=3e7, compressed_size=250)
     41904761.9047619
@@ -219,12 +275,29 @@ def usage_weighted_gas_price(
     execution_gas: float,
     blob_gas: float,
 ) -> float:
-    """The gas price of the rule before September 2024: L1 fees scaled down, weighted by how full blocks were [wei].
+    """Gas price of the rule before September 2024: scaled L1 fees, weighted by the gas used ratio of their blocks.
 
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    Each of the two sums takes the plain mean where its ratios are all zero, as in `weighted_average`.
+    Each of the two averages is the plain mean if all of its ratios are 0.
+
+    Parameters
+    ----------
+    base_fees, priority_fees, blob_base_fees : one for each block, oldest first, and optionally one more for the next
+        block, which is ignored [wei / gas].
+    gas_used_ratios, blob_gas_used_ratios : one for each block [1].
+    base_fee_coefficient, priority_fee_coefficient, blob_base_fee_coefficient : factors of the three fees [1].
+    execution_gas, blob_gas : L1 gas, above 0, and blob gas of a submission [gas].
+
+    Returns
+    -------
+    float [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : fees that are neither as many as their ratios nor one more, a negative or non-finite value, or zero
+        `execution_gas`.
 
     >>> usage_weighted_gas_price(
     ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
@@ -249,7 +322,21 @@ def calldata_sum(
     block_count: int = COORDINATOR.calldata_blocks,
     overhead: int = COORDINATOR.block_overhead,
 ) -> int:
-    """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)` [byte]; 0 while there are fewer blocks.
+    """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)`.
+
+    Parameters
+    ----------
+    block_sizes : size of each block, oldest first [byte].
+    block_count : number of blocks that are summed.
+    overhead : size of a block without calldata [byte].
+
+    Returns
+    -------
+    int [byte]; 0 if there are fewer than `block_count` blocks.
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not an integer.
 
     >>> calldata_sum([10_540] * 5)
     50000
@@ -275,13 +362,24 @@ def calldata_pressure(
     max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
 ) -> Real:
-    """Calldata of the last blocks relative to its target: `clamp((calldata − target) / target, −1, 1)` [1].
+    """Calldata of the last blocks relative to its target: `clamp((calldata − target) / target, −1, 1)`.
 
     Parameters
     ----------
     calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
-    max_block_calldata : the most in one block [byte]; the target is half of it in every block,
+    max_block_calldata : maximum in one block, above 0 [byte]. The target is half of it in every block:
         `max_block_calldata · block_count / 2`.
+    block_count : number of blocks in the sum, above 0.
+
+    Returns
+    -------
+    float for scalars, a float64 array otherwise [1].
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, or a target of 0.
+
+    The target is 109,000 · 5 / 2 = 272,500 bytes:
 
     >>> calldata_pressure(408_750)
     0.5
@@ -310,17 +408,28 @@ def calldata_variable_cost(
     block_count: int = COORDINATOR.calldata_blocks,
     denominator: ArrayLike = COORDINATOR.calldata_fee_denominator,
 ) -> Real:
-    """The variable cost under calldata pressure: `max(variable_cost, latest · (1 + pressure / denominator))`.
+    """Variable cost under calldata pressure: `max(variable_cost, latest_variable_cost · (1 + pressure / denominator))`.
 
-    The upper bound of the variable cost does not apply to it: sustained pressure raises it without end.
+    The upper bound of the variable cost does not apply to the result, so sustained pressure raises it without limit.
 
     Parameters
     ----------
-    variable_cost : from L1 fees, bounded [wei / byte].
-    latest_variable_cost : in the newest block's pricing record [wei / byte].
-    calldata : sum over the last blocks [byte].
-    block_count : 0 turns the rule off.
-    denominator : how slowly the cost moves [1].
+    variable_cost : computed from L1 fees, bounded [wei / byte].
+    latest_variable_cost : cost in the newest block's pricing record [wei / byte].
+    calldata : sum over the last `block_count` blocks [byte].
+    max_block_calldata : maximum in one block, above 0 [byte].
+    block_count : number of blocks in the sum; 0 turns the rule off.
+    denominator : divisor of the pressure, above 0; the larger it is, the slower the cost changes [1].
+
+    Returns
+    -------
+    float for scalars, a float64 array otherwise [wei / byte].
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, or a zero divisor.
+
+    15,000 · (1 + 1 / 32):
 
     >>> calldata_variable_cost(15_000.0, 15_000.0, 545_000)
     15468.75
@@ -343,13 +452,29 @@ def weighted_moving_average_fee(
     base_fee_coefficient: float,
     priority_fee_coefficient: float,
 ) -> float:
-    """The fee that the coordinator offers for its own L1 transactions [wei / gas].
+    """Fee that the coordinator offers for its own L1 transactions.
 
-    It adds to the newest base fee an average of recent priority fees, in which later blocks weigh more:
+    It adds an average of recent priority fees, in which later blocks weigh more, to the newest base fee:
 
         base_newest · c_base + c_priority · Σ ratio_i · (i + 1) · priority_i / Σ ratio_i · (i + 1)
 
-    The second term is 0 where its divisor is 0.
+    The second term is 0 if its divisor is 0.
+
+    Parameters
+    ----------
+    base_fees : one for each block, oldest first; the last one is the newest [wei / gas].
+    priority_fees : one for each block, and optionally one more, which is ignored [wei / gas].
+    gas_used_ratios : one for each block [1].
+    base_fee_coefficient, priority_fee_coefficient : factors of the two terms [1].
+
+    Returns
+    -------
+    float [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : no base fee, priority fees that are neither as many as the ratios nor one more, or a value that is
+        negative or not finite.
 
     >>> weighted_moving_average_fee(
     ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],
@@ -370,15 +495,24 @@ def weighted_moving_average_fee(
 
 
 def submission_fees(tip: float, base_fee: int, *, max_fee_cap: int, max_priority_fee_cap: int) -> tuple[int, int]:
-    """The dynamic fees of the coordinator's own L1 transaction: (max priority fee, max fee) [wei / gas].
+    """Dynamic fees of the coordinator's own L1 transaction.
 
-        max priority fee = min(trunc(tip), cap);   max fee = min(2 · base_fee + max priority fee, cap)
+        max priority fee = min(trunc(tip), max_priority_fee_cap)
+        max fee          = min(2 · base_fee + max priority fee, max_fee_cap)
 
     Parameters
     ----------
-    tip : the priority fee that it intends to offer, see `weighted_moving_average_fee` [wei / gas].
-    base_fee : of the next L1 block [wei / gas].
-    max_fee_cap, max_priority_fee_cap : [wei / gas].
+    tip : priority fee that the coordinator intends to offer, see `weighted_moving_average_fee` [wei / gas].
+    base_fee : base fee of the next L1 block [wei / gas].
+    max_fee_cap, max_priority_fee_cap : upper bounds of the two fees [wei / gas].
+
+    Returns
+    -------
+    (max priority fee, max fee), two ints [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not finite, or a float in place of whole wei.
 
     >>> submission_fees(1229.5, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8)
     (1229, 1509)
@@ -396,14 +530,24 @@ def dynamic_gas_price_cap(
     time_of_day_multiplier: float = 1.0,
     adjustment_constant: float = 25.0,
 ) -> int:
-    """The most that the coordinator pays on L1, rising the longer data waits [wei / gas].
+    """Maximum that the coordinator pays on L1, which rises with the time that data waits.
 
         trunc( historic_cap · (1 + adjustment_constant · time_of_day_multiplier · (elapsed / target)²) )
 
     Parameters
     ----------
     historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed, target : time since the first waiting block, and the time to finalize in, both in one unit, such as [h].
+    elapsed, target : time since the first waiting block, and the time to finalize in, above 0; both in the same unit.
+    time_of_day_multiplier : factor of the hour of the week [1].
+    adjustment_constant : increase of the multiplier when the target is reached [1].
+
+    Returns
+    -------
+    int [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not finite, a zero target, or a float for `historic_cap`.
 
     >>> dynamic_gas_price_cap(1_000_000_000, elapsed=16, target=32, time_of_day_multiplier=1.75)
     11937500000
@@ -434,7 +578,7 @@ def _reals(name: str, values: Sequence[float]) -> list[float]:
 
 
 def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[float]:
-    """One value for each block, without the last one of a fee history, which is the next block's."""
+    """Return one value for each block, without the value that a fee history adds for the next block."""
     count, numbers = len(ratios), _reals(name, values)
     if len(numbers) not in (count, count + 1):
         raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))

@@ -25,16 +25,26 @@ def explain(
     nonce: int = 0,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> dict[str, Any]:
-    """A transaction or call explained, as plain data; fees per gas and totals are whole wei.
+    """Explain the fee of a transaction or call: size, parts of the fee, wallets' fees and the node's checks.
 
     Parameters
     ----------
     subject : a parsed call or signed transaction.
-    gas : "estimated" and "limit", and "used" where it is known [gas].
-    form : with the node's costs.
-    checks : see `feemodel.linea.node.node_checks`; the first one's margin is the estimate's.
-    codec, measured, packed : how the size is measured, see `feemodel.fee_size`.
-    nonce, chain_id : of a call that names none.
+    gas : mapping of "estimated" and "limit", and optionally "used", to gas [gas].
+    form : pricing form with the node's costs.
+    checks : checks of the node, see `feemodel.linea.node.node_checks`; the estimate uses the margin of the first one.
+    codec : name of a codec, or a codec object.
+    measured : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
+    packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
+    nonce, chain_id : values for a call that does not set them.
+
+    Returns
+    -------
+    dict of numbers, strings, lists and dicts, ready for JSON; fees per gas [wei / gas] and totals [wei] are ints.
+
+    Raises
+    ------
+    InvalidInput : a subject, codec or encoding that is not valid, or zero gas.
 
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
@@ -56,7 +66,7 @@ def explain(
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
-    # What the bytes add is the data fee, what is offered beyond the suggested price the priority fee.
+    # The data fee is the part due to the bytes; the priority fee is the offer beyond the suggested price.
     paid = max(suggested, suggested if offered is None else offered)
     data = (parts.total - form.parts(0, estimated, margin).total) * estimated
     named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)
@@ -99,7 +109,7 @@ def explain(
 
 
 def _offered(subject: Call | Transaction, base_fee: int) -> int | None:
-    """The price per gas that the subject offers; `None` for a call that names none."""
+    """Return the price per gas that the subject offers; `None` for a call without a price."""
     if isinstance(subject, Transaction):
         if subject.type != DYNAMIC_FEE:
             return subject.gas_price

@@ -22,13 +22,13 @@ VERSION = 1
 LENGTH = 32  # bytes
 CLIQUE_SEAL = 65  # bytes that followed the record in headers of the proof-of-authority era
 MAX_KWEI = 2**32 - 1
-HIGHEST_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei]
+HIGHEST_COST = MAX_KWEI * WEI_PER_KWEI  # maximum in a record [wei]
 _FIELDS_END = 13
 
 
 @dataclass(frozen=True, slots=True)
 class PricingRecord:
-    """The three costs of a block, in wei: whole as a header has them, or doubles as the coordinator computes them.
+    """The three costs of a block: ints if read from a header, or doubles as the coordinator computes them.
 
     >>> record = PricingRecord(fixed_cost=30_000_000, variable_cost=1_000_000_000, eth_gas_price=41_904_761.9)
     >>> record.to_bytes()[:13].hex()
@@ -47,23 +47,27 @@ class PricingRecord:
             (real if isinstance(value, float) else whole)(name, value, unit="wei")
 
     def to_bytes(self) -> bytes:
-        """The record as 32 bytes: costs truncated to whole kwei, at most the 2**32 - 1 that a field holds."""
+        """Encode the record as 32 bytes; costs are truncated to whole kwei and limited to 2**32 - 1 kwei."""
         costs = (self.fixed_cost, self.variable_cost, self.eth_gas_price)
         fields = b"".join((recorded(cost) // WEI_PER_KWEI).to_bytes(4, "big") for cost in costs)
         return bytes([VERSION]) + fields.ljust(LENGTH - 1, b"\0")
 
     @classmethod
     def from_bytes(cls, data: bytes, *, strict: bool = True) -> Self:
-        """The costs in a header's `extraData`, whole wei.
+        """Decode the costs in a header's `extraData`.
 
         Parameters
         ----------
         data : 32 bytes, or 97 with the seal of the proof-of-authority era.
-        strict : `False` reads the fields whatever the version and the length, as the SDK's reader does.
+        strict : if `False`, the fields are read whatever the version and the length, as the SDK's reader does.
+
+        Returns
+        -------
+        PricingRecord of ints [wei / gas], [wei / byte], [wei / gas].
 
         Raises
         ------
-        InvalidInput : not bytes, a bad length, an unknown version.
+        InvalidInput : not bytes, a length that is not valid, or an unknown version.
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidInput("extra_data", "expected bytes", data)
@@ -77,7 +81,17 @@ class PricingRecord:
 
 
 def latest_variable_cost(extra_data: bytes) -> float:
-    """The variable cost in a header as the coordinator reads it: 0 where the header has no record [wei / byte].
+    """Variable cost in a header, as the coordinator reads it.
+
+    Parameters
+    ----------
+    extra_data : `extraData` of the header.
+
+    Returns
+    -------
+    float [wei / byte]; 0 if the header has no pricing record.
+
+    0x2710 = 10,000 kwei:
 
     >>> latest_variable_cost(bytes.fromhex("01000003e80000271000002ee0").ljust(32, bytes(1)))
     10000000.0
@@ -93,17 +107,19 @@ def recorded_cost(cost: float) -> int: ...
 @overload
 def recorded_cost(cost: RealArray) -> WholeArray: ...
 def recorded_cost(cost: float | RealArray) -> int | WholeArray:
-    """A cost as the record stores it: truncated to whole kwei, at most 2**32 - 1 of them.
+    """Cost as the pricing record stores it: truncated to whole kwei, at most 2**32 - 1 kwei.
 
     Parameters
     ----------
-    cost : of at least 0 [wei / byte] or [wei / gas], one double or an array.
+    cost : a cost of at least 0, one double or an array [wei / byte] or [wei / gas].
 
     Returns
     -------
-    int for a scalar, an int64 array otherwise; whole wei.
+    int for a scalar, an int64 array otherwise; in wei, a multiple of 1,000 [wei / byte] or [wei / gas].
 
-    Raises `InvalidInput` for a cost that is negative or not finite.
+    Raises
+    ------
+    InvalidInput : a cost that is negative or not finite.
 
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
@@ -115,11 +131,11 @@ def recorded_cost(cost: float | RealArray) -> int | WholeArray:
 
 
 def recorded(cost: int | float) -> int:
-    """`recorded_cost` of one number, written so that `feemodel.linea.kernels` can compile it.
+    """Return `recorded_cost` of one number; `feemodel.linea.kernels` compiles this function.
 
     >>> recorded(999.9), recorded(1_000)
     (0, 1000)
     """
-    # The coordinator divides a double and truncates. Below the highest cost a double holds every whole wei, and the
-    # quotient of one that is no whole kwei stays below the next.
+    # The coordinator divides a double and truncates. Doubles represent every whole wei up to the highest cost exactly,
+    # and the quotient of an amount between two whole kwei never rounds up to the next whole number.
     return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI

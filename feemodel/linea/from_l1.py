@@ -1,4 +1,4 @@
-"""The priority fee straight from L1 fees: L1 base fee and blob base fee → variable cost → pricing record → fee."""
+"""Priority fee from L1 fees in one step: base fee and blob base fee → variable cost → pricing record → fee."""
 
 from typing import overload
 
@@ -33,19 +33,25 @@ def recorded_variable_cost(
     bytes_per_submission: ArrayLike = COORDINATOR.bytes_per_submission,
     cost_margin: ArrayLike = COORDINATOR.margin,
 ) -> Whole:
-    """The variable cost that a block's pricing record holds at these L1 fees: whole kwei, at most 2**32 − 1 of them.
+    """Variable cost in a block's pricing record at given L1 fees: whole kwei, at most 2**32 − 1 kwei.
 
     Parameters
     ----------
-    base_fee, tip, blob_base_fee : of L1 [wei / gas].
-    execution_gas, blob_gas : of a submission [gas].
-    bytes_per_submission : what the coordinator divides the cost of a submission by [byte]; its own setting is
-        131,072, although a blob carries at most 130,048.
-    cost_margin : the coordinator's own, apart from the margin of the fee [1].
+    base_fee, tip, blob_base_fee : fees of L1 [wei / gas].
+    execution_gas, blob_gas : L1 gas and blob gas of a submission [gas].
+    bytes_per_submission : divisor of the cost of a submission, above 0 [byte]. The coordinator's setting is 131,072,
+        although a blob carries at most 130,048.
+    cost_margin : the coordinator's safety factor, separate from the margin of the fee [1].
+
+    All parameters broadcast against each other.
 
     Returns
     -------
     int for scalars, an int64 array otherwise [wei / byte].
+
+    Raises
+    ------
+    InvalidInput : a negative or non-finite value, or zero `bytes_per_submission`.
 
     (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000 over 131,072 is 88,629,058.8 wei:
 
@@ -93,12 +99,20 @@ def priority_fee_from_l1(
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
 ) -> Whole:
-    """The priority fee per gas in the cost-per-byte form, with the variable cost that L1 fees give.
+    """Priority fee per gas in the cost-per-byte form, with the variable cost computed from L1 fees.
 
     Parameters
     ----------
-    compressed_size, gas, fixed_cost, margin : as in `feemodel.priority_fee`.
-    The rest as in `recorded_variable_cost`.
+    compressed_size : measured size of the transaction [byte].
+    gas : gas that the fee is spread over, at least 1 [gas].
+    base_fee, tip, blob_base_fee : fees of L1 [wei / gas].
+    execution_gas, blob_gas : L1 gas and blob gas of a submission [gas].
+    bytes_per_submission : divisor of the cost of a submission, above 0 [byte].
+    cost_margin : the coordinator's safety factor on the variable cost [1].
+    fixed_cost : cost of every unit of gas [wei / gas].
+    margin : safety factor on the fee [1].
+
+    All parameters broadcast against each other.
 
     Returns
     -------
@@ -106,7 +120,8 @@ def priority_fee_from_l1(
 
     Raises
     ------
-    InvalidInput, Int64Overflow : as in `feemodel.priority_fee` and `feemodel.variable_cost`.
+    InvalidInput : a negative or non-finite value, a zero divisor, or a float where an integer is required.
+    Int64Overflow : a product that would wrap in a node, or a fee that does not fit an int64 array.
 
     88,629,000 · 128 div 21,000 = 540,214, and 30,000,000 more:
 

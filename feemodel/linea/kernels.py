@@ -1,10 +1,10 @@
-"""Compiled kernels of the fee formulas: one over plain arrays, three for a piece of a sweep.
+"""Compiled kernels of the fee formulas: one for plain arrays, three for a block of a sweep.
 
-A kernel makes one pass over the memory. It reports, instead of raising, that an element left the range in which its
-arithmetic is proven: the caller then takes the formula, which names the element or handles it.
+A kernel does not raise if an element is outside the range in which its arithmetic is proven exact. It reports that, and
+the caller uses the formula, which handles the element or raises the error that names it.
 
-A piece of a sweep has inputs that broadcast to a given result. What does not depend on every axis is computed once on
-the axes that it depends on, and only the last step touches every element.
+A block of a sweep has inputs that broadcast to a given result. Terms that vary along some axes only are computed once
+on those axes, and the last step alone runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +21,17 @@ from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 from feemodel.processors import cores
 
-BLOCK = 1 << 18  # elements a task: 2 MiB an array, so that a block's inputs and outputs meet in the cache
-SMALL = 8  # a step on an eighth of the elements is worth a pass of its own
-RUN = 1 << 14  # elements a call: few calls, and inputs that stay in the second cache
-PROVEN = 2.0**52  # below it the double quotient is at most one off and truncation needs no decimal
-PRODUCT_LIMIT = 2.0**62  # of a double that stands for a 64-bit product: rounding does not reach 2**63
+BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
+SMALL = 8  # a step that concerns at most 1/8 of the elements is computed separately
+RUN = 1 << 14  # elements per call
+PROVEN = 2.0**52  # below it, a double quotient is wrong by at most 1 and truncating a double is exact
+PRODUCT_LIMIT = 2.0**62  # of a product computed as a double: below it, the exact product fits 64 bits
 
 
 @inlined(error_model="numpy")  # a zero divisor is reported, not raised
 def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
-    # A 64-bit integer division has no vector form. The quotient of the doubles is off by one at most where the sum is
-    # below 2**52, and the integer remainder puts it right.
+    # Processors have no vector instruction for 64-bit integer division. If the sum is below 2**52, the quotient of the
+    # doubles is wrong by at most 1, and the integer remainder corrects it.
     product = variable_cost * size
     quotient = np.int64(np.float64(product) / np.float64(gas))
     remainder = product - quotient * gas
@@ -112,7 +112,7 @@ def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas,
 @inlined(error_model="numpy")
 def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
     cost = variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity)
-    # False for NaN too; and no infinity passes, because products and sums of such are not below infinity.
+    # These comparisons are false for NaN too. An infinite input makes the cost infinite or NaN.
     proven = (
         (base_fee >= 0.0)
         & (tip >= 0.0)
@@ -143,7 +143,7 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
 def _fees_of_l1_points(  # type: ignore[no-untyped-def]
     base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
 ):
-    # One transaction under many L1 fees: both steps at once, so that the costs need no memory.
+    # One transaction under many L1 fees: both steps run in one loop, without an array of costs.
     all_proven = True
     for i in range(out.size):
         cost, cost_proven = _recorded_cost(
@@ -163,9 +163,13 @@ def priority_fee(
     margin: float,
     out: WholeArray | None = None,
 ) -> WholeArray | None:
-    """`feemodel.priority_fee` over two int64 arrays of one shape, or `None` where an element is out of range.
+    """Return `feemodel.priority_fee` of two int64 arrays of one shape, or `None` if an element is out of range.
 
-    `out`, if given, is a contiguous int64 array of that shape; what it holds is undefined where `None` is returned.
+    Parameters
+    ----------
+    compressed_size, gas : int64 arrays of the same shape [byte], [gas].
+    variable_cost, fixed_cost, margin : numbers [wei / byte], [wei / gas], [1].
+    out : contiguous int64 array of the same shape to write to, `None` for a new one; undefined if `None` is returned.
 
     >>> import numpy as np
     >>> priority_fee(np.array([128]), np.array([21_000]), 1_000_000_000, 30_000_000, 1.2)
@@ -191,9 +195,16 @@ def priority_fee(
 
 
 def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.priority_fee` of inputs that broadcast to `out`, a contiguous int64 array with at least one axis.
+    """Compute `feemodel.priority_fee` of inputs that broadcast to `out`.
 
-    Returns whether all elements stayed in the proven range; where not, `out` is undefined.
+    Parameters
+    ----------
+    inputs : arguments of `feemodel.priority_fee` by name.
+    out : contiguous int64 array with at least one axis, which is written to [wei / gas].
+
+    Returns
+    -------
+    bool: whether all elements were in the proven range; if not, `out` is undefined.
 
     >>> fees = np.empty((2, 1), dtype=np.int64)
     >>> costs = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": np.array([[1.0], [1.2]])}
@@ -216,7 +227,7 @@ def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
 
 
-# No default: NaN is out of range, and the formula names what is missing.
+# NaN marks an input without a default: it is out of range, and the formula then names the missing input.
 _L1_INPUTS: dict[str, Any] = {
     "base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": COORDINATOR.margin,
 }  # fmt: skip
@@ -227,7 +238,7 @@ _FEE_INPUTS: dict[str, Any] = {"compressed_size": np.nan, "gas": np.nan, "fixed_
 
 
 def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.priority_fee_from_l1`, as `sweep_priority_fee`."""
+    """Compute `feemodel.priority_fee_from_l1` of inputs that broadcast to `out`, see `sweep_priority_fee`."""
     fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
     submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
     l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
@@ -244,7 +255,11 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
 
 
 def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.verification_priority_fee` (V1f) where the margin is an axis of its own, as `sweep_priority_fee`."""
+    """Compute `feemodel.verification_priority_fee` of inputs that broadcast to `out`, see `sweep_priority_fee`.
+
+    It also returns `False` for a version other than V1f, and if the inputs other than the margin broadcast to more than
+    an eighth of the elements of `out`.
+    """
     rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}
     if inputs.get("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
         return False
@@ -265,7 +280,7 @@ def _verification_before_margin(
     gas_price_ratio: Any = VERIFICATION.gas_price_ratio,
     adjustment: Any = 0,
 ) -> tuple[Any, Any, bool]:
-    """The fee before its margin, its floor, and whether every input is one that the formula takes."""
+    """Return the fee before its margin, its floor, and whether all inputs are within the proven range."""
     at_least_0 = (compressed_size, min_gas_price, base_fee, verification_gas_cost, adjustment)
     if not all(map(_is_whole, (*at_least_0, gas, verification_capacity))):
         return 0.0, 0, False
@@ -278,14 +293,14 @@ def _verification_before_margin(
         and np.max(divisor) < PRODUCT_LIMIT
         and np.min(floor) >= 0
     )
-    # The order of the operations is the formula's: doubles do not associate.
+    # The operations have the order of the formula, because arithmetic on doubles is not associative.
     l1_cost = np.float64(1.0) * real("gas_price_ratio", gas_price_ratio) * verification_gas_cost
     exact_divisor = np.multiply(gas, verification_capacity).astype(np.float64)
     return l1_cost * compressed_size * min_gas_price / exact_divisor + adjustment, floor, bool(proven)
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
-    """Transactions along the last axis, costs that do not vary along it."""
+    """Compute fees of transactions along the last axis, with costs that are constant along it."""
     leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
     rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
     numbers = _row_numbers(leading, out)
@@ -294,13 +309,13 @@ def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], 
 
 
 def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
-    """`trunc(margin · before_margin)` into `out`."""
+    """Write `trunc(margin · before_margin)` to `out`; return whether all of it is in the proven range."""
     factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, real("margin", margin))]
     if not (factors[0].max() < PROVEN and factors[0].max() * factors[1].max() < PROVEN):
         return False
     along, across = sorted(factors, key=lambda factor: -factor.shape[-1])
     if across.shape[-1] > 1 or along.shape[-1] < out.shape[-1]:
-        np.multiply(along, across, out=out, casting="unsafe")  # which truncates
+        np.multiply(along, across, out=out, casting="unsafe")  # the cast truncates
         return True
     rows = np.ascontiguousarray(along)
     numbers, by_rows = _row_numbers(rows.shape[:-1], out), (-1, out.shape[-1])
@@ -309,7 +324,7 @@ def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
 
 
 def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: WholeArray) -> bool:
-    """A kernel over contiguous stretches of inputs that broadcast to `out`; a single number is spread over one run."""
+    """Run a kernel on blocks of `RUN` elements of inputs that broadcast to `out`; return whether all were in range."""
     single = [array.size == 1 for array in inputs]
     lanes = [
         np.full(RUN, array.reshape(-1)[0])

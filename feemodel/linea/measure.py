@@ -28,18 +28,24 @@ if TYPE_CHECKING:
 def fee_payloads(
     transactions: "pd.DataFrame", *, form: str = "sender_unsigned", chain_id: int = LINEA_CHAIN_ID
 ) -> list[bytes]:
-    """The bytes that are measured of each transaction of a table, in its order.
+    """Bytes that a node measures for each transaction of a table, in the table's order.
 
     Parameters
     ----------
     transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
         column names.
-    form : as in `fee_size`; "signed" has a placeholder of the same length where the table has no signature.
-    chain_id : of transactions for which the table has none.
+    form : encoding: "sender_unsigned", "unsigned" or "signed". "signed" uses a placeholder signature of the same length
+        if the table has none.
+    chain_id : chain id of transactions for which the table has none.
+
+    Returns
+    -------
+    list of bytes, one for each row.
 
     Raises
     ------
-    InvalidInput : a missing column; a row that is no transaction of type 0, 1 or 2, named by row, from 1, and column.
+    InvalidInput : a missing column, or a row that is not a transaction of type 0, 1 or 2. The error names the row,
+        counted from 1, and the column.
 
     >>> import pandas as pd
     >>> row = {"from": bytes(20), "to": bytes(20), "value": 1, "input": b"", "nonce": 0, "gas": 21_000, "gasPrice": 7}
@@ -58,9 +64,26 @@ def fee_sizes(
     chain_id: int = LINEA_CHAIN_ID,
     threads: int | None = None,
 ) -> Sizes:
-    """The compressed size of each transaction of a table, as `fee_size` of its row [byte], int64.
+    """Compressed size of each transaction of a table.
 
-    Parameters and errors as `fee_payloads` and `fee_size`; `threads` as in `feemodel.compressed_sizes`.
+    Parameters
+    ----------
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
+        column names.
+    codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
+    form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
+    packed : whether sizes are rounded up to 32-byte field elements of 254 usable bits.
+    chain_id : chain id of transactions for which the table has none.
+    threads : number of threads; `None` for one per processor.
+
+    Returns
+    -------
+    int64 array, one size for each row [byte].
+
+    Raises
+    ------
+    InvalidInput : a missing column, a row that is not a transaction of type 0, 1 or 2, an unknown codec or encoding, or
+        fewer than one thread.
 
     >>> import pandas as pd
     >>> row = {"hash": "0x" + "33" * 32, "from": "0x" + "22" * 20, "to": "0x" + "11" * 20, "value": "0x1",
@@ -81,22 +104,30 @@ def fee_transaction(
     chain_id: int = LINEA_CHAIN_ID,
     form: str = "sender_unsigned",
 ) -> bytes:
-    """The bytes that a node measures for a call.
+    """Bytes that a node measures for a call.
 
     Parameters
     ----------
-    call : a call object, a transaction that was sent (of JSON-RPC, or a table's row), or either already parsed.
+    call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a parsed `Call`.
     gas : the gas estimate, which becomes the gas limit [gas].
-    nonce : of the account, for a call that names none.
-    base_fee : of the block [wei / gas], the gas price of a call that names no price.
-    chain_id : of the node; a legacy transaction carries one only where the call does.
-    form : "sender_unsigned", "unsigned" or "signed".
+    nonce : nonce for a call that does not set one.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has one.
+    form : encoding: "sender_unsigned", "unsigned" or "signed".
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : a call that cannot be read, a transaction of type 3 or above, an unknown encoding, or zero gas.
 
     Notes
     -----
-    The call becomes a transaction as in `feemodel.ethereum.transaction.fill`. In the form "sender_unsigned" a node's
-    estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function; the encoder of
-    the published blobs leaves it empty, and so does `measured_form`.
+    The call becomes a transaction as in `feemodel.ethereum.transaction.fill`. In the "sender_unsigned" encoding a
+    node's estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function. The
+    encoder of the published blobs leaves it empty, and so does `measured_form`.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 
@@ -121,7 +152,24 @@ def fee_bytes(
     base_fee: int = NODE.base_fee,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> bytes:
-    """The bytes that a node measures for a call or for a signed transaction; parameters as in `fee_size`.
+    """Bytes that a node measures for a call or a transaction.
+
+    Parameters
+    ----------
+    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
+        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
+    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
+    nonce, chain_id : values for a call that does not set them.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : a call, transaction or encoding that is not valid.
 
     >>> len(fee_bytes({"to": "0x" + "11" * 20, "value": "0x1"}))
     49
@@ -151,17 +199,18 @@ def fee_size(
     base_fee: int = NODE.base_fee,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> int:
-    """The compressed size of a call or a transaction, as a fee is computed from it.
+    """Compressed size of a call or a transaction, from which the fee is computed.
 
     Parameters
     ----------
-    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent:
-        an object of JSON-RPC, or a row of a table of `feemodel.io.read_transactions`.
-    codec : a name, or an object such as `Zstd(level=…)` or `Lzss(dictionary)`.
-    form : what is compressed: "sender_unsigned", "unsigned" or "signed" (a call: with the placeholder signature).
-    packed : count the 32-byte field elements of 254 bits that the size fills in a blob.
-    gas : the gas estimate of a call [gas]; without it the call's own `gas`, or else its intrinsic gas.
-    nonce, base_fee, chain_id : what a call that names none gets, see `fee_transaction`.
+    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
+        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
+    form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
+    packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
+    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
+    nonce, chain_id : values for a call that does not set them.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
 
     Returns
     -------
@@ -169,7 +218,7 @@ def fee_size(
 
     Raises
     ------
-    InvalidInput : a call, transaction, codec or form that cannot be read.
+    InvalidInput : a call, transaction, codec or encoding that is not valid.
 
     >>> fee_size({"to": "0x" + "11" * 20, "value": "0x1"})
     25

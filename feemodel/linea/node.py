@@ -17,12 +17,12 @@ from feemodel.records import printed_as_table
 
 
 class Check(NamedTuple):
-    """One check: which gas the fee is spread over, and which margin it is multiplied by."""
+    """One check of a node: the gas that the fee is spread over, and the margin that it is multiplied by."""
 
     name: str
     gas: str  #: "estimated", "limit" or "used"
     margin: float
-    refused: str  #: what happens to a transaction that pays less
+    refused: str  #: outcome of a transaction that pays less
 
 
 @printed_as_table
@@ -37,7 +37,15 @@ class Verdict(NamedTuple):
 
 
 def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
-    """The four checks of a node with this preset, in their order.
+    """Return the four checks of a node with this preset, in the node's order.
+
+    Parameters
+    ----------
+    preset : pricing parameters of the node, see `feemodel.linea.parameters.linea_preset`.
+
+    Returns
+    -------
+    tuple of four `Check`: estimate, pool, and block selection before and after execution.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> [(check.name, check.gas, check.margin) for check in node_checks(linea_preset())][1]
@@ -52,13 +60,17 @@ def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
 
 
 def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
-    """Whether the pool compares a transaction's price with its fee at all.
+    """Return whether the transaction pool compares a transaction's price with its fee.
 
     Parameters
     ----------
-    local : whether it came through the node's own JSON-RPC, not from a peer.
-    api_check, p2p_check : the node's options for either origin.
+    local : whether the transaction arrived through the node's own JSON-RPC rather than from a peer.
+    api_check, p2p_check : the node's options for transactions from JSON-RPC and from peers.
     has_priority : whether its sender is exempt from every check.
+
+    Returns
+    -------
+    bool.
 
     >>> pool_checks(local=False)
     False
@@ -83,13 +95,27 @@ def offered_price(
     max_priority_fee: ArrayLike | None = None,
     base_fee: ArrayLike = NODE.base_fee,
 ) -> Whole:
-    """The price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
+    """Price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
 
     Parameters
     ----------
-    gas_price : of a legacy or access-list transaction [wei / gas]; then the two others are absent.
-    max_fee, max_priority_fee : of a dynamic-fee transaction [wei / gas].
-    base_fee : of the block [wei / gas].
+    gas_price : gas price of a legacy or access-list transaction; the next two are then `None` [wei / gas].
+    max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
+    base_fee : base fee of the block [wei / gas].
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : both a gas price and a dynamic fee, only one dynamic fee, or a value that is negative or not an
+        integer.
+    Int64Overflow : an int above 2**63 - 1 together with arrays.
+
+    45,479,999 + 7 is less than the max fee of 45,479,999 + 9:
 
     >>> offered_price(max_fee=45_479_999 + 9, max_priority_fee=45_479_999)
     45480006
@@ -102,7 +128,7 @@ def offered_price(
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
     cap = whole("max_fee", max_fee, unit="wei")
     base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
-    # min(cap, base + tip), without a sum that 64 bits might not hold
+    # Equal to min(cap, base + tip), without a sum that could overflow 64 bits.
     return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
 
 
@@ -114,15 +140,24 @@ def verdicts(
     form: Form,
     checks: Sequence[Check],
 ) -> tuple[Verdict, ...]:
-    """The verdict of each of a node's checks on one transaction.
+    """Results of a node's checks on one transaction.
 
     Parameters
     ----------
-    price : what the transaction offers [wei / gas], see `offered_price`.
+    price : price that the transaction offers, see `offered_price` [wei / gas].
     compressed_size : measured size [byte].
-    gas : "estimated", "limit" and "used" [gas]; a check whose gas is missing is left out.
-    form : with the node's costs.
-    checks : see `node_checks`.
+    gas : mapping of "estimated", "limit" and "used" to gas; a check whose gas is missing is skipped [gas].
+    form : pricing form with the node's costs.
+    checks : checks of the node, see `node_checks`.
+
+    Returns
+    -------
+    tuple of `Verdict`, one for each check that was made; prices in [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : zero gas, or a value that is negative or not an integer.
+    Int64Overflow : a product that would wrap in a node.
 
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset

@@ -1,6 +1,6 @@
-"""Linea's parameters, each defined once: the settings of nodes and coordinator, and presets read from real blocks.
+"""Linea's parameters, each defined once: settings of nodes and coordinator, and presets read from real blocks.
 
-A default of a formula, a simulation, a comparison or the page is read from here.
+Defaults of formulas, simulations, comparisons and the explorer come from this module.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACT
 class NodeParameters:
     """The pricing settings of a mainnet node; the costs come from the pricing record of its blocks."""
 
-    base_fee: int = LOWEST_BASE_FEE  #: of L2, which a gas target of 1e9 lets fall to its lowest [wei / gas]
+    base_fee: int = LOWEST_BASE_FEE  #: of L2; a gas target of 1e9 keeps it at its minimum [wei / gas]
     fixed_cost: int = 30_000_000  #: before the first pricing record [wei / gas]
-    estimate_margin: float = 1.2  #: what an estimate adds [1]
-    pool_margin: float = 0.8  #: what the transaction pool asks [1]
-    selection_margin: float = 1.0  #: what block building asks [1]
+    estimate_margin: float = 1.2  #: of gas estimates [1]
+    pool_margin: float = 0.8  #: of the transaction pool [1]
+    selection_margin: float = 1.0  #: of block building [1]
     block_time: float = 2.0  #: between L2 blocks [s]
-    max_transaction_calldata: int = 60_000  #: that the pool takes [byte]
+    max_transaction_calldata: int = 60_000  #: maximum that the pool accepts [byte]
     compatibility_multiplier: Decimal = Decimal("1.2")  #: of compatibility mode [1]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, linea-besu/package, advanced-mainnet.toml"
@@ -31,7 +31,7 @@ class NodeParameters:
 class VerificationParameters:
     """Parameters of the verification-cost form: defaults of the sequencer's options until V2."""
 
-    gas_cost: int = 1_200_000  #: that verifies one submission on L1 [gas]
+    gas_cost: int = 1_200_000  #: L1 gas that verifies one submission [gas]
     capacity: int = 90_000  #: bytes that one submission verifies [byte]
     gas_price_ratio: int = 15  #: L1 gas price over L2 gas price [1]
     date: str = "2024-03-06"
@@ -40,24 +40,24 @@ class VerificationParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorParameters:
-    """Parameters with which the coordinator turns L1 fees into the costs of the pricing record.
+    """Parameters of the coordinator, which computes the costs of the pricing record from L1 fees.
 
     Production's lower and upper bounds are not published.
     """
 
     execution_gas: int = 65_250  #: of a submission: `blob-submission-expected-execution-gas` [gas]
     blob_gas: int = GAS_PER_BLOB  #: of a submission of one blob: `l1-blob-gas` [gas]
-    bytes_per_submission: int = GAS_PER_BLOB  #: what its cost is divided by, the same `l1-blob-gas` [byte]
+    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of its cost, the same `l1-blob-gas` [byte]
     margin: float = 1.0  #: of the variable cost over what L1 charges [1]
     lower_bound: float = 90_000_001.0  #: of the variable cost [wei / byte]
     upper_bound: float = 1_000_000_001.0  #: [wei / byte]
-    update_interval: float = 12.0  #: how long announced costs hold [s]
+    update_interval: float = 12.0  #: time between two announcements of costs [s]
     window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
     sample_compressed_size: int = 125  #: 250 / 21,000 is what production used on 167 real blocks since 2025-02 [byte]
-    sample_gas: int = TRANSACTION_GAS  #: of the transaction that the announced gas price is a sample of [gas]
+    sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction behind the announced gas price [gas]
     max_block_calldata: int = 109_000  #: [byte]
-    calldata_blocks: int = 5  #: that calldata pressure looks back on
-    calldata_fee_denominator: int = 32  #: how slowly calldata pressure moves the cost [1]
+    calldata_blocks: int = 5  #: number of blocks that calldata pressure covers
+    calldata_fee_denominator: int = 32  #: divisor of calldata pressure; larger is slower [1]
     block_overhead: int = 540  #: bytes of a block that are not calldata [byte]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, coordinator configuration"
@@ -67,8 +67,8 @@ NODE = NodeParameters()
 VERIFICATION = VerificationParameters()
 COORDINATOR = CoordinatorParameters()
 
-ASSUMED_L1_TIP = 100_000_000  # wei / gas; an assumption, where a series of L1 fees has no tips
-#: Bytes of a real blob (blocks 24288348 to 24288678) over those of its transactions under zstd one by one [1].
+ASSUMED_L1_TIP = 100_000_000  # wei / gas; assumed if a series of L1 fees has no tips
+#: Size of a real blob (blocks 24288348 to 24288678) over the summed zstd sizes of its single transactions [1].
 MEASURED_STREAM_RATIO = 128_734 / 247_579
 
 
@@ -111,7 +111,19 @@ DEFAULT_PRESET = "linea-mainnet-2026-01"
 
 
 def linea_preset(name: str = DEFAULT_PRESET) -> LineaPreset:
-    """A preset by its name.
+    """Return the preset of a name.
+
+    Parameters
+    ----------
+    name : a key of `LINEA_PRESETS`, such as "linea-mainnet-2026-01".
+
+    Returns
+    -------
+    LineaPreset.
+
+    Raises
+    ------
+    InvalidInput : an unknown name; the error lists the known ones.
 
     >>> linea_preset().variable_cost
     1000000000

@@ -1,12 +1,12 @@
-"""The price cap of Linea's L1 submissions: what the coordinator is willing to pay grows with how long data has waited.
+"""Price cap of Linea's L1 submissions, which rises with the time that data has waited.
 
     multiplier = 1 + adjustment · time_of_day · (elapsed / target_delay)²
     base fee cap = p10 of the base fee over 7 days · multiplier
     tip cap = 0.1 gwei · multiplier
-    blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time of day)
+    blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time_of_day)
 
-A transaction is sent once 0.9 of the caps cover the present fees. It carries the full caps and pays the tip cap, or
-what the base fee leaves of it.
+p10 is the 10th percentile. A transaction is sent as soon as 0.9 times the caps covers the present fees. It sets the
+full caps as its fees, and pays the tip cap or, if less, the difference between its max fee and the base fee.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
 docker/config/coordinator; the hourly factors: docker/config/common/gas-price-cap-time-of-day-multipliers.toml.
@@ -16,17 +16,17 @@ import math
 
 from feemodel.compiled import kept
 
-ADJUSTMENT = 25.0  # how far the multiplier rises within the target delay [1]
-TARGET_DELAY = 57_600.0  # 16 h, the document's; 32 h in the local configuration [s]
-PERCENTILE = 0.1  # of the fees of the window
+ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
+TARGET_DELAY = 57_600.0  # 16 h in the documentation, 32 h in the local configuration [s]
+PERCENTILE = 0.1  # of the fees in the window
 WINDOW = 7 * 86_400.0  # seconds
-TIP = 100_000_000.0  # a constant in place of the average of rewards [wei / gas]
-MIN_BLOB_FEE = 100_000_000.0  # below which the p10 of the blob base fee is not taken [wei / gas]
-COEFFICIENT = 0.9  # of the caps that must cover the present fees
+TIP = 100_000_000.0  # a constant, not an average of rewards [wei / gas]
+MIN_BLOB_FEE = 100_000_000.0  # minimum in place of a lower p10 of the blob base fee [wei / gas]
+COEFFICIENT = 0.9  # share of the caps that must cover the present fees
 MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # of a blob transaction [wei / gas]
 MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
-#: Factor of each hour of the week from Monday 00:00 UTC on [1].
+#: Factor of each hour of the week, from Monday 00:00 UTC [1].
 TIME_OF_DAY_MULTIPLIERS = (
     # monday
     1.5381562278760164, 1.5423761828433993, 1.539015963719092, 1.487676153648977,
@@ -82,7 +82,19 @@ TIME_OF_DAY_MULTIPLIERS = (
 
 @kept(nogil=True, error_model="numpy")
 def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ignore[no-untyped-def]
-    """The multiplier of the caps after `elapsed` [s] of `target_delay` [s], both truncated to whole seconds [1].
+    """Multiplier of the caps after some time of waiting.
+
+    Parameters
+    ----------
+    elapsed, target_delay : time of waiting and target delay, both truncated to whole seconds [s].
+    adjustment : increase of the multiplier at the target delay [1].
+    time_of_day : factor of the hour of the week [1].
+
+    Returns
+    -------
+    float [1].
+
+    1 + 25 · (1 / 2)²:
 
     >>> cap_multiplier(28_800.0, 57_600.0, 25.0, 1.0)
     7.25
@@ -95,16 +107,20 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
 def tip_within_caps(  # type: ignore[no-untyped-def]
     base_fee, blob_base_fee, base_cap, tip_cap, blob_cap, coefficient, max_fee, max_tip, max_blob
 ):
-    """The tip that a transaction pays [wei / gas], or -1 where it is not sent.
+    """Tip that a transaction pays, or -1 if the caps are too low for it to be sent.
 
     Parameters
     ----------
-    base_fee, blob_base_fee : present fees of L1; a blob base fee of 0 for a transaction without blobs [wei / gas].
-    base_cap, tip_cap, blob_cap : before the global bounds [wei / gas].
-    coefficient : of the caps that must cover the present fees [1].
-    most_fee, most_tip, most_blob : global bounds [wei / gas].
+    base_fee, blob_base_fee : present fees of L1; the blob base fee is 0 for a transaction without blobs [wei / gas].
+    base_cap, tip_cap, blob_cap : caps before the global bounds [wei / gas].
+    coefficient : share of the caps that must cover the present fees [1].
+    max_fee, max_tip, max_blob : global bounds [wei / gas].
 
-    0.9 · (100 + 20) does not cover a base fee of 110; of 105 it does, and leaves 15 for the tip:
+    Returns
+    -------
+    float [wei / gas].
+
+    0.9 · (100 + 20) = 108 does not cover a base fee of 110. It covers 105, which leaves 120 − 105 = 15 for the tip:
 
     >>> tip_within_caps(110.0, 0.0, 100.0, 20.0, 1.0, 0.9, 1e9, 1e9, 1e9)
     -1.0

@@ -1,6 +1,6 @@
-"""The two published forms of the fee as values: the costs in one place, the formulas in `feemodel.linea.priority`."""
+"""The two published forms of the fee as objects that hold the costs; the formulas are in `feemodel.linea.priority`."""
 
-from __future__ import annotations  # `help` shows ArrayLike, not the union that it stands for
+from __future__ import annotations  # so that `help` shows ArrayLike, not the union that it abbreviates
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Form(ABC):
         self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
     ) -> Breakdown[Wholes]: ...
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        """The priority fee in its parts, as `breakdown` or `verification_breakdown` of `feemodel.linea.priority`."""
+        """Return the parts of the priority fee, see `breakdown` of `feemodel.linea.priority`."""
         return self._parts(compressed_size, gas, margin)
 
     def fee(self, compressed_size: int, gas: int, margin: float) -> int:
@@ -45,7 +45,7 @@ class Form(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CostPerByte(Form):
-    """The form of today's nodes.
+    """The cost-per-byte form, which nodes have used since May 2024.
 
     >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).parts(128, 21_000, 1.2).total
     43314285
@@ -78,7 +78,7 @@ class CostPerByte(Form):
 
 @dataclass(frozen=True, slots=True)
 class VerificationCost(Form):
-    """The form of the method's description: L1 verification cost and capacity, price ratio, minimum price.
+    """The verification-cost form, used before May 2024: L1 verification cost and capacity, price ratio, minimum price.
 
     >>> VerificationCost(min_gas_price=100_000_000).parts(128, 21_000, 1.2).total
     146285714
@@ -118,7 +118,21 @@ class VerificationCost(Form):
 
 
 def form_of(name: str, preset: LineaPreset) -> Form:
-    """A form with a preset's costs; the minimum gas price is the preset's announced one, as nodes set it since 2024.
+    """Return a pricing form with a preset's costs.
+
+    Parameters
+    ----------
+    name : "cost-per-byte" or "verification-cost".
+    preset : costs of a node. The verification-cost form uses the announced gas price as the minimum gas price, as nodes
+        have set it since 2024.
+
+    Returns
+    -------
+    CostPerByte or VerificationCost.
+
+    Raises
+    ------
+    InvalidInput : an unknown name.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> form_of("cost-per-byte", linea_preset())

@@ -1,16 +1,16 @@
-"""The priority fee per gas that pays for L1, in both published forms, exactly as a node computes it.
+"""Priority fee per gas that pays for L1, in both published forms, exactly as a node computes it.
 
-Cost-per-byte form, today's nodes (V2 of the sequencer's history):
+Cost-per-byte form, of nodes since May 2024 (V2 of the sequencer's history):
 
     fee = trunc( margin · double( (variable_cost · compressed_size) div gas + fixed_cost ) )
 
-Verification-cost form, the factors of the method's description (V1f, the last before V2):
+Verification-cost form, of nodes before (V1f, the last version before V2):
 
     fee = max( trunc( (ratio · verification_gas_cost · compressed_size · min_gas_price
                        / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
 
-`div` is integer division; products of whole numbers are signed 64-bit in a node and would wrap there, here they
-raise `Int64Overflow`. Everything else is one IEEE double operation after the other, in the order written.
+`div` is integer division. A node multiplies whole numbers in signed 64-bit integers, which may wrap; here such a
+product raises `Int64Overflow`. All other operations use IEEE doubles, in the order written.
 
 Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4c81fa07 (V0, 2024-01-10),
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
@@ -43,13 +43,13 @@ from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_div
 from feemodel.linea.parameters import NODE, VERIFICATION
 from feemodel.records import compared_by_value, printed_as_table
 
-LARGEST_EXPONENT = 308  # of a multiplier: what a double has
+LARGEST_EXPONENT = 308  # of a multiplier, as of a double
 VERSIONS = ("V1e", "V1f")
 
-DOUBLE_EXACT = 2.0**53  # below it truncating a double and truncating its shortest decimal are the same
+DOUBLE_EXACT = 2.0**53  # below it, truncating a double and truncating its shortest decimal give the same integer
 _SIZE_PRODUCT, _SIZE_SUM = "variable_cost · compressed_size", "size part + fixed_cost"
 WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
-KERNEL_THRESHOLD = 1_000_000  # elements; below it loading the compiled kernel costs more than it saves
+KERNEL_THRESHOLD = 1_000_000  # elements; for fewer, loading the compiled kernel takes longer than it saves
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 
@@ -59,10 +59,10 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 class Breakdown(NamedTuple, Generic[Part]):
     """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 
-    fixed: Part  #: what every unit of gas pays, whatever the size
-    size: Part  #: what the compressed bytes cost
-    margin: Part  #: what the safety margin adds (or takes, below 1)
-    floor: Part = 0  # type: ignore[assignment]  #: what the minimum gas price adds (verification-cost form)
+    fixed: Part  #: paid by every unit of gas, whatever the size
+    size: Part  #: cost of the compressed bytes
+    margin: Part  #: added by the safety margin; negative for a margin below 1
+    floor: Part = 0  # type: ignore[assignment]  #: added by the minimum gas price (verification-cost form)
 
     @property
     def total(self) -> Part:
@@ -91,18 +91,18 @@ def priority_fee(
     margin: ArrayLike = 1.0,
     out: WholeArray | None = None,
 ) -> Whole:
-    """The priority fee per gas in the cost-per-byte form.
+    """Priority fee per gas in the cost-per-byte form.
 
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : the gas that the fee is spread over [gas]: estimated, limit or used, at least 1.
-    variable_cost : what one compressed byte costs [wei / byte].
-    fixed_cost : what every unit of gas pays [wei / gas].
-    margin : safety factor [1], a double.
-    out : an int64 array of the result's shape to write to, instead of a new one.
+    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    variable_cost : cost of one compressed byte [wei / byte].
+    fixed_cost : cost of every unit of gas [wei / gas].
+    margin : safety factor, a double [1].
+    out : int64 array of the result's shape to write to; `None` for a new one.
 
-    The inputs broadcast against each other; a float is refused where an integer is due.
+    All parameters broadcast against each other.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def priority_fee(
 
     Raises
     ------
-    InvalidInput : zero gas, a negative or non-finite value, a float where whole wei are due.
-    Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee passes an int64 array.
+    InvalidInput : zero gas, a negative or non-finite value, or a float where an integer is required.
+    Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee does not fit an int64 array.
 
     A plain transfer on Linea mainnet in January 2026, 1e9 · 128 div 21000 = 6,095,238 and
     1.2 · (6,095,238 + 30,000,000) = 43,314,285.6:
@@ -135,13 +135,13 @@ def priority_fee(
     ):
         from feemodel.linea import kernels
 
-        # Not into memory that it still reads: an element that the kernel leaves to the form below is read again.
+        # The kernel must not overwrite its inputs: if it fails, the formula below reads them again.
         apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
         direct = out if apart and out is not None and out.flags.c_contiguous else None
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
-        # An element is out of the kernel's range: the form below names it, or handles it.
+        # An element is out of the kernel's range: the formula below handles it or raises the error that names it.
     size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
     _, fee = cost_per_byte(size, gas_, cost, fixed, factor)
     return fee if out is None else _written(fee, out)
@@ -165,7 +165,28 @@ def breakdown(
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
 ) -> Breakdown:
-    """The cost-per-byte fee in its parts; parameters and errors as in `priority_fee`.
+    """Parts of the priority fee per gas in the cost-per-byte form.
+
+    Parameters
+    ----------
+    compressed_size : measured size of the transaction [byte].
+    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    variable_cost : cost of one compressed byte [wei / byte].
+    fixed_cost : cost of every unit of gas [wei / gas].
+    margin : safety factor, a double [1].
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    Breakdown of ints for scalars, of int64 arrays otherwise [wei / gas]; `total` is the fee.
+
+    Raises
+    ------
+    InvalidInput : zero gas, a negative or non-finite value, or a float where an integer is required.
+    Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee does not fit an int64 array.
+
+    1.2 · (30,000,000 + 6,095,238) is 43,314,285, of which the margin is 7,219,047:
 
     >>> breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
@@ -183,9 +204,12 @@ def cost_per_byte(size: Whole, gas: Whole, cost: Whole, fixed: Whole, margin: Re
     Parameters
     ----------
     size, gas, cost, fixed, margin : `compressed_size` [byte], `gas` [gas], `variable_cost` [wei / byte], `fixed_cost`
-        [wei / gas] and `margin` [1] of `priority_fee`: all int and float, or int64 and float64 arrays among them.
+        [wei / gas] and `margin` [1] of `priority_fee`: ints and a float, or int64 and float64 arrays.
 
-    Raises `Int64Overflow` where a node would wrap, and `InvalidInput` for a fee that is not finite.
+    Raises
+    ------
+    InvalidInput : a fee that is not finite.
+    Int64Overflow : a product or sum that would wrap in a node.
 
     >>> cost_per_byte(128, 21_000, 1_000_000_000, 30_000_000, 1.2)
     (36095238, 43314285)
@@ -225,19 +249,30 @@ def profitable(
     margin: ArrayLike = 1.0,
     base_fee: ArrayLike = NODE.base_fee,
 ) -> Truth:
-    """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
+    """Return whether a price per gas pays the base fee and the priority fee: `price ≥ base_fee + priority_fee(…)`.
 
-    `feemodel.linea.node` has the gas, margin and price of each of a node's checks.
+    The gas, margin and price of each of a node's checks are in `feemodel.linea.node`.
 
     Parameters
     ----------
-    price : what the transaction offers in all [wei / gas].
-    base_fee : of the block [wei / gas].
-    The rest as in `priority_fee`.
+    price : total price that the transaction offers [wei / gas].
+    compressed_size : measured size of the transaction [byte].
+    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    variable_cost : cost of one compressed byte [wei / byte].
+    fixed_cost : cost of every unit of gas [wei / gas].
+    margin : safety factor, a double [1].
+    base_fee : base fee of the block [wei / gas].
+
+    All parameters broadcast against each other.
 
     Returns
     -------
     bool for scalars, a bool array otherwise.
+
+    Raises
+    ------
+    InvalidInput : zero gas, a negative or non-finite value, or a float where an integer is required.
+    Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee does not fit an int64 array.
 
     >>> profitable(43_314_292, 128, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
     True
@@ -245,7 +280,7 @@ def profitable(
     False
     """
     fee = priority_fee(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
-    # Not against the sum of base fee and fee, which 64 bits might not hold.
+    # The sum of base fee and fee could overflow 64 bits, so the base fee is subtracted from the price.
     return whole("price", price, unit="wei") - whole("base_fee", base_fee, unit="wei") >= fee
 
 
@@ -276,20 +311,22 @@ def verification_priority_fee(
     adjustment: ArrayLike = 0,
     version: str = "V1f",
 ) -> Whole:
-    """The priority fee per gas in the verification-cost form.
+    """Priority fee per gas in the verification-cost form.
 
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : the gas that the fee is spread over [gas], at least 1.
-    min_gas_price : minimum L2 gas price [wei / gas], at least `base_fee`.
-    base_fee : of the L2 block [wei / gas].
+    gas : gas that the fee is spread over, at least 1 [gas].
+    min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
+    base_fee : base fee of the L2 block [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
-    verification_capacity : bytes that one submission verifies [byte], at least 1.
-    gas_price_ratio : L1 gas price over L2 gas price [1], a double.
-    margin : safety factor [1], a double.
-    adjustment : added before the margin in "V1f", after truncation in "V1e" [wei / gas].
-    version : "V1f" (last published) or "V1e". V0, the first, is a test and not a fee: `verification_margin`.
+    verification_capacity : bytes that one submission verifies, at least 1 [byte].
+    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    margin : safety factor, a double [1].
+    adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
+    version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
+
+    All parameters but `version` broadcast against each other.
 
     Returns
     -------
@@ -297,7 +334,9 @@ def verification_priority_fee(
 
     Raises
     ------
-    InvalidInput, Int64Overflow : as in `priority_fee`; an unknown version; min_gas_price below base_fee.
+    InvalidInput : zero gas or capacity, a negative or non-finite value, a float where an integer is required, an
+        unknown version, or `min_gas_price` below `base_fee`.
+    Int64Overflow : gas · verification_capacity would wrap in a node, or the fee does not fit an int64 array.
 
     15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9 and 1.2 times that:
 
@@ -346,7 +385,34 @@ def verification_breakdown(
     adjustment: ArrayLike = 0,
     version: str = "V1f",
 ) -> Breakdown:
-    """The verification-cost fee in its parts; parameters and errors as in `verification_priority_fee`.
+    """Parts of the priority fee per gas in the verification-cost form.
+
+    Parameters
+    ----------
+    compressed_size : measured size of the transaction [byte].
+    gas : gas that the fee is spread over, at least 1 [gas].
+    min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
+    base_fee : base fee of the L2 block [wei / gas].
+    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_capacity : bytes that one submission verifies, at least 1 [byte].
+    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    margin : safety factor, a double [1].
+    adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
+    version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
+
+    All parameters but `version` broadcast against each other.
+
+    Returns
+    -------
+    Breakdown of ints for scalars, of int64 arrays otherwise [wei / gas]; `total` is the fee.
+
+    Raises
+    ------
+    InvalidInput : zero gas or capacity, a negative or non-finite value, a float where an integer is required, an
+        unknown version, or `min_gas_price` below `base_fee`.
+    Int64Overflow : gas · verification_capacity would wrap in a node, or the fee does not fit an int64 array.
+
+    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9; the margin adds a fifth:
 
     >>> verification_breakdown(128, 21_000, min_gas_price=100_000_000, margin=1.2)
     Breakdown(fixed=0, size=121904761, margin=24380953, floor=0)
@@ -402,21 +468,33 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """The margin of the first published version (V0): revenue over cost, which the selector compared with its minimum.
+    """Margin of the first published version (V0): revenue over cost, which the selector compared with its minimum.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 
     Parameters
     ----------
     price : effective gas price [wei / gas].
-    compressed_size : in V0 the length of the signed encoding [byte].
-    gas : gas used, or the gas limit for the check up front [gas].
-    size_adjustment : added to the size, may be negative [byte]; -45 in the configuration of January 2024.
-    The rest as in `verification_priority_fee`.
+    compressed_size : size of the transaction; V0 used the length of the signed encoding [byte].
+    gas : gas used, or the gas limit for the check before execution, at least 1 [gas].
+    min_gas_price : minimum L2 gas price, at least 1 [wei / gas].
+    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_capacity : bytes that one submission verifies, at least 1 [byte].
+    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    size_adjustment : int added to the size, possibly negative [byte]; -45 in the configuration of January 2024.
+
+    All parameters but `size_adjustment` broadcast against each other.
 
     Returns
     -------
-    float or float64 array [1]; infinite where the adjusted size is zero, NaN where the price is zero too, as in a node.
+    float for scalars, a float64 array otherwise [1]. As in a node it is infinite if the adjusted size is 0, and NaN if
+    the price is 0 too.
+
+    Raises
+    ------
+    InvalidInput : zero gas, capacity or minimum price, a negative or non-finite value, or a float where an integer is
+        required.
+    Int64Overflow : an adjusted size that does not fit an int64 array.
 
     9.9e9 · 21,000 / (1e9 · 15 · (1000 / 90,000 · 1,200,000)):
 
@@ -452,9 +530,27 @@ def compatibility_priority_fee(
     base_fee: ArrayLike = NODE.base_fee,
     multiplier: Decimal | str | float = NODE.compatibility_multiplier,
 ) -> Whole:
-    """The compatibility form, which ignores the size: `ceil(multiplier · (min_gas_price − base_fee))`.
+    """Priority fee per gas of compatibility mode, which ignores the size.
 
-    The multiplier is an exact decimal in a node's configuration; a float is read as its shortest decimal.
+        ceil( multiplier · (min_gas_price − base_fee) )
+
+    Parameters
+    ----------
+    min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
+    base_fee : base fee of the L2 block [wei / gas].
+    multiplier : exact decimal of at least 0, as in a node's configuration; a float is read as its shortest decimal [1].
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a multiplier that is not a decimal number of at least 0, `min_gas_price` below `base_fee`, or a value
+        that is negative or not an integer.
+    Int64Overflow : a fee that does not fit an int64 array.
+
+    1.2 · (1,000,000,000 − 7) = 1,199,999,991.6, rounded up:
 
     >>> compatibility_priority_fee(1_000_000_000)
     1199999992
@@ -462,7 +558,7 @@ def compatibility_priority_fee(
     try:
         exact = Decimal(str(multiplier))
         if abs(exact.adjusted()) > LARGEST_EXPONENT:
-            raise OverflowError  # integers of so many digits take minutes
+            raise OverflowError  # arithmetic on integers of that many digits takes minutes
         numerator, denominator = exact.as_integer_ratio()
     except (InvalidOperation, ValueError, OverflowError):
         raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None
@@ -499,7 +595,7 @@ def _as_double(value: Whole) -> Real:
 
 
 def _truncate(value: Real) -> Whole:
-    """A double as a node makes it whole: the integer part of its shortest round-trip decimal."""
+    """Truncate doubles as a node does: to the integer part of their shortest round-trip decimal."""
     if not isinstance(value, np.ndarray):
         try:
             return int(Decimal(repr(float(value))))

@@ -1,7 +1,8 @@
-"""Use of Linea's surplus: costs are paid first; 20 % of the rest is burned as ETH, 80 % buys LINEA.
+"""Use of Linea's surplus: costs are paid first; then 20 % of the rest is burned as ETH and 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
-`submitInvoice` and `burnAndBridge`. Integers as the contract computes them: `scripts/check-revenue-vault` executes it.
+`submitInvoice` and `burnAndBridge`. The integer arithmetic is
+the contract's; `scripts/check-revenue-vault` compares it with an execution of the contract.
 """
 
 from typing import NamedTuple
@@ -14,10 +15,10 @@ ETH_BURNT_PERCENTAGE = 20
 
 @printed_as_table
 class RevenueVault(NamedTuple):
-    """The vault's account."""
+    """State of the vault."""
 
     balance: int = 0  #: [wei]
-    invoice_arrears: int = 0  #: invoices that the balance did not cover [wei]
+    invoice_arrears: int = 0  #: unpaid part of past invoices [wei]
 
 
 @printed_as_table
@@ -40,14 +41,20 @@ class Surplus(NamedTuple):
 
 
 def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
-    """Pay an invoice and what is in arrears, as far as the balance goes.
+    """Pay an invoice and the arrears, as far as the balance allows.
 
     Parameters
     ----------
-    vault : before the invoice.
-    amount : of the invoice, above 0 [wei].
+    vault : state before the invoice.
+    amount : amount of the invoice, above 0 [wei].
 
-    Raises `InvalidInput` for an amount that is no whole number above 0, as the contract reverts.
+    Returns
+    -------
+    InvoicePaid [wei].
+
+    Raises
+    ------
+    InvalidInput : an amount that is not a whole number above 0, for which the contract reverts.
 
     >>> submit_invoice(RevenueVault(balance=100), 130)
     InvoicePaid(vault=RevenueVault(balance=0, invoice_arrears=30), paid=100)
@@ -59,12 +66,20 @@ def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
 
 
 def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
-    """Pay what is in arrears, then burn 20 % of the rest (rounded down) and buy LINEA with what remains.
+    """Pay the arrears, burn 20 % of the remaining balance (rounded down) and buy LINEA with the other 80 %.
 
     Parameters
     ----------
-    vault : before.
-    minimum_fee : of the message to L1; nothing is burned where the balance does not exceed it [wei].
+    vault : state before the burn.
+    minimum_fee : fee of the message to L1; nothing is burned if the balance does not exceed it [wei].
+
+    Returns
+    -------
+    Surplus [wei].
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not an integer.
 
     >>> burn_and_bridge(RevenueVault(balance=1_014, invoice_arrears=10), minimum_fee=1)
     Surplus(vault=RevenueVault(balance=0, invoice_arrears=0), arrears_paid=10, eth_burned=200, spent_on_linea=803, \
@@ -82,6 +97,6 @@ message_fee=1)
 
 
 def _checked(vault: RevenueVault) -> RevenueVault:
-    """The vault in Python's integers, which do not wrap around as NumPy's do."""
+    """Return the vault with Python ints, which do not wrap as NumPy's integers do."""
     fields = instance("vault", vault, RevenueVault)._asdict().items()
     return RevenueVault(**{name: whole_scalar(name, value, unit="wei") for name, value in fields})

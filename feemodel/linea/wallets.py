@@ -1,6 +1,6 @@
 """The fees that wallets set from an estimate.
 
-Source: Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026), whose fees it explains to the wei;
+Source: Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026), whose fees these factors reproduce exactly;
 MetaMask/core, gas-fee-controller for Linea; wevm/viem, estimateFeesPerGas.
 """
 
@@ -22,7 +22,7 @@ class Wallet(NamedTuple):
 
 @printed_as_table
 class WalletFees(NamedTuple):
-    """Fees that a wallet would put into a transaction [wei / gas]."""
+    """Fees that a wallet sets in a transaction [wei / gas]."""
 
     wallet: Wallet
     max_priority_fee: int
@@ -38,7 +38,23 @@ WALLETS = (
 
 
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """The fees that a wallet sets from an estimate: each fee times a multiplier, truncated; their sum is the max fee.
+    """Fees that a wallet sets from an estimate: each fee times its multiplier, truncated; the max fee is their sum.
+
+    Parameters
+    ----------
+    priority_fee : estimated priority fee [wei / gas].
+    base_fee : base fee of the block [wei / gas].
+    wallet : multipliers of the wallet, one of `WALLETS` or your own.
+
+    Returns
+    -------
+    WalletFees of ints [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a fee that is negative or not an integer.
+
+    1.05 · 37,594,352 = 39,474,069.6 and 1.35 · 7 = 9.45:
 
     >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2
     >>> fees.max_priority_fee, fees.max_fee
