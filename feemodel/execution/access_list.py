@@ -1,8 +1,8 @@
-"""The access list of a call, as geth's `eth_createAccessList` finds it: what the call touches, found to a fixed point.
+"""Access list of a call, computed as geth's `eth_createAccessList` does.
 
-The call is executed with what its last execution touched, until it touches no more. The sender, the target, the
-precompiles and the accounts of authorizations are warm without a list, so they are listed only where slots of them are
-touched; what a caller lists of other accounts stays.
+The call is executed repeatedly, each time with the accounts and slots that the previous execution touched as its access
+list, until the list no longer changes. The sender, the target, the precompiles and the accounts of authorizations are
+warm without a list, so they are listed only if their slots are touched. Other accounts listed by the caller are kept.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
@@ -34,14 +34,14 @@ _CLIENT = Geth()
 
 @dataclass(frozen=True, slots=True)
 class AccessListFound:
-    """An access list, and what the call takes with it."""
+    """An access list, and the outcome of the call with this list."""
 
     access_list: AccessList
     outcome: Outcome  #: of the execution with the list
     executions: int
 
     def reply(self) -> dict[str, Any]:
-        """The answer as geth has it; a call that fails has `error` next to its list."""
+        """Return the result in geth's JSON form; if the call fails, it has an `error` field next to the list."""
         answer: dict[str, Any] = {
             "accessList": list_reply(self.access_list), "gasUsed": to_quantity(self.outcome.charged),
         }  # fmt: skip
@@ -49,7 +49,7 @@ class AccessListFound:
 
 
 def list_reply(access_list: AccessList) -> list[dict[str, Any]]:
-    """An access list as JSON-RPC has it."""
+    """Return an access list in its JSON-RPC form."""
     return [{"address": to_hex(account), "storageKeys": list(map(to_hex, keys))} for account, keys in access_list]
 
 
@@ -62,19 +62,28 @@ def create_access_list(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> AccessListFound:
-    """The access list of a call, as geth's `eth_createAccessList` answers.
+    """Return the access list of a call, as geth's `eth_createAccessList` does.
 
     Parameters
     ----------
-    call, call_state, overrides, engine, limits : as in `feemodel.execution.estimate_gas`. A call without `gas` is
-        executed with `limits.gas_cap`, and its sender must be able to pay for that.
-    tip : priority fee of a call that names none; the node's suggestion [wei / gas].
+    call : a JSON-RPC call object, or a parsed call. A call without `gas` is executed with `limits.gas_cap`, and its
+        sender must be able to pay for that.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    tip : priority fee of a call that has none; the node's suggestion [wei / gas].
+    overrides : state override for this call, see `feemodel.execution.state.parse_overrides`.
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    AccessListFound : the access list, the outcome with this list, and the number of executions. A call that reverts or
+        halts has a result too.
 
     Raises
     ------
-    ExecutionFailed : a call that geth does not execute, in its words. A call that reverts or halts has an answer.
+    ExecutionFailed : geth would refuse to execute the call; the message is geth's.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
-    InvalidInput : a call or an override that cannot be read; rules before Berlin, which have no access lists.
+    InvalidInput : the call or an override is not valid, or the fork is before Berlin and has no access lists.
 
     >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}, bytes(20): {"balance": 10**18}}
     >>> found = create_access_list({"to": "0x" + "22" * 20}, CallState(accounts={}), overrides=reader)
@@ -111,14 +120,14 @@ def create_access_list(
 def fixed_point(
     execute: Execute, message: Message, gas_limit: int, excluded: Set[bytes], limits: Limits
 ) -> AccessListFound:
-    """The access list with which an execution touches no more than is listed.
+    """Return an access list such that an execution with this list touches nothing outside it.
 
     Parameters
     ----------
-    message : with the list that its caller brought.
-    gas_limit : of every execution [gas].
-    excluded : accounts that are listed only where slots of them are.
-    limits : of all executions together.
+    message : the message, with the access list supplied by the caller.
+    gas_limit : gas limit of every execution [gas].
+    excluded : accounts that are listed only if their slots are touched.
+    limits : limits on all executions together.
     """
     budget, tried = Budget(limits), [message.access_list]
     left_out: Set[bytes] = excluded
@@ -129,14 +138,14 @@ def fixed_point(
         touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
             return AccessListFound(message.access_list, inspected.outcome, len(tried))
-        if touched in tried:  # where geth would begin anew for ever: from here on nothing is taken off the list
+        if touched in tried:  # geth would loop for ever; from here on nothing is removed from the list
             left_out, touched = frozenset(), _union(message.access_list, touched)
         tried.append(touched)
         message = message._replace(access_list=touched)
 
 
 def warm_accounts(request: Request, call_state: CallState) -> frozenset[bytes]:
-    """The accounts that are warm without a list: sender, target, precompiles, and authorities of valid consents."""
+    """Return the accounts that are warm without a list: sender, target, precompiles, signers of authorizations."""
     call = request.call
     sender = call.sender or ZERO_ADDRESS
     target = created_address(sender, call.nonce or 0) if call.to is None else call.to
@@ -150,7 +159,7 @@ def warm_accounts(request: Request, call_state: CallState) -> frozenset[bytes]:
 
 
 def precompiles(fork: Fork) -> list[bytes]:
-    """The addresses of the precompiles of a fork since Berlin.
+    """Return the addresses of a fork's precompiles; the fork is Berlin or later.
 
     >>> from feemodel.execution.forks import fork_named
     >>> len(precompiles(fork_named("osaka"))), len(precompiles(fork_named("london")))
@@ -162,12 +171,12 @@ def precompiles(fork: Fork) -> list[bytes]:
 
 
 def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """A list with each account once, and no account that is excluded and has no slots."""
+    """Return a list that has each account once, without the excluded accounts that have no slots."""
     return tuple((account, keys) for account, keys in _union(access_list, ()) if keys or account not in excluded)
 
 
 def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """The part of a list that is kept whether it is touched or not: of accounts that are not warm without it."""
+    """Return the entries whose accounts are not warm by default; these are kept even if they are not touched."""
     return _union([entry for entry in access_list if entry[0] not in excluded], ())
 
 
@@ -179,7 +188,7 @@ def _union(one: Iterable[tuple[bytes, tuple[bytes, ...]]], other: AccessList) ->
 
 
 def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
-    """The call with the fees that geth sets where some are named; one that names none pays nothing."""
+    """Return the call with geth's default for each missing fee; a call without any fee field pays nothing."""
     call = request.call
     if call.gas_price is call.max_fee is call.max_priority_fee is call.max_fee_per_blob_gas is None:
         return request
@@ -202,7 +211,7 @@ def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
 
 
 def _transaction_type(request: Request) -> int:
-    """Return the type that geth gives a call: of the dynamic fee, unless it says otherwise."""
+    """Return the transaction type that geth gives a call: dynamic fee (2), unless the call's fields need another."""
     if request.call.gas_price is not None:
         return LEGACY if request.call.access_list is None else ACCESS_LIST
     if request.authorizations:

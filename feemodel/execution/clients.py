@@ -1,7 +1,7 @@
-"""Calls as a node prepares them for execution: their price, what it refuses, the upper bound of the search.
+"""Preparation of calls as geth and Besu do it: gas price, checks before execution, upper bound of the search.
 
-The balance is the overridden one in both, which Besu does not do: a state override that funds an account is of no use
-otherwise.
+Both use the balance after the state override. Besu itself checks the balance before the override, which makes an
+override that funds an account useless.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
@@ -29,11 +29,11 @@ from feemodel.execution.state import Account, CallState, blob_base_fee
 
 
 class Node(ABC):
-    """Habits of a node: the price and the upper bound of a call, and what it refuses, `ExecutionFailed`."""
+    """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
 
     rules: ClassVar[SearchRules]
-    names_floor: ClassVar[bool]  #: whether an estimate names the floor of calldata, or that the allowance is exceeded
-    other_chain: ClassVar[str]  #: the error for a call of another chain
+    names_floor: ClassVar[bool]  #: whether an error names the calldata floor, instead of an exceeded allowance
+    other_chain: ClassVar[str]  #: error message for a call with another chain's id
 
     @abstractmethod
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
@@ -41,13 +41,14 @@ class Node(ABC):
 
         Parameters
         ----------
+        request, call_state : the call, and the state on which it is executed.
         sender : the account of the call's sender.
-        gas_cap : of the node [gas].
+        gas_cap : the node's cap on the gas limit of one execution [gas].
         """
 
     @abstractmethod
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call, with its price."""
+        """Return the message of a call, with its gas price."""
 
     @abstractmethod
     def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
@@ -55,14 +56,16 @@ class Node(ABC):
 
     @abstractmethod
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return the answer of an estimate to a call that is not executed with this gas limit."""
+        """Return the error message of an estimate whose call is not executed with this gas limit."""
 
     def prepare(self, request: Request, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
 
         Parameters
         ----------
-        tolerance, limits : as in `feemodel.execution.estimate_gas`.
+        request, call_state : the call, and the state on which it is executed.
+        tolerance : allowed relative distance of the estimate above the smallest gas limit [1].
+        limits : limits on gas and time of one estimate.
 
         >>> request = Request(Call(to=bytes(20)))
         >>> NODES["besu"].prepare(request, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
@@ -103,7 +106,7 @@ class Prepared(NamedTuple):
     call_state: CallState
     message: Message
     search: Search
-    payable: float  #: the largest gas limit that the sender can pay for; below 0 it can pay for none [gas]
+    payable: float  #: largest gas limit that the sender can pay for; negative if the sender cannot pay for any [gas]
 
     def failure(self, outcome: Outcome) -> ExecutionFailed:
         """Return the error for a call that fails at the upper bound."""
@@ -129,7 +132,7 @@ class Geth(Node):
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call; one without a price pays nothing and reads a base fee of zero."""
+        """Return the message of a call; without a gas price it pays nothing and sees a base fee of zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
@@ -167,18 +170,18 @@ class Geth(Node):
         return min(upper, gas_cap)
 
     def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """Return geth's words for a sender who cannot pay."""
+        """Return geth's error message for a sender who cannot pay."""
         have, want = _have_and_want(message, request, call_state, gas_limit)
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return geth's words for a call that is not executed with this gas limit."""
+        """Return geth's error message for a call that is not executed with this gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
     def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
-        """Return the message with its price, where geth would begin to execute it with this gas limit.
+        """Return the message with its gas price, after the checks that geth makes before an execution.
 
-        Raises `ExecutionFailed` for the first reason, in the order of geth's checks, why it would not.
+        Raises `ExecutionFailed` for the first check that fails, in geth's order.
         """
         check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
         message = self.message(request, call_state)
@@ -197,7 +200,7 @@ class Besu(Node):
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call; one without a price is executed at the base fee, and paid by a named sender."""
+        """Return the message of a call; without a gas price it pays the base fee, if it names a sender."""
         call, base_fee = request.call, call_state.block.base_fee
         price = base_fee
         if call.gas_price is not None:
@@ -212,7 +215,7 @@ class Besu(Node):
         return _message(request, price, base_fee, pays=call.sender is not None)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the block's limit, at most what the balance can pay for, whatever the call's own `gas`."""
+        """Return the block's limit, at most what the balance can pay for; the call's own `gas` is ignored."""
         call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
@@ -225,7 +228,7 @@ class Besu(Node):
         return upper
 
     def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """Return Besu's words for a sender who cannot pay."""
+        """Return Besu's error message for a sender who cannot pay."""
         balance, cost = _have_and_want(message, request, call_state, gas_limit)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
@@ -233,7 +236,7 @@ class Besu(Node):
         )
 
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return the reason as it is."""
+        """Return the reason unchanged."""
         return reason
 
 
@@ -241,7 +244,7 @@ NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
 
 
 def node_named(name: str) -> Node:
-    """The habits of a node by its name, "geth" or "besu".
+    """Return the node with this name, "geth" or "besu"; raises `InvalidInput` for another name.
 
     >>> node_named("besu").rules.name
     'besu'
@@ -250,21 +253,21 @@ def node_named(name: str) -> Node:
 
 
 def check_nonce(sender: bytes, call_state: CallState) -> None:
-    """Refuse a sender whose nonce cannot rise, EIP-2681."""
+    """Raise `ExecutionFailed` if the sender's nonce is the maximum, EIP-2681."""
     nonce = call_state.account(sender).nonce
     if nonce == UINT64_MAX:
         raise ExecutionFailed(f"nonce has max value: address {checksummed(sender)}, nonce: {nonce}")
 
 
 def check_init_code(message: Message, call_state: CallState) -> None:
-    """Refuse a creation with too much code, EIP-3860."""
+    """Raise `ExecutionFailed` if the init code is too long, EIP-3860."""
     limit = call_state.fork.max_init_code
     if message.to is None and limit is not None and len(message.data) > limit:
         raise ExecutionFailed(f"max initcode size exceeded: code size {len(message.data)} limit {limit}")
 
 
 def checksummed(address: bytes) -> str:
-    """An address as people write it, its letters a checksum, EIP-55.
+    """Return an address as hexadecimal text with the checksum of EIP-55.
 
     >>> checksummed(bytes.fromhex("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"))
     '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
@@ -290,11 +293,17 @@ def parse_message(
 
     Parameters
     ----------
-    call : as in `feemodel.execution.message.parse_request`.
-    gas_price, base_fee : at which it is executed [wei / gas].
-    pays : whether the gas limit is paid for in advance; a sender that is named pays, unless this says otherwise.
+    call : a JSON-RPC call object, or a parsed call.
+    gas_price, base_fee : gas price and base fee that the code reads [wei / gas].
+    pays : whether the sender pays for the gas limit in advance; by default, if the call names a sender.
 
-    Raises `InvalidInput` for a call that cannot be read.
+    Returns
+    -------
+    Message : the message, without a gas limit.
+
+    Raises
+    ------
+    InvalidInput : the call is not valid.
 
     >>> parse_message({"to": "0x" + "11" * 20, "value": "0x5"}, gas_price=7).value
     5
@@ -305,19 +314,19 @@ def parse_message(
 
 def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     call = request.call
-    return Message(  # by position: by name it takes twice the time
+    return Message(  # positional: keyword arguments take twice the time
         call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
         request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
     )  # fmt: skip
 
 
 def named(call: Call) -> str:
-    """The sender of a call, as geth's errors name it."""
+    """Return the sender of a call in the form that geth uses in its errors."""
     return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
 
 
 def check_chain(node: Node, call: Call, call_state: CallState) -> None:
-    """Refuse a call of another chain."""
+    """Raise `ExecutionFailed` if the call has another chain's id."""
     if call.chain_id is not None and call.chain_id != call_state.chain_id:
         raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 

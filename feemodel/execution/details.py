@@ -1,4 +1,4 @@
-"""Parts of the gas of an estimate, and whether an access list would save gas; both take a few more executions."""
+"""Parts of the gas of an estimate, and the saving of an access list; both take a few more executions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class GasDetails:
     """Gas by part, and the access list of the call."""
 
     parts: GasParts
-    access_list: AccessListFound | None  #: `None` by rules before Berlin, which have no access lists
+    access_list: AccessListFound | None  #: `None` before Berlin, which introduced access lists
 
     @property
     def saved(self) -> int:
@@ -30,7 +30,7 @@ class GasDetails:
         return 0 if self.access_list is None else self.parts.used - self.access_list.outcome.charged
 
     def reply(self) -> dict[str, Any]:
-        """The details as JSON-RPC has them."""
+        """Return the details in their JSON-RPC form."""
         answer: dict[str, Any] = {"gas": self.parts.reply()}
         if self.access_list is not None:
             answer["accessList"] = list_reply(self.access_list.access_list)
@@ -48,17 +48,27 @@ def gas_details(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> GasDetails:
-    """The gas of a call by part, executed with a gas limit that suffices, and its access list.
+    """Return the gas of a call by part, and its access list.
 
     Parameters
     ----------
-    gas_limit : such as `estimate_gas` answers [gas].
-    call, call_state, overrides, search, engine, limits : as in `feemodel.execution.estimate_gas`.
+    call : a JSON-RPC call object, or a parsed call.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    gas_limit : a sufficient gas limit, such as the result of `estimate_gas` [gas].
+    overrides : state override for this call, see `feemodel.execution.state.parse_overrides`.
+    search : the node whose gas price and checks are used, "besu" or "geth".
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    GasDetails : the gas by part [gas] and the access list.
 
     Raises
     ------
     ExecutionFailed : the call fails with this gas limit.
-    LimitExceeded, InvalidInput : as `estimate_gas`.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : the call, an override or an option is not valid.
 
     >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}}
     >>> found = gas_details({"to": "0x" + "22" * 20}, CallState(accounts={}), 30_000, overrides=reader)

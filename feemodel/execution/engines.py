@@ -21,7 +21,7 @@ ENGINES = ("auto", "native", "reference")
 
 
 class Execute(Protocol):
-    """Executes a message with a gas limit; nothing of it stays."""
+    """Executes messages with a gas limit; their state changes are discarded."""
 
     @property
     def engine(self) -> str:
@@ -31,20 +31,20 @@ class Execute(Protocol):
         """Execute a message with a gas limit."""
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
+        """Execute, and return the outcome with the gas limits for which it is proven; these may be none."""
 
     def search(self, message: Message, search: Search) -> Searched:
-        """The gas limit that a message needs, as `feemodel.execution.search.search_message` finds it.
+        """Return the gas limit that a message needs, as `feemodel.execution.search.search_message` does.
 
-        Raises `LimitExceeded` where its executions take too much.
+        Raises `LimitExceeded` if its executions take too much gas or time.
         """
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """The same execution with its gas by contract, and the accounts and slots that its code named."""
+        """Execute, and return the outcome with the gas of each contract and the accounts and slots accessed."""
 
 
 class Engine(Protocol):
-    """Gives a task a way to execute messages on a state."""
+    """Runs a task that executes messages on a state."""
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """Run a task with an executor of this state."""
@@ -59,10 +59,10 @@ def blob_cost(call_state: CallState, message: Message) -> int:
 
 
 def check_executable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
-    """The sender's account, whose nonce can rise, and which has what the value, the gas limit and the blobs cost.
+    """Return the sender's account, after checking its nonce and that it can pay for the value, the gas and the blobs.
 
-    Raises `InvalidInput` if it has not, and for a gas limit that no execution may have; whoever asks an engine says
-    before in the words of a node why.
+    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. Callers that need a node's error
+    message make these checks before they use an engine.
     """
     check_gas_limit(gas_limit)
     sender = call_state.account(message.sender)
@@ -76,13 +76,19 @@ def check_executable(call_state: CallState, message: Message, gas_limit: int, bl
 
 @cache
 def engine_named(name: str) -> Engine:
-    """An engine that all callers share: "auto", "native" or "reference".
+    """Return the engine with this name; all callers share one object.
 
-    "auto" is the native engine, or the reference where the package `feemodel-native` is not installed.
+    Parameters
+    ----------
+    name : "native", "reference", or "auto": the native engine if `feemodel-native` is installed, else the reference.
+
+    Returns
+    -------
+    Engine : an object with a method `run`.
 
     Raises
     ------
-    InvalidInput : another name, or an engine whose package is not installed; the message has the command.
+    InvalidInput : the name is unknown, or the engine's package is not installed; the message has the install command.
 
     >>> engine_named("reference") is engine_named("reference")
     True
@@ -103,9 +109,9 @@ def engine_named(name: str) -> Engine:
 
 
 def check_installed(name: str) -> None:
-    """Raise `InvalidInput` with the command that installs it where the engine of this name is not there.
+    """Raise `InvalidInput`, with the install command, if the engine with this name is not installed.
 
-    Nothing is imported: the reference takes a second.
+    The engine's package is not imported.
 
     >>> check_installed("reference")
     """
@@ -121,10 +127,10 @@ def _missing(name: str) -> InvalidInput:
 
 
 def engine_of(engine: str | Engine) -> Engine:
-    """An engine, or the one of this name."""
+    """Return the engine with this name; an engine object is returned unchanged."""
     return engine_named(engine) if isinstance(engine, str) else engine
 
 
 def is_native(name: str) -> bool:
-    """Whether the engine of this name is the native one."""
+    """Return whether this name stands for the native engine."""
     return name in ("auto", "native") and has_native()

@@ -1,4 +1,4 @@
-"""Gas estimates: the message that a node makes of a call, an engine, a search."""
+"""Gas estimates: prepare a call as a node does, and search for its gas limit with an engine."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -21,13 +21,13 @@ from feemodel.records import printed_as_table
 
 @printed_as_table
 class GasEstimate(NamedTuple):
-    """A gas limit, and what finding it took."""
+    """A gas limit, and statistics of the search for it."""
 
     gas_limit: int
-    gas_used: int  #: at the upper bound, as a receipt reports it: after refunds, at least the calldata floor [gas]
-    executions: int  #: of the limits that were tried
+    gas_used: int  #: at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    executions: int  #: number of gas limits that were executed
     engine: str
-    proven: int = 0  #: limits that were not executed: the first execution proves how they end
+    proven: int = 0  #: number of gas limits whose outcome followed from an earlier execution
 
 
 def estimate_gas(
@@ -40,24 +40,28 @@ def estimate_gas(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> GasEstimate:
-    """The gas limit that a call needs on a state, as a node would estimate it.
+    """Return the gas limit that a call needs on a state, as a node would estimate it.
 
     Parameters
     ----------
-    call : a call object, or one already parsed.
-    call_state : the accounts and the block that it runs on; unchanged afterwards.
-    overrides : a state override for this call, see `feemodel.execution.state.parse_overrides`.
-    search : whose search, "besu" or "geth", and with it that node's price, upper bound and words.
-    tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
-    engine : "auto", "native", "reference", or an object such as `EnginePool(...)`.
-    limits : what the estimate may cost.
+    call : a JSON-RPC call object, or a parsed call.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    overrides : state override for this call, see `feemodel.execution.state.parse_overrides`.
+    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
+    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    GasEstimate : the gas limit [gas], the gas used, and the number of executions.
 
     Raises
     ------
-    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or cannot be paid for; with the code, the
-        words and the data of a JSON-RPC error.
+    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it. The error
+        has the code, message and data of a JSON-RPC error.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
-    InvalidInput : a call, override or option that cannot be read.
+    InvalidInput : the call, an override or an option is not valid.
 
     >>> sender = "0x" + "11" * 20
     >>> fund = {sender: {"balance": 10**18}}
@@ -70,7 +74,9 @@ def estimate_gas(
 
 
 def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
-    """Return the gas limit that a prepared call needs; raises as `estimate_gas`.
+    """Return the gas limit that a prepared call needs.
+
+    Raises `ExecutionFailed` if the call fails at the upper bound, `LimitExceeded` if the executions take too much.
 
     >>> from feemodel.execution.engines import engine_named
     >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
@@ -96,7 +102,26 @@ def execute_call(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> bytes:
-    """Return the data that a call returns, as geth's `eth_call` does; parameters and errors as in `estimate_gas`.
+    """Return the data that a call returns, as geth's `eth_call` does.
+
+    Parameters
+    ----------
+    call : a JSON-RPC call object, or a parsed call.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    overrides : state override for this call, see `feemodel.execution.state.parse_overrides`.
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : its `gas_cap` bounds the gas limit of the call.
+
+    Returns
+    -------
+    bytes : the returned data; of a creation, the code.
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, or geth would refuse it. The error has the code, message and data of a
+        JSON-RPC error.
+    LimitExceeded : the execution took more time than the engine allows.
+    InvalidInput : the call, an override or an option is not valid.
 
     >>> echo = {"0x" + "22" * 20: {"code": "0x5f355f5260205ff3"}}
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
@@ -108,7 +133,7 @@ def execute_call(
 
 
 def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tuple[Message, int]:
-    """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` as geth refuses it."""
+    """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` if geth would refuse it."""
     node = Geth()
     check_chain(node, request.call, call_state)
     gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
@@ -119,11 +144,13 @@ def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tup
 
 
 def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
-    """Return the bytes that an execution returned; raises `ExecutionFailed` where it did not succeed.
+    """Return the bytes that an execution returned; raises `ExecutionFailed` if it did not succeed.
 
     Parameters
     ----------
-    message, outcome, gas, fork : the execution with this gas limit, by the rules of a fork.
+    message, outcome : the executed message and its outcome.
+    gas : the gas limit of the execution [gas].
+    fork : the rules of the execution.
     """
     if outcome.status is Status.INTRINSIC:
         raise not_executed(too_little_gas(message, outcome, gas, fork), gas)
@@ -133,7 +160,7 @@ def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
 
 
 def check_tolerance(tolerance: float) -> float:
-    """The tolerance of a search, from 0 to below 1; raises `InvalidInput`."""
+    """Return the tolerance of a search; raises `InvalidInput` unless it is at least 0 and below 1."""
     is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
     if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)

@@ -1,4 +1,4 @@
-"""Failures of executions, in a node's words and with a JSON-RPC error code.
+"""Errors of executions, with a node's message and a JSON-RPC error code.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, accounts/abi, eth/gasestimator;
 the Solidity documentation, "Panic via assert and Error via require".
@@ -29,13 +29,13 @@ _PANICS = {
 
 
 def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionFailed:
-    """The error for an execution that did not succeed.
+    """Return the error for an execution that did not succeed.
 
     Parameters
     ----------
-    outcome : not a success.
-    gas_limit : it was executed with [gas].
-    estimating : whether that was the most that an estimate may use, which is then what the message says.
+    outcome : the outcome, which is not a success.
+    gas_limit : gas limit of the execution [gas].
+    estimating : whether `gas_limit` is the upper bound of an estimate, which the message of an out-of-gas error names.
 
     >>> failure(Outcome(Status.OUT_OF_GAS, 30_000), 30_000, estimating=True)
     ExecutionFailed('gas required exceeds allowance (30000)', -32000, None)
@@ -50,7 +50,7 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
 
 
 def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:
-    """The error, in geth's words, for a call or a transaction that it does not begin to execute.
+    """Return an error with geth's message for a call or transaction that it refuses before the execution.
 
     >>> not_executed(ExecutionFailed("nonce too low"), 21_000).message
     'err: nonce too low (supplied gas 21000)'
@@ -60,7 +60,7 @@ def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:
 
 
 def revert_reason(output: bytes) -> str | None:
-    """Return the text of `require`, `revert` or a compiler's check; `None` for any other failure.
+    """Return the text given to `require` or `revert`, or the meaning of a Solidity panic; `None` for other data.
 
     >>> revert_reason(bytes.fromhex("4e487b71" + "11".zfill(64)))
     'arithmetic underflow or overflow'

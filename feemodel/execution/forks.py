@@ -1,4 +1,4 @@
-"""Upgrades of the execution rules: a row each, with what the engines must know of it.
+"""Upgrades of the execution rules: one row per upgrade, with the rules that the engines need.
 
 Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`.
 """
@@ -20,10 +20,10 @@ class Fork:
     Fork(osaka)
     """
 
-    name: str  #: of its package in `ethereum.forks`
+    name: str  #: name of its package in `ethereum.forks`
     divides_gas: bool = True  #: EIP-150: a call leaves its caller 1/64 of its gas
-    sstore_sentry: bool = True  #: EIP-2200: SSTORE wants 2,300 gas left, and one more
-    refund_quotient: int = 5  #: EIP-3529; at most this part of the gas used is refunded
+    sstore_sentry: bool = True  #: EIP-2200: SSTORE requires more than 2,300 gas
+    refund_quotient: int = 5  #: EIP-3529: at most the gas used divided by this is refunded
     warm_coinbase: bool = True  #: EIP-3651
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
     calldata_floor: bool = False  #: EIP-7623
@@ -73,7 +73,7 @@ DEFAULT_FORK = "osaka"
 
 
 def fork_named(name: str) -> Fork:
-    """The rules of an upgrade by its name.
+    """Return the rules of the upgrade with this name; raises `InvalidInput` for another name.
 
     >>> fork_named("osaka").max_transaction_gas
     16777216
@@ -82,7 +82,7 @@ def fork_named(name: str) -> Fork:
 
 
 def since(name: str, fork: Fork) -> bool:
-    """Whether rules are those of an upgrade or of a later one.
+    """Return whether rules are those of this upgrade or of a later one.
 
     >>> since("london", FORKS["osaka"]), since("osaka", FORKS["london"])
     (True, False)

@@ -1,4 +1,4 @@
-"""The gas of one execution by part: before the first instruction, of the code of each contract, refund, floor."""
+"""Gas of one execution by part: intrinsic gas, code of each contract, refund and calldata floor."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome
 
 NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
-FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's, of a gas limit below the floor of calldata, EIP-7623
+FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's error for gas below the calldata floor, EIP-7623
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Intrinsic:
 
     base: int = TRANSACTION_GAS
     calldata: int = 0
-    creation: int = 0  #: with the words of its code, EIP-3860
+    creation: int = 0  #: including the words of the init code, EIP-3860
     access_list: int = 0
     authorizations: int = 0
 
@@ -43,20 +43,20 @@ class GasParts:
 
     used: int  #: as a receipt reports it [gas]
     intrinsic: Intrinsic
-    execution: int  #: of all code together [gas]
-    refund: int  #: that is given back [gas]
-    floor: int  #: the least that is charged, EIP-7623; 0 before Prague [gas]
-    contracts: tuple[tuple[bytes, int], ...]  #: of `execution`, by the address whose code used it [gas]
+    execution: int  #: used by code [gas]
+    refund: int  #: refunded [gas]
+    floor: int  #: minimum charge, EIP-7623; 0 before Prague [gas]
+    contracts: tuple[tuple[bytes, int], ...]  #: `execution` by the address of the code that used it [gas]
 
     def by_name(self) -> dict[str, int]:
-        """The parts but those of contracts by their names on the wire [gas]."""
+        """Return the parts, without `contracts`, by their JSON-RPC names [gas]."""
         parts = {"used": self.used, "intrinsic": self.intrinsic.total}
         parts |= {name: getattr(self.intrinsic, name) for name in ("base", "calldata", "creation")}
         parts |= {"accessList": self.intrinsic.access_list, "authorizations": self.intrinsic.authorizations}
         return parts | {"execution": self.execution, "refund": self.refund, "floor": self.floor}
 
     def reply(self) -> dict[str, Any]:
-        """The parts as JSON-RPC has them."""
+        """Return the parts in their JSON-RPC form."""
         listed = [{"address": to_hex(address), "gas": to_quantity(gas)} for address, gas in self.contracts]
         return {**{name: to_quantity(gas) for name, gas in self.by_name().items()}, "contracts": listed}
 
@@ -87,7 +87,7 @@ def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
 
 
 def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) -> ExecutionFailed:
-    """The error, in geth's words, for a gas limit that does not pay for what comes before the first instruction."""
+    """Return geth's error for a gas limit below the intrinsic gas or the calldata floor."""
     intrinsic = intrinsic_parts(message, fork).total
     if gas_limit < intrinsic:
         return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}")
@@ -95,7 +95,7 @@ def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: For
 
 
 def gas_parts(message: Message, inspected: Inspected, fork: Fork) -> GasParts:
-    """The gas of an execution by part."""
+    """Return the gas of an execution by part."""
     outcome, intrinsic = inspected.outcome, intrinsic_parts(message, fork)
     return GasParts(
         used=outcome.charged,

@@ -1,4 +1,4 @@
-"""Checks of what an engine is given: states and messages can be made by hand, past the readers of JSON-RPC."""
+"""Checks of an engine's inputs: callers can build states and messages without the JSON-RPC parsers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
 from feemodel.execution.state import Account, Block, CallState
 
-MAX_GAS = 2**32  #: largest gas limit of an execution; it bounds the memory that one can take [gas]
+MAX_GAS = 2**32  #: largest gas limit of an execution; it bounds the memory that an execution can use [gas]
 MAX_BYTES = 64 * 2**20  #: longest calldata and code [byte]
 MAX_SECONDS = 1e9  #: longest time of an execution [s]
 
@@ -19,7 +19,7 @@ _BLOCK_NUMBERS = {
 
 
 def check_gas_limit(gas_limit: Any) -> None:
-    """Refuse a gas limit that no execution may have; raises `InvalidInput`.
+    """Raise `InvalidInput` if a gas limit is out of range.
 
     >>> check_gas_limit(21_000)
     """
@@ -27,7 +27,7 @@ def check_gas_limit(gas_limit: Any) -> None:
 
 
 def check_seconds(name: str, seconds: float) -> float:
-    """A time that executions may take [s]; raises `InvalidInput` for what is none.
+    """Return a time limit [s] as a float; raises `InvalidInput` if it is not a number in range.
 
     >>> check_seconds("seconds", 10)
     10.0
@@ -39,7 +39,7 @@ def check_seconds(name: str, seconds: float) -> float:
 
 
 def check_message(message: Message) -> None:
-    """Refuse a message with a field that no transaction could carry; raises `InvalidInput` that names the field.
+    """Raise `InvalidInput`, naming the field, if a field of a message is not valid in a transaction.
 
     >>> check_message(Message(to=bytes(20)))
     """
@@ -70,7 +70,7 @@ def check_message(message: Message) -> None:
 
 
 def check_block(block: Block) -> None:
-    """Refuse a block with a field that no header could have; raises `InvalidInput` that names the field.
+    """Raise `InvalidInput`, naming the field, if a field of a block is not valid in a header.
 
     >>> check_block(Block())
     """
@@ -86,7 +86,7 @@ def check_block(block: Block) -> None:
 
 
 def check_accounts(name: str, accounts: Mapping[bytes, Account]) -> None:
-    """Refuse accounts that no state could hold; raises `InvalidInput` that names the account and its field.
+    """Raise `InvalidInput`, naming the account and the field, if a field of an account is not valid.
 
     >>> check_accounts("accounts", {bytes(20): Account(balance=5)})
     """
@@ -104,7 +104,7 @@ def check_accounts(name: str, accounts: Mapping[bytes, Account]) -> None:
 
 
 def check_state(call_state: CallState) -> None:
-    """Refuse a state that no chain could have; raises `InvalidInput` that names what is wrong.
+    """Raise `InvalidInput`, naming the field, if a state is not valid.
 
     >>> check_state(CallState(accounts={}))
     """

@@ -1,7 +1,7 @@
-"""Observations of one execution of the specification: gas by contract, and the addresses and slots that code names.
+"""Gas by contract, and the accounts and slots accessed, of one execution of the specification.
 
 Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
-addresses that BALANCE, EXTCODE*, SELFDESTRUCT and calls name, also where the opcode cannot be paid for.
+operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls, even if the opcode then runs out of gas.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go.
 """
@@ -17,12 +17,12 @@ with recursion_limit():
 _SLOAD, _SSTORE, _CALLCODE, _SELFDESTRUCT = 0x54, 0x55, 0xF2, 0xFF
 _ADDRESS_ON_TOP = frozenset((0x31, 0x3B, 0x3C, 0x3F, _SELFDESTRUCT))  # BALANCE, EXTCODESIZE, -COPY, -HASH, SELFDESTRUCT
 _CALLS = frozenset((0xF1, _CALLCODE, 0xF4, 0xFA))
-_CALL_OPERANDS = 5  # that geth's tracer wants to see before it reads the address of a call
+_CALL_OPERANDS = 5  # geth's tracer records a call only if the stack has this many items
 _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Inspector:
-    """A tracer of the specification that adds up gas by contract and lists what code names."""
+    """A tracer of the specification that sums gas by contract and lists the accounts and slots accessed."""
 
     def __init__(self) -> None:
         self._frames: list[_Frame] = []
@@ -37,17 +37,17 @@ class Inspector:
             self._note(evm, event.op.value)
 
     def contracts(self) -> tuple[tuple[bytes, int], ...]:
-        """Gas by the contract whose code used it, once the execution has ended [gas]."""
+        """Return the gas by contract whose code used it, after the execution has ended [gas]."""
         while self._frames:
             self._end()
         return tuple(self._gas.items())
 
     def touched(self) -> AccessList:
-        """The accounts that code named, each with the slots that were read or written."""
+        """Return the accounts accessed by code, each with the slots that were read or written."""
         return tuple((account, tuple(slots)) for account, slots in self._touched.items())
 
     def _switch(self, evm: Any) -> None:
-        """A frame begins, or the one above it has ended."""
+        """Update the stack of frames: a frame has begun, or the innermost one has ended."""
         while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
             if self._frames[-1].evm is evm:
                 return

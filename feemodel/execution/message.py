@@ -1,4 +1,4 @@
-"""The message that an engine executes, and the reader of calls with authorizations and blobs."""
+"""Messages that an engine executes, and the parser of calls with authorizations and blobs."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -21,7 +21,7 @@ from feemodel.ethereum.transaction_fields import FIELD_NAMES
 BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
 _BLOB_HASHES = (*FIELD_NAMES["blob_versioned_hashes"], "blob_versioned_hashes")
 
-_NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
+_NUMBERS = {  # field of a call → its JSON-RPC name, and the maximum in a transaction
     "gas": ("gas", UINT64_MAX),
     "nonce": ("nonce", UINT64_MAX),
     "chain_id": ("chainId", UINT64_MAX),
@@ -35,7 +35,7 @@ _numbers = attrgetter(*_NUMBERS)
 
 
 class Request(NamedTuple):
-    """A call with the two lists that only some transactions carry."""
+    """A call with its authorizations and its blob hashes."""
 
     call: Call
     authorizations: tuple[Authorization, ...] = ()
@@ -43,32 +43,36 @@ class Request(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Message that an engine executes: all of a transaction but its gas limit."""
+    """A message that an engine executes: the fields of a transaction, without its gas limit."""
 
     sender: bytes = ZERO_ADDRESS
     to: bytes | None = None  #: `None` creates a contract
     value: int = 0  #: [wei]
     data: bytes = b""
-    gas_price: int = 0  #: what GASPRICE answers, and what the sender pays in advance [wei / gas]
-    base_fee: int = 0  #: what BASEFEE answers [wei / gas]
+    gas_price: int = 0  #: the value of GASPRICE, and the price that the sender pays in advance [wei / gas]
+    base_fee: int = 0  #: the value of BASEFEE [wei / gas]
     access_list: AccessList = ()
     authorizations: tuple[Authorization, ...] = ()
     blob_hashes: tuple[bytes, ...] = ()
-    pays: bool = True  #: whether the sender's balance is reduced by what the gas limit costs
-    pays_for_blobs: bool = False  #: and by what the blobs cost; not for a caller who names no price for them
+    pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
+    pays_for_blobs: bool = False  #: whether the cost of the blobs is deducted too; only if the call has a blob price
 
 
 def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
-    """A JSON-RPC call object, checked.
+    """Parse and check a JSON-RPC call object.
 
     Parameters
     ----------
-    call : the fields of `feemodel.ethereum.call.parse_call`, also `authorizationList` and `blobVersionedHashes`; or one
-        that is parsed.
+    call : an object with the fields of `feemodel.ethereum.call.parse_call`, `authorizationList` and
+        `blobVersionedHashes`; or a parsed call.
+
+    Returns
+    -------
+    Request : the parsed call, its authorizations and its blob hashes.
 
     Raises
     ------
-    InvalidInput : a field that cannot be read, or that no transaction could carry, named as `call.<field>`.
+    InvalidInput : a field, named as `call.<field>`, is not valid in a call or in a transaction.
 
     >>> parse_request({"to": "0x" + "11" * 20, "blobVersionedHashes": ["0x01" + "00" * 31]}).blob_hashes[0][0]
     1
@@ -94,7 +98,7 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
 
 
 def _given(call: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """A field under any of its names; where there are several, `parse_call` has held them equal."""
+    """Return a field by any of its names; `parse_call` has checked that they have equal values."""
     for name in names:
         value = call.get(name)
         if value is not None and not is_missing(value):
@@ -106,11 +110,12 @@ def _check_numbers(call: Call) -> None:
     for value, (wire, maximum) in zip(_numbers(call), _NUMBERS.values(), strict=True):
         if value is not None and value > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
-            raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
+            # Show the value in hexadecimal: Python limits the length of decimal text.
+            raise InvalidInput(f"call.{wire}", reason, to_quantity(value))
 
 
 def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tuple[bytes, ...]:
-    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput` that names the one which is not valid.
+    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid.
 
     >>> read_blob_hashes(["0x01" + "00" * 31])[0][0]
     1

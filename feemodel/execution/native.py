@@ -1,7 +1,6 @@
-"""The native engine: revm in this process, by the rules of every fork; the package `feemodel-native` has it.
+"""The native engine: revm in this process, with the rules of every fork. It needs the package `feemodel-native`.
 
-It gives the interpreter's lock back while it executes, so calls in several threads run at the same time. Accounts are
-handed over once per state, what an override replaced once per call, and a message once per search.
+The engine releases the global interpreter lock while it executes, so calls in several threads run in parallel.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_name
 Found = TypeVar("Found")
 Answer = TypeVar("Answer")
 
-VERSION = "0.5.0"  # of the package: it has the search for a gas limit
-MAX_MEMORY = 2**30  # bytes that an execution may take, as in `native/src/machine.rs`
-KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
+VERSION = "0.5.0"  # required version of the package
+MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
+KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
-#: How an execution ended, by the number that the package answers, and what stopped it in the words of geth's
-#: `core/vm/errors.go`; the last two need more than the number.
+#: Status of an execution and geth's error message (`core/vm/errors.go`), by the number that the package returns. The
+#: messages of the last two have further details.
 _ENDINGS = (
     (Status.SUCCESS, ""),
     (Status.REVERT, "execution reverted"),
@@ -58,26 +57,25 @@ _ENDINGS = (
     (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
-_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # of values that are no fields of an input
+_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # raised for values of a wrong type or range
 
 _Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
 _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
 
 
 def _faults() -> tuple[type[Exception], ...]:
-    """The errors of the package, which need not be installed when this module is imported."""
+    """Return the exceptions of the package; a function, because the package may not be installed."""
     return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 
 
 class Native:
-    """revm as an engine; what it loaded of a state it keeps for the next call on the same one. Threads may share it.
+    """Engine that executes with revm. It caches the accounts of the last state. Threads may share it.
 
     Parameters
     ----------
-    seconds : that all executions of a task may take together [s]; it is looked at whenever code calls or creates.
+    seconds : time limit for all executions of a task together [s]; it is checked at every call and creation.
 
-    Raises `InvalidInput` where the package has another version than this module was written for, and for seconds that
-    are no time.
+    Raises `InvalidInput` if the installed package does not have the required version, or if `seconds` is not valid.
 
     >>> from feemodel.execution.state import CallState
     >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -97,10 +95,12 @@ class Native:
 
         Parameters
         ----------
-        inline_gas : that all executions of the task may take together in place of more, for as long as a trace proves
-            how more gas ends; without it every execution gets the gas that it asks for [gas].
+        call_state : the state on which messages are executed.
+        task : called with an executor of the state; its result is returned.
+        inline_gas : gas for all executions of the task together. An execution with a larger gas limit gets only this
+            much, if the trace proves that its outcome would be the same; `None`: no such limit [gas].
 
-        Raises `LimitExceeded` where the executions take too long, and `Unproven` where `inline_gas` is too little.
+        Raises `LimitExceeded` if the executions take too long, and `Unproven` if `inline_gas` does not suffice.
         """
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
@@ -114,7 +114,7 @@ class Native:
 
 
 class _Base:
-    """A state, and what the package has of it."""
+    """A state, and its copy in the package."""
 
     def __init__(self, call_state: CallState) -> None:
         try:
@@ -138,8 +138,8 @@ class _Machine:
     ) -> None:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
-        self._inline_gas = inline_gas  # that is left
-        self._message: Message | None = None  # that was prepared last
+        self._inline_gas = inline_gas  # gas left of `inline_gas`
+        self._message: Message | None = None  # the message prepared last
         self._given: native.Message
         self._blob_cost, self._proves = 0, False
 
@@ -147,7 +147,7 @@ class _Machine:
         return self.trace(message, gas_limit).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the execution with what it proves about other gas limits."""
+        """Return the outcome with the gas limits for which it is proven."""
         left = self._inline_gas
         if left is None or gas_limit <= left:
             traced = self._traced(message, gas_limit)
@@ -194,7 +194,7 @@ class _Machine:
         return Searched(gas_limit, REFUSED if answer is None else _outcome(answer), executed, proven, spent)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Return the execution with its gas by contract, and what its code named."""
+        """Return the outcome with the gas of each contract and the accounts and slots accessed."""
         if self._inline_gas is not None:
             raise Unproven("an inspection takes all its gas")
         answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
@@ -211,7 +211,7 @@ class _Machine:
             raise self._failure(error) from None
 
     def _prepared(self, message: Message) -> native.Message:
-        """Return the message as the package has it, which is asked for again and again."""
+        """Return the message in the package's form; the last message is cached."""
         if message is self._message:
             return self._given
         fork = self._call_state.fork
@@ -228,8 +228,8 @@ class _Machine:
                 authorizations=_authorizations(message.authorizations) if message.authorizations else [],
                 blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
             )  # fmt: skip
-            # A smaller limit leaves the payer more, which may be too much for a balance: then no execution tells of
-            # others.
+            # With a smaller gas limit the payer keeps more, and its balance could exceed 256 bits. Then an execution
+            # proves nothing about smaller limits.
             pays = message.pays and message.gas_price
             self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
         except InvalidInput:
@@ -241,12 +241,12 @@ class _Machine:
         return self._given
 
     def _failure(self, error: Exception) -> FeeModelError:
-        """The error for an execution that has no outcome."""
+        """Return the error for an execution that has no outcome."""
         if isinstance(error, native.MissingHash):
             return InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", error.args[0])
         if isinstance(error, native.TooLarge):
             return LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory")
-        if isinstance(error, native.BalanceOverflow):  # only an override can bring a state so far
+        if isinstance(error, native.BalanceOverflow):  # possible only with a state override
             return ExecutionFailed(str(error))
         if isinstance(error, native.Exceeded):
             return too_much_time(self._seconds or 0.0)
@@ -264,7 +264,7 @@ def _outcome(answer: _Answer) -> Outcome:
 
 
 def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:
-    """The error for a state that the package does not take; raises `InvalidInput` that names what is wrong with it."""
+    """Return the error for a state that the package rejects; raises `InvalidInput` if a check finds the field."""
     if isinstance(error, InvalidInput):
         return error
     check_state(call_state)
@@ -272,7 +272,7 @@ def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:
 
 
 def _state(call_state: CallState) -> native.State:
-    existing = {  # since EIP-161 an empty account is none
+    existing = {  # EIP-161 removed empty accounts
         key: account
         for key, account in call_state.accounts.items()
         if account.balance or account.nonce or account.code or account.storage
@@ -299,7 +299,7 @@ def _block(call_state: CallState) -> native.Block:
 
 
 def _overridden(state: native.State, call_state: CallState) -> native.State:
-    """The state with what an override replaced, of which only what differs is handed over."""
+    """Return the state with an override applied; only the differences are copied to the package."""
     storages, replaced = [], []
     for address, account in call_state.changes.items():
         slots = _diff(account.storage, call_state.accounts.get(address, EMPTY).storage)
@@ -309,7 +309,7 @@ def _overridden(state: native.State, call_state: CallState) -> native.State:
 
 
 def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
-    """The single slots that an override wrote over the base's; `None` where it replaced them all."""
+    """Return the slots that an override changes; `None` if it replaces the whole storage."""
     if storage is base:
         return {}
     if type(storage) is not ChainMap:
@@ -324,7 +324,7 @@ def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, i
 def _packed(
     accounts: Mapping[bytes, Account], storages: Sequence[Mapping[int, int]]
 ) -> tuple[bytes, bytes, list[native.Code]]:
-    """Accounts with these slots, and their codes, in the package's layout."""
+    """Return accounts with these slots, and their codes, in the package's layout."""
     numbers: dict[bytes, int] = {}
     if any(len(address) != 20 for address in accounts):
         raise ValueError("expected addresses of 20 bytes")

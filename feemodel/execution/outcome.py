@@ -9,26 +9,26 @@ from feemodel.records import printed_as_table
 
 
 class Status(StrEnum):
-    """End of an execution."""
+    """Kind of result of an execution."""
 
     SUCCESS = "success"
     REVERT = "revert"
     OUT_OF_GAS = "out of gas"
     HALT = "halt"  #: another exceptional halt, all gas consumed
-    INTRINSIC = "intrinsic gas too low"  #: the gas limit is below what the transaction costs before its first opcode
-    REFUSED = "refused"  #: a node would not execute it
+    INTRINSIC = "intrinsic gas too low"  #: the gas limit is below the intrinsic gas
+    REFUSED = "refused"  #: a node would not execute the message
 
 
 @printed_as_table
 class Outcome(NamedTuple):
-    """End and gas of an execution."""
+    """Status, gas and output of an execution."""
 
     status: Status
     gas_used: int  #: before refunds, without the calldata floor [gas]
-    refund: int = 0  #: what is given back of it [gas]
-    floor: int = 0  #: the least that is charged, EIP-7623 [gas]
-    output: bytes = b""  #: returned or reverted with; of a creation, the code
-    halt: str = ""  #: what stopped it, in a node's words
+    refund: int = 0  #: refunded [gas]
+    floor: int = 0  #: minimum charge, EIP-7623 [gas]
+    output: bytes = b""  #: returned or revert data; of a creation, the code
+    halt: str = ""  #: reason of a halt, as in a node's error message
 
     @property
     def succeeded(self) -> bool:
@@ -37,40 +37,41 @@ class Outcome(NamedTuple):
 
     @property
     def charged(self) -> int:
-        """Gas that a receipt reports: after refunds, at least the floor [gas]."""
+        """Gas used as in a receipt: after refunds, at least the floor [gas]."""
         return max(self.gas_used - self.refund, self.floor)
 
     @property
     def peak(self) -> int:
-        """Smallest gas limit of this execution: before refunds, at least the floor [gas]."""
+        """Gas used at the peak: before refunds, at least the floor [gas]."""
         return max(self.gas_used, self.floor)
 
 
-#: More than any gas limit.
+#: Larger than any gas limit.
 UNBOUNDED = UINT64_MAX
 
 
 class Traced(NamedTuple):
-    """An execution, and what it proves about the same message with other gas limits.
+    """An outcome, and the range of gas limits for which it is proven.
 
-    Every limit from `least` to `most` succeeds if this one does, and fails if it fails. Of a path that reads gas, or a
-    balance that pays for it, nothing is known: then `least` is above `most`.
+    With every gas limit from `minimum` to `maximum` the message succeeds if this execution succeeded, and fails if it
+    failed. If the code reads its gas, or a balance that depends on the gas limit, nothing is proven: then `minimum` is
+    above `maximum`.
     """
 
     outcome: Outcome
     minimum: int = 1  #: [gas]
-    maximum: int = 0  #: the limit itself where a frame halted on the path, which a larger limit may avoid [gas]
-    single_frame: bool = False  #: whether the path has no call and no inner creation: a smaller limit fails
+    maximum: int = 0  #: the executed limit if a frame halted, since more gas may avoid the halt [gas]
+    single_frame: bool = False  #: whether code made no call or creation; then every limit below `minimum` fails
 
     @property
     def oblivious(self) -> bool:
-        """Whether every larger limit ends with the same outcome, to the last gas."""
+        """Whether every larger limit has exactly the same outcome."""
         return self.maximum == UNBOUNDED
 
 
 class Inspected(NamedTuple):
-    """An execution, the gas of each contract's code, and what the code named."""
+    """An outcome, the gas used by each contract's code, and the accounts and slots accessed."""
 
     outcome: Outcome
-    contracts: tuple[tuple[bytes, int], ...] = ()  #: address and gas of the code that used any, precompiles too [gas]
-    touched: AccessList = ()  #: accounts that code named, each with the slots of it that were read or written
+    contracts: tuple[tuple[bytes, int], ...] = ()  #: (address, gas used by its code), with precompiles [gas]
+    touched: AccessList = ()  #: accounts accessed by code, each with the slots read or written

@@ -1,7 +1,7 @@
-"""The reference in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
+"""The reference engine in child processes, so that executions can run in parallel and be stopped at a deadline.
 
-A child loads a state once and keeps it for later calls on the same one. A child whose execution is not done at the
-deadline is killed and replaced. A task whose child dies, as one without memory does, is begun again in a new one.
+A child caches the last state for further calls. A child that misses the deadline is killed and replaced. If a child
+dies, for example because memory runs out, its task is run again in a new child.
 """
 
 import os
@@ -26,9 +26,9 @@ from feemodel.execution.state import CallState, Overlay
 Found = TypeVar("Found")
 
 PROCESSES = 2
-DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
-START = 60.0  # seconds until a child has its engine and a state; on a busy machine it takes five
-ATTEMPTS = 2  # at a task, each in a process of its own
+DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two
+START = 60.0  # seconds for a child to load its engine and a state; about five on a busy machine
+ATTEMPTS = 2  # per task, each in another process
 
 
 class ChildEnded(RuntimeError):
@@ -36,16 +36,15 @@ class ChildEnded(RuntimeError):
 
 
 class EnginePool:
-    """The reference in child processes.
+    """Pool of child processes that execute with the reference engine.
 
     Parameters
     ----------
-    processes : how many tasks run at a time; others wait.
-    deadline : of waiting for a process, and of all executions of a task together [s]; the start of a process has time
-        of its own.
+    processes : number of tasks that run at the same time; others wait.
+    deadline : time limit for waiting for a process, and for all executions of a task together; it does not include the
+        start of a process [s].
 
-    Children start when they are first needed and end with `close()`, or with this process. May be used by several
-    threads.
+    Children start when they are first needed and end with `close()` or with this process. Threads may share a pool.
 
     >>> with EnginePool(processes=1, deadline=60) as pool:
     ...     pool.run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -57,14 +56,14 @@ class EnginePool:
             raise InvalidInput("processes", "expected at least 1", processes)
         self._deadline = check_seconds("deadline", deadline)
         self._all = [_Child() for _ in range(processes)]
-        self._free = [*self._all]  # the one that was used last comes last
-        self._change = threading.Condition()  # of those that are free
+        self._free = [*self._all]  # in order of last use
+        self._change = threading.Condition()  # notified when `_free` changes
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Run a task with the executions that it asks for, see `feemodel.execution.engines.Engine`.
+        """Return the result of a task that executes messages on a state, see `feemodel.execution.engines.Engine`.
 
-        Raises `LimitExceeded` at the deadline and where each process that was given the task died, `RuntimeError` where
-        the pool is closed.
+        Raises `LimitExceeded` at the deadline or if the child dies in every attempt, `RuntimeError` if the pool is
+        closed.
         """
         left = self._deadline
         for _ in range(ATTEMPTS):
@@ -78,7 +77,7 @@ class EnginePool:
         raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try it again")
 
     def warm_up(self, call_state: CallState | None = None) -> None:
-        """Start all children and load a state, so that the first calls need not wait for it."""
+        """Start all children and load a state into each, to avoid a delay of the first calls."""
         with ExitStack() as held:
             children = [held.enter_context(self._taken()) for _ in self._all]
             for child in children:
@@ -87,22 +86,22 @@ class EnginePool:
                 child.load(call_state or CallState(accounts={}))
 
     def close(self) -> None:
-        """End the children for good; tasks that wait for them fail with `RuntimeError`."""
+        """Stop all children; running and waiting tasks fail with `RuntimeError`."""
         for child in self._all:
             child.end()
-        with self._change:  # each is let go by the thread whose task has failed
+        with self._change:  # each child is released by the thread whose task fails
             self._change.wait_for(lambda: len(self._free) == len(self._all))
             for child in self._all:
                 child.stop()
 
     @contextmanager
     def _taken(self) -> Iterator["_Child"]:
-        """A child that is free, which nobody else uses meanwhile."""
+        """Reserve a free child for the caller."""
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
-            # The last one has its state loaded. A process that was killed takes seconds to start anew: that is left to
-            # a call that finds no other.
+            # Prefer the child used last, whose state is loaded. Restart a killed process, which takes seconds, only if
+            # no other child is free.
             child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
             self._free.remove(child)
         try:
@@ -126,7 +125,7 @@ class EnginePool:
 
 
 class _Machine:
-    """Executes messages in a child, up to a deadline."""
+    """Executes messages in a child until a deadline."""
 
     engine = "reference"
 
@@ -142,7 +141,7 @@ class _Machine:
         return answer
 
     def search(self, message: Message, search: Search) -> Searched:
-        """The gas limit that a message needs."""
+        """Return the gas limit that a message needs."""
         return search_message(self, message, search)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
@@ -157,7 +156,7 @@ class _Machine:
 
 
 class _Child:
-    """One child process and the pipe to it; used by the one thread that took it, but for `end()`."""
+    """A child process and the pipe to it. Only the thread that reserved it uses it, except for `end()`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -165,7 +164,7 @@ class _Child:
         self._base: CallState | None = None
         self._ended = False
         self._starting = threading.Lock()
-        self.is_busy = False  #: whether an answer is owed
+        self.is_busy = False  #: whether a reply is pending
 
     @property
     def is_alive(self) -> bool:
@@ -173,7 +172,7 @@ class _Child:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Connection:
-        """The pipe to the process, which is started if it does not run."""
+        """Return the pipe to the process; start the process if it is not running."""
         if self._process is not None and self._process.poll() is not None:
             self.stop()
         if self._pipe is not None:
@@ -190,7 +189,7 @@ class _Child:
         return ours
 
     def load(self, call_state: CallState) -> None:
-        """Tell the child on which state the next messages run; a new one is there when this returns."""
+        """Send the child the state for the next messages; return when it has loaded the state."""
         pipe = self.start()
         if self._base is not None and call_state.same_base(self._base):
             _send(pipe, Overlay.of(call_state, self._base))
@@ -203,7 +202,7 @@ class _Child:
         self.is_busy, self._base = False, call_state
 
     def ask(self, question: Any, seconds: float) -> Any:
-        """The answer of the child that was loaded; `None` if it did not come in time."""
+        """Send a request to the child and return its reply; `None` if the reply does not come in time."""
         if self._pipe is None:
             raise ChildEnded
         self.is_busy = True
@@ -217,7 +216,7 @@ class _Child:
         return answer
 
     def stop(self) -> None:
-        """Kill the process, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -227,7 +226,7 @@ class _Child:
         self.is_busy = False
 
     def end(self) -> None:
-        """Kill the process and start none again. From any thread: the one that uses the process gets `ChildEnded`."""
+        """Kill the process for good. Any thread may call this; the thread that uses the process gets `ChildEnded`."""
         with self._starting:
             self._ended = True
             process = self._process
@@ -236,14 +235,14 @@ class _Child:
 
 
 def _started(descriptor: int) -> subprocess.Popen[bytes]:
-    """A process of its own module: what the caller's main program is does not matter, nor its threads."""
+    """Start a child that runs `feemodel.execution.worker`, independent of the caller's main module and threads."""
     command = [sys.executable, "-m", "feemodel.execution.worker", str(descriptor)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(descriptor,), env=environment)
 
 
 def _send(pipe: Connection, message: Any) -> None:
-    """Tell a child something."""
+    """Send a message to a child; raises `ChildEnded` if it has ended."""
     try:
         pipe.send(message)
     except OSError:
@@ -251,7 +250,7 @@ def _send(pipe: Connection, message: Any) -> None:
 
 
 def _received(pipe: Connection, seconds: float) -> Any:
-    """Return a child's next message; `None` if there is none in that time."""
+    """Return a child's next message; `None` if none arrives in time."""
     try:
         return pipe.recv() if pipe.poll(seconds) else None
     except (EOFError, OSError):

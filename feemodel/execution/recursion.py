@@ -1,4 +1,4 @@
-"""The interpreter's recursion limit, kept as it was: under a high one, deeply nested JSON ends the process."""
+"""Temporary changes of Python's recursion limit; if it stays high, deeply nested JSON can crash the process."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def recursion_limit(limit: int | None = None) -> Iterator[None]:
-    """The limit raised to `limit`, if it is lower; what it was before is set again at the end, whatever came between.
+    """Raise the recursion limit to at least `limit` inside the block, and restore the previous limit afterwards.
 
     >>> before = sys.getrecursionlimit()
     >>> with recursion_limit(50_000):

@@ -1,11 +1,11 @@
 """The reference engine: Ethereum's executable specification, exact on every fork, in this process.
 
-It executes what `process_transaction` of the specification executes, without what needs a signature: the same
-intrinsic cost, the same message, the same refund. Each execution runs on a copy of the state, which is dropped unless
-the execution is to stay.
+It follows `process_transaction` of the specification, without the steps that need a signature: the intrinsic gas, the
+message and the refund are the same. Each execution runs on a copy of the state, which is discarded unless the state
+changes are committed.
 
-A loop of sixteen million gas takes it many seconds, and Python's lock with it: `feemodel.execution.pool` runs it in
-child processes that can be killed.
+A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution.pool` runs this
+engine in child processes that can be killed.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,20 +31,20 @@ from feemodel.execution.search import Search, Searched, search_message
 from feemodel.execution.state import Account, Block, CallState, blob_base_fee
 from feemodel.execution.trace import Recorder
 
-with recursion_limit():  # the specification and py_ecc raise it for the whole process
+with recursion_limit():  # importing the specification and py_ecc raises the limit
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
 Found = TypeVar("Found")
 _Tracer = Callable[[Any, TraceEvent], None]
 
-#: A call can nest 1,024 deep; each level takes the specification some ten Python frames.
+#: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
-CODES, CODE_SIZE = 8, 24_576  # codes whose jump destinations are kept, at worst 5 MB each; their largest size [byte]
+CODES, CODE_SIZE = 8, 24_576  # jump destinations are cached of so many codes, up to this size [byte]; 5 MB each at most
 KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
 
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
-#: The specification's exceptional halts in the words of geth's `core/vm/errors.go`.
+#: Exceptional halts of the specification → error messages of geth's `core/vm/errors.go`.
 _WORDS = {
     "StackUnderflowError": "stack underflow",
     "StackOverflowError": "stack limit reached 1024",
@@ -58,7 +58,7 @@ _WORDS = {
 
 
 class Reference:
-    """The specification as an engine; what it loaded of a state it keeps for the next call on the same one.
+    """Engine that executes with the specification. It caches the accounts of the last state.
 
     >>> from feemodel.execution.state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -71,10 +71,10 @@ class Reference:
         self._lock = Lock()
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Run a task with the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        """Return the result of a task that executes messages on a state, see `feemodel.execution.engines.Engine`."""
         check_state(call_state)
         rules = _rules(call_state.fork.name)
-        with self._lock:  # the specification's tracer is one for the whole process
+        with self._lock:  # the specification has one tracer per process
             if not call_state.same_base(self._base):
                 self._state, self._base = _load(rules, rules.state.State(), call_state.accounts), call_state
             state = self._state
@@ -85,19 +85,19 @@ class Reference:
 
 @cache
 def _rules(fork: str) -> Any:
-    """The package of a fork, with its modules."""
+    """Import and return the package of a fork, with its modules."""
     package = f"ethereum.forks.{fork}"
     with recursion_limit():
         for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):  # which import the others
             import_module(f"{package}.{module}")
         rules = import_module(package)
-    # The interpreter searches a code for its jump destinations at every call, longer than most calls then take.
+    # Cache jump destinations: the interpreter recomputes them at every call, which takes longer than most calls.
     interpreter = rules.vm.interpreter
     find = interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    # A block may have any blob base fee here, not only one that some excess gives: code reads what the block has.
+    # A block override may set a blob base fee that follows from no excess blob gas; code must read this value.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint
@@ -116,16 +116,17 @@ class _Machine:
         return self._execute(message, gas_limit, None).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """The execution with what it proves about other gas limits."""
+        """Return the outcome with the gas limits for which it is proven."""
         fork = self._call_state.fork
         paid = gas_limit * message.gas_price if message.pays else 0
         record = Recorder(
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # A smaller limit leaves the payer more, which could then be more than a balance can be.
+        # With a smaller gas limit the payer keeps more, and its balance could exceed 256 bits.
         too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
-        whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
+        # In Frontier, a creation that cannot pay for its code succeeds without code.
+        whole = fork.divides_gas or message.to is not None
         if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
             return Traced(outcome)
         minimum = max(intrinsic + record.minimum(), outcome.floor)
@@ -133,17 +134,17 @@ class _Machine:
         return Traced(outcome, minimum, gas_limit if halted else UNBOUNDED, record.single_frame)
 
     def search(self, message: Message, search: Search) -> Searched:
-        """The gas limit that a message needs."""
+        """Return the gas limit that a message needs."""
         return search_message(self, message, search)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """The execution with its gas by contract, and what its code named."""
+        """Return the outcome with the gas of each contract and the accounts and slots accessed."""
         inspector = Inspector()
         outcome = self._execute(message, gas_limit, inspector).outcome
         return Inspected(outcome, inspector.contracts(), inspector.touched())
 
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
-        """The outcome, what the message costs before its first instruction [gas], and what it left."""
+        """Execute a message; return its outcome, its intrinsic gas [gas] and the resulting state."""
         rules, fork = self._rules, self._call_state.fork
         check_message(message)
         blobs = blob_cost(self._call_state, message)
@@ -163,9 +164,9 @@ class _Machine:
                 end, output = _process(
                     rules, rules.utils.message.prepare_message(block, environment, transaction), record
                 )
-        except OverflowError:  # only an override can bring a state so far
+        except OverflowError:  # possible only with a state override
             raise ExecutionFailed(_OVERFLOW) from None
-        # Nodes charge the KZG precompile before they look at its input, the specification after.
+        # Nodes charge the gas of the KZG precompile before they check its input, the specification afterwards.
         given = gas_limit - intrinsic
         unpaid = type(end.error).__name__ == "KZGProofError" and given < KZG_GAS
         status, halt = (Status.OUT_OF_GAS, "out of gas") if unpaid else self._ending(end.error, message, given)
@@ -175,13 +176,13 @@ class _Machine:
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave unpaid code
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks keep the code as output
             halt=halt,
         )
         return _Executed(outcome, intrinsic, state, end)
 
     def _ending(self, error: Any, message: Message, given: int) -> tuple[Status, str]:
-        """Return the end of an execution with this gas after its intrinsic cost, and the reason in geth's words."""
+        """Return the status of an execution, and geth's error message; `given` is the gas after the intrinsic gas."""
         if error is None:
             return Status.SUCCESS, ""
         if hasattr(error, "words"):
@@ -191,7 +192,7 @@ class _Machine:
         refused = refusal(self._rules, number, message.data, error, given)
         if refused is not None:
             return Status.HALT, refused
-        if name == "ExceptionalHalt":  # of MODEXP, which has too little gas for such lengths
+        if name == "ExceptionalHalt":  # MODEXP without enough gas for the lengths in its input
             return Status.OUT_OF_GAS, "out of gas"
         if name in ("Revert", "OutOfGasError"):
             return (Status.REVERT, "execution reverted") if name == "Revert" else (Status.OUT_OF_GAS, "out of gas")
@@ -202,7 +203,7 @@ class _Machine:
 
 
 class _Executed(NamedTuple):
-    """An execution, and what it left: the state before fees and refunds, and how the message ended."""
+    """An outcome, the state before fees and refunds, and the specification's result of the message."""
 
     outcome: Outcome
     intrinsic: int  #: [gas]
@@ -216,7 +217,7 @@ def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, by
     if has_output and record is None:
         end = rules.vm.interpreter.process_message_call(prepared)
         return end, bytes(end.return_data)
-    outputs: list[bytes] = []  # forks before Prague hand what was returned to the tracer only
+    outputs: list[bytes] = []  # forks before Prague pass the output only to the tracer
 
     def trace(evm: object, event: TraceEvent) -> None:
         if isinstance(event, TransactionEnd):
@@ -233,7 +234,7 @@ def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, by
 
 
 def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:
-    """A state with these accounts in place of what it held at their addresses."""
+    """Return the specification's state with these accounts replaced."""
     for key, account in accounts.items():
         address = rules.fork_types.Address(key)
         rules.state.destroy_account(state, address)
@@ -241,7 +242,7 @@ def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:
             nonce=Uint(account.nonce), balance=U256(account.balance), code=bytes(account.code)
         )
         if kept == rules.fork_types.EMPTY_ACCOUNT and not account.storage:
-            continue  # since EIP-161 an empty account is none
+            continue  # EIP-161 removed empty accounts
         rules.state.set_account(state, address, kept)
         for slot, value in account.storage.items():
             rules.state.set_storage(state, address, Bytes32(slot.to_bytes(32, "big")), U256(value))
@@ -304,7 +305,7 @@ def _transaction_environment(rules: Any, message: Message, gas: int, call_state:
 
 
 def _transaction(rules: Any, message: Message, gas_limit: int) -> Any:
-    """An unsigned transaction of the first type that carries what the message does: its cost depends on no more."""
+    """Return an unsigned transaction of the lowest type that has all fields of the message, to compute its cost."""
     kinds = rules.transactions
     if message.authorizations:
         kind, since = "SetCodeTransaction", "Prague"
@@ -355,7 +356,7 @@ def _authorizations(rules: Any, message: Message) -> tuple[Any, ...]:
 
 
 class _BlockHashes:
-    """The hashes of the blocks before this one, counted from the end as the specification's list is."""
+    """Hashes of the blocks before this one, indexed from the end like the specification's list."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -369,7 +370,7 @@ class _BlockHashes:
 
 
 def _build(kind: Any, **values: Any) -> Any:
-    """A dataclass of the specification from those of the values that this fork's version of it has."""
+    """Return a dataclass of the specification; values that this fork's class does not have are ignored."""
     return kind(**{name: values[name] for name in _names(kind)})
 
 

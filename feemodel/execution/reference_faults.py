@@ -1,7 +1,7 @@
-"""Why the specification halted, in geth's words.
+"""geth's error messages for halts of the specification.
 
-The specification calls several faults a lack of gas that geth tells apart: `distinguish` has it raise an exception of
-its own for each. What a precompile says of its input is in `refusal`.
+The specification raises the same out-of-gas exception for several faults that geth distinguishes; `distinguish` makes
+it raise a separate exception for each. `refusal` has the errors of precompiles for inputs that are not valid.
 
 Source: ethereum/go-ethereum at v1.17.10, core/vm/errors.go, interpreter.go, contracts.go, crypto/bn256/gnark.
 """
@@ -14,7 +14,7 @@ from ethereum_types.numeric import U256
 
 from feemodel.execution.outcome import Status
 
-PRICED_MEMORY = 0x1FFFFFFFE0  # bytes whose price is a number of 64 bits, as geth has it
+PRICED_MEMORY = 0x1FFFFFFFE0  # largest memory whose gas fits in 64 bits in geth [byte]
 CODE_BYTE_GAS = 200
 BLOB_VERSION = b"\x01"
 BLS12_381_MODULUS = int(
@@ -23,14 +23,14 @@ BLS12_381_MODULUS = int(
 
 _FIELD_ELEMENT = "invalid fp.Element encoding"
 _LENGTH = "invalid input length"
-_WORDS = {  # of the specification's `InvalidParameter`
+_WORDS = {  # message of the specification's `InvalidParameter` → geth's
     "Invalid Input Length": _LENGTH,
     "Point is not on curve": "invalid point: not on curve",
     "G1 point is not on curve": "invalid point: not on curve",
     "Subgroup check failed for G1 point.": "g1 point is not on correct subgroup",
     "Subgroup check failed for G2 point.": "g2 point is not on correct subgroup",
 }
-#: Size of an item of a BLS12-381 precompile's input, and how many field elements it begins with.
+#: BLS12-381 precompile → size of an input item [byte], and the number of field elements at its start.
 _BLS12_381_ITEMS = {
     0x0B: (128, 2), 0x0C: (160, 2), 0x0D: (256, 4), 0x0E: (288, 4), 0x0F: (384, 6), 0x10: (64, 1), 0x11: (64, 1),
 }  # fmt: skip
@@ -40,7 +40,7 @@ _BEFORE_ISTANBUL = frozenset(("byzantium", "constantinople"))
 
 
 def distinguish(rules: Any) -> None:
-    """Have a fork of the specification raise an exception of its own for each fault that geth has a word for."""
+    """Make a fork of the specification raise a separate exception for each fault that geth distinguishes."""
     interpreter, exceptions = rules.vm.interpreter, rules.vm.exceptions
     max_code_size = getattr(interpreter, "MAX_CODE_SIZE", None)  # since Spurious Dragon
     charge, extend = interpreter.charge_gas, rules.vm.gas.calculate_gas_extend_memory
@@ -52,7 +52,7 @@ def distinguish(rules: Any) -> None:
             self.words, self.status = words, status
 
     def charge_for_code(evm: Any, amount: Any) -> None:
-        """The only gas that the interpreter itself charges."""
+        """Charge for deployed code, the only gas that the interpreter itself charges."""
         try:
             charge(evm, amount)
         except out_of_gas:
@@ -81,15 +81,15 @@ def _instructions(rules: Any) -> list[Any]:
 
 
 def refusal(rules: Any, number: int, data: bytes, error: BaseException, gas: int) -> str | None:
-    """Why a precompile refuses its input; `None` for another fault, such as a lack of gas.
+    """Return geth's error for an input that a precompile rejects; `None` for another fault, such as too little gas.
 
     Parameters
     ----------
     rules : the package of the fork.
-    number : of the precompile.
-    data : its input.
-    error : of the specification.
-    gas : that the precompile was given [gas].
+    number : address of the precompile, as a number.
+    data : input of the precompile.
+    error : exception of the specification.
+    gas : gas given to the precompile [gas].
     """
     name, said = type(error).__name__, str(error)
     if number in _BN254:
@@ -116,7 +116,7 @@ def refusal(rules: Any, number: int, data: bytes, error: BaseException, gas: int
 
 
 def _field_element(data: bytes, size: int, elements: int) -> str:
-    """Return the error of the first field element of BLS12-381 that is not below the modulus."""
+    """Return the error for the first field element of BLS12-381 that is not below the modulus."""
     for start in range(0, len(data), size):
         for index in range(start, start + 64 * elements, 64):
             if int.from_bytes(data[index : index + 64]) >= BLS12_381_MODULUS:
@@ -125,13 +125,13 @@ def _field_element(data: bytes, size: int, elements: int) -> str:
 
 
 def _pairing_gas(rules: Any, pairs: int) -> int:
-    """EIP-1108, by which Istanbul lowered it."""
+    """Return the gas of the pairing precompile; Istanbul lowered it (EIP-1108)."""
     each, base = (34_000, 45_000) if rules.__name__.rpartition(".")[2] not in _BEFORE_ISTANBUL else (80_000, 100_000)
     return base + each * pairs
 
 
 def _modexp_gas(rules: Any, data: bytes) -> int:
-    """Nodes take it before they look at the lengths, the specification after."""
+    """Return the gas of MODEXP. Nodes charge it before they check the lengths, the specification afterwards."""
     base, exponent, modulus = (U256.from_be_bytes(data[at : at + 32].ljust(32, b"\0")) for at in (0, 32, 64))
     size = min(int(exponent), 32)
     head = data[96 + int(base) : 96 + int(base) + size].ljust(size, b"\0")

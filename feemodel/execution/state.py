@@ -1,7 +1,7 @@
-"""The accounts and the block that a call runs on, and overrides: applied for one call and gone after it.
+"""Accounts and block on which a call is executed, and overrides of them for one call.
 
-A state is never changed. Overriding it gives another state, which holds what was replaced and shares the rest; so there
-is nothing to restore after a call, also when it failed.
+States are immutable. Applying an override returns a new state that shares the unchanged accounts, so nothing has to be
+restored after a call.
 """
 
 from collections import ChainMap
@@ -22,7 +22,7 @@ MAX_EXPONENT = 177  # of the blob base fee: e**177 < 2**256
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account; a slot that is not in `storage` holds zero."""
+    """An account. A slot that is not in `storage` has the value zero."""
 
     balance: int = 0  #: [wei]
     nonce: int = 0
@@ -35,7 +35,7 @@ EMPTY = Account()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Fields of a block that a contract can read."""
+    """Fields of a block that contracts can read."""
 
     number: int = 1
     timestamp: int = 1
@@ -43,17 +43,17 @@ class Block:
     base_fee: int = LOWEST_BASE_FEE  #: [wei / gas]
     coinbase: bytes = bytes(20)
     prev_randao: bytes = bytes(32)
-    difficulty: int = 0  #: before the merge, and on chains that never had it
+    difficulty: int = 0  #: before the Merge, and on chains that did not have it
     excess_blob_gas: int = 0
-    blob_base_fee: int | None = None  #: that BLOBBASEFEE answers; `None`: it follows from the excess [wei / gas]
-    hashes: Mapping[int, bytes] = field(default_factory=dict)  #: number → hash, of those that BLOCKHASH can name
+    blob_base_fee: int | None = None  #: value of BLOBBASEFEE; `None`: computed from `excess_blob_gas` [wei / gas]
+    hashes: Mapping[int, bytes] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallState:
-    """Accounts by address, the block, and the rules.
+    """Accounts by address, the block, and the rules of execution.
 
-    `accounts` must not be changed once it is part of a state: engines keep what they loaded from it.
+    Do not modify `accounts` after creating a state: engines cache them.
 
     >>> holder = bytes.fromhex("11" * 20)
     >>> call_state = CallState(accounts={holder: Account(balance=5)})
@@ -66,10 +66,10 @@ class CallState:
     block: Block = Block()
     chain_id: int = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
-    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts that an override replaced
+    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts replaced by an override
 
     def account(self, address: bytes) -> Account:
-        """The account at an address; an empty one where none is."""
+        """Return the account at an address; an empty account if there is none."""
         return self.changes.get(address) or self.accounts.get(address) or EMPTY
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
@@ -90,7 +90,7 @@ class CallState:
         return replace(self, block=replace(self.block, **changed)) if changed else self
 
     def same_base(self, other: "CallState | None") -> bool:
-        """Whether both states differ in nothing but what overrides of accounts and of the block replaced."""
+        """Return whether two states differ only in overrides of accounts and of the block."""
         return (
             other is not None
             and self.accounts is other.accounts
@@ -106,14 +106,14 @@ class Overlay(NamedTuple):
 
     @classmethod
     def of(cls, call_state: CallState, base: CallState) -> "Overlay":
-        """Return the parts of its base that a state replaces."""
+        """Return the parts of `base` that a state replaces."""
         names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
         changed = {name: getattr(call_state.block, name) for name in names}
         return cls(call_state.changes, changed)
 
 
 def blob_base_fee(call_state: CallState) -> int:
-    """The price of blob gas in a state's block [wei / gas]; raises `InvalidInput` for rules without blobs.
+    """Return the price of blob gas in a state's block [wei / gas]; raises `InvalidInput` before Cancun.
 
     >>> blob_base_fee(CallState(accounts={}))
     1
@@ -131,15 +131,21 @@ def blob_base_fee(call_state: CallState) -> int:
 
 
 def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:
-    """A JSON-RPC block override as fields of `Block`, checked.
+    """Parse and check a JSON-RPC block override.
 
     Parameters
     ----------
-    overrides : `number`, `time`, `gasLimit`, `baseFeePerGas`, `difficulty`, `feeRecipient`, `prevRandao` and
-        `blobBaseFee`. A field that is `null` counts as absent.
-    fork : whose rules say whether there is a `blobBaseFee`.
+    overrides : an object with any of `number`, `time`, `gasLimit`, `baseFeePerGas`, `difficulty`, `feeRecipient`,
+        `prevRandao` and `blobBaseFee`. A field that is `null` counts as absent.
+    fork : the rules of the block; `blobBaseFee` needs Cancun or later.
 
-    Raises `InvalidInput` for a field that cannot be read or is not known, named as `blockOverrides.<field>`.
+    Returns
+    -------
+    dict : field of `Block` → value.
+
+    Raises
+    ------
+    InvalidInput : a field, named as `blockOverrides.<field>`, is unknown or not valid.
 
     >>> parse_block_overrides({"time": "0x5"}, FORKS["osaka"])
     {'timestamp': 5}
@@ -152,7 +158,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
 
 
 class Override(NamedTuple):
-    """Override of one account; `None` leaves the account's own value."""
+    """Override of one account; fields that are `None` keep the account's value."""
 
     balance: int | None = None
     nonce: int | None = None
@@ -161,7 +167,7 @@ class Override(NamedTuple):
     state_diff: Mapping[int, int] | None = None  #: single slots
 
     def applied_to(self, account: Account) -> Account:
-        """The account with this override."""
+        """Return the account with this override applied."""
         balance, nonce, code, storage, slots = self
         if storage is None:
             storage = account.storage
@@ -174,16 +180,20 @@ class Override(NamedTuple):
 
 
 def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override]:
-    """A JSON-RPC state override, checked.
+    """Parse and check a JSON-RPC state override.
 
     Parameters
     ----------
-    overrides : address → `balance`, `nonce`, `code`, and `state` (all slots) or `stateDiff` (single slots), as
-        hexadecimal text, or ints and bytes from Python. A field that is `null` counts as absent.
+    overrides : address → object with any of `balance` [wei], `nonce`, `code`, and `state` (the whole storage) or
+        `stateDiff` (single slots). Values are hexadecimal text, ints or bytes. A field that is `null` counts as absent.
+
+    Returns
+    -------
+    dict : address (20 bytes) → `Override`.
 
     Raises
     ------
-    InvalidInput : a field that cannot be read or is not known, named as `overrides.<address>.<field>`.
+    InvalidInput : a field, named as `overrides.<address>.<field>`, is unknown or not valid.
 
     >>> parse_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}).popitem()[1].nonce
     5
@@ -207,7 +217,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
 
 
 def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
-    """The fields that have a value, by our names."""
+    """Return the fields that are not `null`, parsed, by their Python names."""
     given: dict[str, Any] = {}
     for key, value in known_fields(name, fields, known).items():
         if value is not None:
@@ -223,7 +233,7 @@ def _slots(name: str, slots: Any) -> dict[int, int]:
     for key, value in slots.items():
         where = f"{name}.{key}"
         slot = _word(where, key)
-        if slot in parsed:  # in capitals and in lower case
+        if slot in parsed:  # the same slot written in upper and in lower case
             raise InvalidInput(where, "expected every slot once", value)
         parsed[slot] = _word(where, value)
     return parsed
@@ -235,7 +245,7 @@ def _word(name: str, value: Any) -> int:
     return int.from_bytes(as_bytes(name, value, size=32))
 
 
-_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # our name, and how the value is read
+_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # (Python name, parser of the value)
 _uint64, _uint256 = partial(as_integer, maximum=UINT64_MAX), partial(as_integer, maximum=UINT256_MAX)
 _FIELDS: dict[str, _Field] = {
     "balance": ("balance", _uint256),
@@ -244,7 +254,7 @@ _FIELDS: dict[str, _Field] = {
     "state": ("state", _slots),
     "stateDiff": ("state_diff", _slots),
 }
-_BLOCK_FIELDS: dict[str, _Field] = {  # as geth has them
+_BLOCK_FIELDS: dict[str, _Field] = {  # geth's names
     "number": ("number", _uint64),
     "time": ("timestamp", _uint64),
     "gasLimit": ("gas_limit", _uint64),

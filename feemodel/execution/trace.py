@@ -1,21 +1,21 @@
-"""Proofs from one execution of the specification about the same message with other gas limits.
+"""Range of gas limits with the same outcome, derived from one execution of the specification.
 
-A frame that begins with g gas has spent S. As long as the path is the same, g − S is left; so the least g is the
-maximum over the frame of what was spent so far and what had to be there then:
+Let a frame start with g gas and have spent S so far. As long as it executes the same instructions, g − S is left. So
+the minimum of g is the maximum, over these instructions, of S plus the gas that must be left at that point:
 
     SSTORE, since EIP-2200         S + 2,301
-    call or creation, which costs b, of a frame that needs c and was given a stipend s
-                                   S + b + inv(c − s), the least r with r − ⌊r/64⌋ ≥ c − s, EIP-150
-    call that begins no frame      S + b
+    call or creation that costs b and starts a frame which needs c and gets a stipend s
+                                   S + b + inv(c − s), the smallest r with r − ⌊r/64⌋ ≥ c − s, EIP-150
+    call that starts no frame      S + b
     end                            S
 
-A frame that halts takes all that it was given. With less gas it halts too, at the same place or before; only what its
-own calls came to must stay the same, because it could go on in another way. From there on its caller keeps only 1/64 of
-each further gas: a burn. With more gas it may not halt.
+A frame that halts consumes all its gas. With less gas it halts too, at the same instruction or an earlier one, provided
+that the outcomes of its own calls do not change. With more gas it may not halt. After such a halt the caller keeps only
+1/64 of any further gas; this is called a burn below.
 
-This holds where nothing on the path reads gas, or a balance that pays for the gas limit. Balances are read by BALANCE
-and SELFBALANCE, but also by a call or creation with a value that the payer cannot afford, and all of a balance is moved
-by SELFDESTRUCT.
+All this requires that the code does not read its gas, or the balance of the account that pays for gas. Code reads a
+balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or creation
+whose value the payer cannot afford.
 """
 
 from math import inf
@@ -26,8 +26,8 @@ from feemodel.execution.recursion import recursion_limit
 with recursion_limit():
     from ethereum.trace import GasAndRefund, OpEnd, OpStart, TraceEvent
 
-SSTORE_SENTRY = 2_300  # gas that must be left, and one more, for SSTORE to begin, EIP-2200
-STIPEND = 2_300  # that a call with a value is given, EIP-150
+SSTORE_SENTRY = 2_300  # SSTORE requires more gas than this, EIP-2200
+STIPEND = 2_300  # extra gas for the callee of a call with value, EIP-150
 
 _BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT = 0x31, 0x47, 0x55, 0x5A, 0xFF
 _CREATES = frozenset((0xF0, 0xF5))
@@ -38,13 +38,13 @@ _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Recorder:
-    """A tracer of the specification that finds the least gas limit of a path, and whether the path depends on it.
+    """Tracer of the specification that computes the minimum gas limit with which the same instructions are executed.
 
     Parameters
     ----------
-    payer : the account whose balance depends on the gas limit, if any does.
-    divides_gas : whether a call leaves its caller 1/64, EIP-150.
-    sstore_sentry : whether SSTORE wants more gas than it takes, EIP-2200.
+    payer : the account that pays for gas, whose balance depends on the gas limit; `None` if nobody pays.
+    divides_gas : whether a call leaves its caller 1/64 of the gas, EIP-150.
+    sstore_sentry : whether SSTORE requires more than 2,300 gas, EIP-2200.
     """
 
     def __init__(self, *, payer: bytes | None, divides_gas: bool, sstore_sentry: bool) -> None:
@@ -64,7 +64,7 @@ class Recorder:
             frame.reads = False
             if opcode in _RECORDED:
                 self._begin(frame, opcode)
-        elif frame.reads and kind is OpEnd:  # one that cannot be paid for reads nothing
+        elif frame.reads and kind is OpEnd:  # an opcode that runs out of gas reads nothing
             self.reads = True
         elif frame.call is not None:
             if kind is GasAndRefund:
@@ -74,11 +74,11 @@ class Recorder:
                 frame.call = None
 
     def minimum(self) -> int:
-        """The least gas that the outermost frame must begin with to take the same path [gas]."""
+        """Return the minimum gas with which the outermost frame executes the same instructions [gas]."""
         return self._frames[0].minimum() if self._frames else 0
 
     def _switch(self, evm: Any) -> None:
-        """A frame begins, or the one above it has ended."""
+        """Update the stack of frames: a frame has begun, or the innermost one has ended."""
         while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
             if self._frames[-1].evm is evm:
                 return
@@ -104,33 +104,33 @@ class Recorder:
             frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
 
     def _settle(self, frame: "_Frame", call: "_Call") -> None:
-        """A call or creation has ended: what it needed of its caller, and whether it may end otherwise."""
+        """Record the gas that a finished call or creation required of its caller."""
         self.single_frame = False
         before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
         child = call.child
         if call.creates and not self._divides_gas:
-            self.reads = True  # in Frontier code that cannot be paid for is left out, and the creation succeeds
+            self.reads = True  # in Frontier, a creation that cannot pay for its code succeeds without code
         if child is None:
-            asks = call.creates or not self._divides_gas  # for just what it is charged
+            asks = call.creates or not self._divides_gas  # whether it needs exactly what it is charged
             cost = call.charged if asks else gone + call.stipend
-            if call.creates and gone > call.charged:  # the address was taken
+            if call.creates and gone > call.charged:  # the address was already in use
                 self._burn(frame, before + cost, inf)
                 return
             frame.require(before + cost, of_call=not asks or call.creates)
-            if frame.evm.message.current_target == self._payer:  # which may have been too poor for the value
+            if frame.evm.message.current_target == self._payer:  # the payer may not have been able to afford the value
                 self.reads = True
             return
         given = child.limit - call.stipend
         cost = call.charged - (0 if call.creates else given)
         if not self._divides_gas and not call.creates:
-            frame.require(before + call.charged)  # just what it asks for
+            frame.require(before + call.charged)  # exactly the requested gas
             return
         needed = child.minimum() - call.stipend
         if needed > 0 or not child.halted:
             frame.require(before + cost + self._enough(needed), of_call=True)
         if child.halted:
             left = call.gas_before - cost
-            maximum = left - left // 64 if self._divides_gas else left  # that a call can be given of what is left
+            maximum = left - left // 64 if self._divides_gas else left  # gas available to a call
             self._burn(frame, before + cost, inf if given == maximum else given)
 
     def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
@@ -140,44 +140,44 @@ class Recorder:
         frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
 
     def _enough(self, gas: int) -> int:
-        """Return the gas that must be left for a call to be given so much."""
+        """Return the gas that a caller must have left to pass this much to a call."""
         if gas <= 0:
             return 0
         return gas + (gas - 1) // 63 if self._divides_gas else gas
 
 
 class _Call:
-    """A call or a creation that its frame has begun."""
+    """A running call or creation."""
 
     __slots__ = ("charged", "child", "creates", "gas_before", "stipend")
 
     def __init__(self, gas_before: int, creates: bool, stipend: int) -> None:
         self.gas_before, self.creates, self.stipend = gas_before, creates, stipend
-        self.charged = 0  # of a call with what it gives its child [gas]
+        self.charged = 0  # including the gas passed to the child of a call [gas]
         self.child: _Frame | None = None
 
 
 class _Burn(NamedTuple):
-    """A child that halted, and what its caller needed up to there."""
+    """A child frame that halted, and the gas that its caller required until then."""
 
     required: int  #: [gas]
-    required_of_calls: int  #: the part of it that calls and creations needed [gas]
+    required_of_calls: int  #: required by calls and creations alone [gas]
     spent: int  #: [gas]
-    given: float  #: to the child, infinite where it was all but 1/64 [gas]
+    given: float  #: gas passed to the child; infinite if it was all but 1/64 of the caller's [gas]
 
 
 class _Frame:
-    """Facts about a frame so far."""
+    """State of a running frame."""
 
     __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "required_of_calls", "start")
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
-        self.limit = self.start = int(evm.message.gas)  # `start` is what was left after the last burn
-        self.required = self.required_of_calls = 0  # of `start` [gas]
+        self.limit = self.start = int(evm.message.gas)  # `start` is the gas left after the last burn
+        self.required = self.required_of_calls = 0  # minimum of `start` [gas]
         self.burns: list[_Burn] = []
         self.call: _Call | None = None
-        self.reads = False  # whether the opcode that runs reads gas, or a balance that pays for it
+        self.reads = False  # whether the current opcode reads gas, or the payer's balance
 
     @property
     def halted(self) -> bool:
@@ -185,7 +185,7 @@ class _Frame:
         return error is not None and type(error).__name__ != "Revert"
 
     def spent(self) -> int:
-        """Since the last burn [gas]."""
+        """Return the gas spent since the last burn [gas]."""
         return self.start - int(self.evm.gas_left)
 
     def require(self, gas: int, *, of_call: bool = False) -> None:
@@ -194,7 +194,7 @@ class _Frame:
             self.required_of_calls = max(self.required_of_calls, gas)
 
     def minimum(self) -> int:
-        """The least gas on which the frame takes its path, or halts on it [gas]."""
+        """Return the minimum gas with which the frame executes the same instructions, or halts among them [gas]."""
         halted = self.halted
         needed = self.required_of_calls if halted else max(self.required, self.spent())
         for burn in reversed(self.burns):

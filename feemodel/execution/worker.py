@@ -1,8 +1,8 @@
-"""The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
+"""Child process of `feemodel.execution.pool`: executes requests until the pipe closes.
 
-It is sent a state, or what overrides change of the state that it has, or a method of `Execute` with its arguments.
-A state is answered once all is loaded that executing on it needs; a message by the execution, or by the
-exception that was raised.
+A request is a state, an override of the last state, or a method of `Execute` with its arguments. The reply to a state
+is sent when everything needed to execute on it is loaded. The reply to a method call is its result or the exception
+raised. An override has no reply.
 """
 
 import os
@@ -22,12 +22,12 @@ from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.state import CallState, Overlay
 
-LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
+LOOK = 1_000  # milliseconds between checks of the parent's id: another child may hold the pipe open
 
 
 def main(descriptor: int) -> None:
     """Serve the pipe with this file descriptor."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches children too; the parent decides
     threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
     engine = engine_named("reference")
     call_state = overridden = CallState(accounts={})
@@ -49,17 +49,17 @@ def main(descriptor: int) -> None:
 
 
 def _end_with_parent(parent: int, descriptor: int) -> None:
-    """A parent that was killed closes the pipe, but whoever executes does not look at it for a minute."""
+    """End this process when the parent ends, even during an execution, which does not read the pipe."""
     pipe = select.poll()
-    pipe.register(descriptor, 0)  # for its end alone, which poll reports in any case
+    pipe.register(descriptor, 0)  # no events requested: poll always reports a closed pipe
     while os.getppid() == parent and not pipe.poll(LOOK):
         pass
     os._exit(1)
 
 
 def _load(engine: Engine, call_state: CallState) -> None:
-    """Have the specification load what it needs, which takes longer than a call may."""
-    with suppress(FeeModelError):  # whatever it says of this call, it has loaded
+    """Make the specification load its modules, which takes longer than the deadline of a call."""
+    with suppress(FeeModelError):  # the result of this call does not matter
         engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
