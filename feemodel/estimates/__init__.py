@@ -1,4 +1,4 @@
-"""Estimates: the answer of `rollup_estimateGas`, and captured blocks executed and estimated again."""
+"""Estimates: the result of `rollup_estimateGas`, and captured transactions executed and estimated again."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""A chain without new blocks: its newest block and the state after it, of a geth genesis or of replayed blocks.
+"""A chain without new blocks: its latest block and the state after it, from a geth genesis or from replayed blocks.
 
-An unconfigured server answers from the development genesis: funded accounts and a few real contracts. Its ledger ships
-with it, because hashing it takes longer than the rest of a start; `scripts/build-ledger` writes it.
+A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
+ledger of this genesis is part of the package; `scripts/build-ledger` writes it.
 """
 
 import json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
-#: Where a geth genesis says that rules begin, newest first: the key in its `config`, and the rules.
+#: Key in the `config` of a geth genesis that has the activation time or block of a fork, and the fork; newest first.
 _ACTIVATIONS = (
     ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
     ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
@@ -50,25 +50,25 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The state that calls are executed on, and the block that it belongs to."""
+    """The state on which calls are executed, and its block."""
 
     call_state: CallState
-    extra_data: bytes = b""  #: of the block, where its pricing record stands
-    hash: bytes | None = None  #: `None` where the source does not tell it
+    extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
+    hash: bytes | None = None  #: hash of the block; `None` if the source does not have it
     parent_hash: bytes = bytes(32)
-    state_root: bytes | None = None  #: of the ledger's tree, under which `rollup_getProof` proves
-    gas_used: int = 0  #: by the block, or where refunds are not known the most that it can be [gas]
+    state_root: bytes | None = None  #: root of the ledger's tree, to which the proofs of `rollup_getProof` lead
+    gas_used: int = 0  #: gas used by the block, or an upper bound if refunds are not known [gas]
 
     @property
     def next_base_fee(self) -> int:
-        """The base fee of the block that would come next, by EIP-1559 [wei / gas]."""
+        """Base fee of the next block, by EIP-1559 [wei / gas]."""
         block = self.call_state.block
-        if block.gas_limit < ELASTICITY:  # which has no gas target
+        if block.gas_limit < ELASTICITY:  # the gas target would be zero
             return block.base_fee
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
     def block(self) -> dict[str, Any]:
-        """Return the block as `eth_getBlockByNumber` answers; without transactions, of which this chain keeps none."""
+        """Return the block as `eth_getBlockByNumber` does, with an empty list of transactions."""
         header = _header(self)
         shown = {
             name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in header.items()
@@ -86,17 +86,23 @@ class Chain:
 
 
 def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> Chain:
-    """The chain whose only block is a geth genesis.
+    """Return the chain whose only block is a geth genesis.
 
     Parameters
     ----------
-    genesis : the document: `config` with `chainId` and when each rules begin, `alloc`, `gasLimit`, and what it has of
-        `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`. As in geth the base
-        fee is 1 gwei where it is absent and London holds.
-    state_root : of the ledger's tree over the same allocation. The block's hash is that of a header with this root, so
-        it is not the one that geth computes, whose state tree is another.
+    genesis : the genesis as a JSON object. Required: `config` with `chainId` and the activations of forks, `alloc`,
+        `gasLimit`. Optional: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
+        As in geth, the default base fee is 1 gwei from London on.
+    state_root : root of the ledger's tree over the same allocation. The hash of the block includes this root, so it
+        differs from geth's hash, which is computed over another kind of tree.
 
-    Raises `InvalidInput` that names the field.
+    Returns
+    -------
+    Chain : the genesis block and the state of its allocation.
+
+    Raises
+    ------
+    InvalidInput : a field of the genesis, which the error names, is missing or not valid.
     """
     config = genesis.get("config") if isinstance(genesis, Mapping) else None
     if not isinstance(config, Mapping) or "chainId" not in config:
@@ -124,12 +130,12 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     parent_hash = _sized(genesis, "parentHash", 32)
     chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
     found = keccak256(_encoded(_header(chain)))
-    named = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
+    named = replace(block, hashes={block.number: found})  # for BLOCKHASH in simulated blocks after it
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 
 def replay_chain(replay: "Replay") -> Chain:
-    """The chain at the last block of a replay, after its transactions; only what they touched is there."""
+    """Return the chain at the last block of a replay; its state has only the accounts and slots of the capture."""
     from feemodel.estimates.replay import final_state
 
     last = replay.blocks[-1]
@@ -143,7 +149,7 @@ def replay_chain(replay: "Replay") -> Chain:
 
 
 def read_genesis_document(path: str | Path) -> dict[str, Any]:
-    """A geth genesis file as it stands, which may be gzipped; raises `UnreadableFile`."""
+    """Return the JSON object of a geth genesis file, which may be gzipped; raises `UnreadableFile`."""
     with reading(path), opened(path) as file:
         document = parse_json(file.read())
     if not isinstance(document, dict):
@@ -152,7 +158,7 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 
 
 def _header(chain: Chain) -> dict[str, bytes | int]:
-    """Return the header's fields in the order of RLP, as since Prague whatever the rules."""
+    """Return the header's fields in the order of RLP; always with the fields of Prague."""
     block = chain.call_state.block
     return {
         "parentHash": chain.parent_hash,
@@ -199,7 +205,7 @@ def _fork_at(config: Mapping[str, Any], block: Block) -> str:
 
 
 def _number(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """A number of a genesis file: of JSON, decimal or hexadecimal text."""
+    """Return a number of a genesis file, written as a JSON number, decimal text or hexadecimal text."""
     value = document.get(name)
     if value is None and default is not None:
         return default
@@ -216,17 +222,17 @@ def _hex(data: bytes | None) -> str | None:
 
 
 def development_genesis() -> dict[str, Any]:
-    """Return the geth genesis that ships; `data/development/README.md` lists its accounts and contracts."""
+    """Return the development genesis; `data/development/README.md` lists its accounts and contracts."""
     return dict(json.loads(shipped_path(GENESIS).read_bytes()))
 
 
 def copy_development_ledger(path: str | Path) -> None:
-    """Write the ledger of the development genesis, whose only block is final, to a new file."""
+    """Write the ledger of the development genesis to a new file; its only block is finalized."""
     shutil.copyfile(shipped_path(LEDGER), path)
 
 
 def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
-    """Write a new ledger whose only block is a genesis, which is final."""
+    """Write a new ledger whose only block is a genesis; the block is finalized."""
     with Store(path) as store:
         import_genesis(store, parse_genesis(genesis))
         store.finalize(0)

@@ -1,4 +1,4 @@
-"""Captured transactions executed again and estimated, compared with what was recorded of them."""
+"""Captured transactions executed and estimated again, compared with the recorded results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,45 +35,47 @@ from feemodel.sizes.lzss import packed_size
 
 Found = TypeVar("Found")
 
-#: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
+#: Forks tried for a capture that does not name its fork: those that Linea's chains have had.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One transaction executed again and estimated on the state just before it; what failed is `None`, and says why."""
+    """A transaction executed and estimated again on the state just before it. A result that failed is `None`."""
 
     step: Step
-    outcome: Outcome | None  #: of its execution
-    engine: str | None  #: that executed it
+    outcome: Outcome | None  #: result of its execution
+    engine: str | None  #: name of the engine that executed it
     refusal: str | None  #: why it could not be executed
     gas: GasEstimate | None
     failure: str | None  #: why there is no estimate
-    estimate: RollupEstimate | None  #: with the fee; `None` also where the block has no pricing record
-    size: int | None  #: of the signed transaction, compressed; `None` for types that no fee is published for [byte]
-    wallet: str | None  #: whose habits make the fees on the chain of the estimated ones
-    stages: tuple[Verdict, ...]  #: whether the pool and the selection would have taken it
+    estimate: RollupEstimate | None  #: with the fee; also `None` if the block has no pricing record
+    size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
+    wallet: str | None  #: name of a wallet whose fee settings turn the estimate into the recorded fees
+    stages: tuple[Verdict, ...]  #: whether the pool and the block selection would have accepted it
 
     @property
     def same_outcome(self) -> bool:
-        """Whether it came to the recorded end: success or not, and what it returned."""
+        """Whether the status and the returned data equal the recorded ones."""
         return self.outcome is not None and same_outcome(self.step, self.outcome)
 
     @property
     def reproduced(self) -> bool:
-        """Whether it also took the recorded gas, see `is_reproduced`."""
+        """Whether the gas used also equals the recorded one, see `is_reproduced`."""
         return self.outcome is not None and is_reproduced(self.step, self.outcome)
 
 
 def reproducing_forks(
     replay: Replay, found: Sequence[Comparison], *, fork: str, engine: str | Engine = "auto"
 ) -> tuple[str, ...]:
-    """The rules, among `CANDIDATE_FORKS`, by which every transaction of a capture is reproduced.
+    """Return the forks of `CANDIDATE_FORKS` under which every transaction of a capture is reproduced.
 
     Parameters
     ----------
-    found : the comparisons under `fork`; what they did not reproduce is tried first under the other rules.
-    engine : see `feemodel.execution.estimate_gas`.
+    replay : the captured blocks.
+    found : the comparisons under `fork`. Transactions that were not reproduced are tried first under other forks.
+    fork : name of the fork of `found`.
+    engine : "auto", "native", "reference", or an engine object.
     """
     runner = engine_of(engine)
     first = [place for place, row in enumerate(found) if not row.reproduced]
@@ -101,22 +103,36 @@ def compare_transactions(
     preset: LineaPreset | None = None,
     fork: str | None = None,
 ) -> Iterator[Comparison]:
-    """Every transaction of the blocks executed again and estimated, compared with what was recorded.
+    """Execute and estimate every transaction of captured blocks again, and compare it with the recorded results.
 
-    Whatever happens to one of them, there is a comparison for each: `Comparison` says what failed and why.
+    Failures of single transactions are not raised; the fields of `Comparison` have the reasons.
 
     Parameters
     ----------
-    replay : see `feemodel.io.read_replay`.
-    codec, measured, packed : how the node of that time measured; the costs are those of each block's pricing record.
-        Without a record there is no fee.
-    engine, search, tolerance : see `feemodel.execution.estimate_gas`.
-    preset : its margins; without one the default preset's.
-    fork : the rules, for example "london"; without it those that the capture names, or Osaka's.
+    replay : the captured blocks, see `feemodel.io.read_replay`.
+    codec, measured, packed : size measurement of the node at that time, see `feemodel.fee_size`. The costs are those of
+        each block's pricing record; without a record there is no fee.
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    search : the node whose search is used, "besu" or "geth".
+    tolerance : allowed relative distance of an estimate above the smallest gas limit; 0 is exact [1].
+    preset : source of the margins; `None`: the default preset.
+    fork : the rules, for example "london"; `None`: the fork that the capture names, or Osaka.
+
+    Returns
+    -------
+    iterator of Comparison : one for each transaction, in order.
 
     Raises
     ------
-    InvalidInput : rules, an engine, a search or a tolerance that are none.
+    InvalidInput : the codec, fork, engine, search or tolerance is not valid.
+
+    A capture without blocks has no comparisons:
+
+    >>> from feemodel.io.replay import ReplayState
+    >>> before = ReplayState(accounts=(), slots=())
+    >>> replay = Replay(fork="osaka", names_fork=True, chain_id=59_144, state=before, block_hashes={}, blocks=())
+    >>> list(compare_transactions(replay, codec="zstd"))
+    []
     """
     runner, margins = engine_of(engine), preset or linea_preset()
     node, checked = node_named(search), check_tolerance(tolerance)
@@ -146,13 +162,13 @@ def compare_transactions(
 
 
 def _estimated(step: Step, node: Node, tolerance: float, engine: Engine) -> GasEstimate:
-    """Return the gas limit that a node would have answered to the wallet."""
+    """Return the gas estimate that a node would have sent to the wallet."""
     request = estimate_request(step.transaction)
     return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=DEFAULT_LIMITS), engine)
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
-    """Return the result of a task, or the reason why it has none."""
+    """Return (result, `None`) of a task, or (`None`, error message) if it raises `FeeModelError`."""
     try:
         return task(), None
     except FeeModelError as error:
@@ -160,7 +176,7 @@ def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
 
 
 def pricing_form(block: ReplayBlock) -> CostPerByte | None:
-    """The costs in a block's pricing record; headers before 2024 have none."""
+    """Return the costs in a block's pricing record; `None` for headers before 2024, which have no record."""
     try:
         record = PricingRecord.from_bytes(block.extra_data)
     except InvalidInput:

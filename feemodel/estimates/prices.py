@@ -1,4 +1,4 @@
-"""Prices of a node: a form of the fee with its costs, the margins, and what wallets are told to pay."""
+"""Prices of a node: a pricing form with its costs, the margins, and the priority fees suggested to wallets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -22,10 +22,10 @@ class Prices:
 
     form: Form
     preset: LineaPreset  #: with the margins of the stages, and the announced gas price
-    timestamp: int = 0  #: of the block that they come from, where they come from L1 fees, Unix time [s]
+    timestamp: int = 0  #: of the L1 block from which the prices follow, Unix time; 0 for fixed prices [s]
 
     def on_base_fee(self, base_fee: int) -> "Prices":
-        """Return these prices at another base fee [wei / gas]; raises `UpstreamError` where they make no fee."""
+        """Return these prices with another base fee [wei / gas]; raises `UpstreamError` if they result in no fee."""
         form = replace(self.form, base_fee=base_fee)  # type: ignore[type-var]
         try:
             form.parts(1, TRANSACTION_GAS, self.preset.estimate_margin)
@@ -34,18 +34,18 @@ class Prices:
         return Prices(form, replace(self.preset, base_fee=base_fee), self.timestamp)
 
     def upper_bound(self, blocks: int, *, base_fee_is_fixed: bool, costs_follow: bool) -> "Prices":
-        """Return prices that are enough for the next blocks, however far the rules let them move.
+        """Return an upper bound of the prices over the next blocks.
 
-        The base fee rises in each block by EIP-1559's eighth, or by 1 wei where that is more. A variable cost that
-        follows L1 fees may become the largest that the coordinator announces, 1,000,000,001 wei a byte in whole kwei.
+        The base fee rises in each block by an eighth (EIP-1559), at least by 1 wei. A variable cost that follows L1
+        fees is bounded by the coordinator's maximum, 1,000,000,001 wei per byte rounded to whole kwei.
 
         Parameters
         ----------
-        blocks : for how many blocks the fee must be enough; 1 is the next one.
-        base_fee_is_fixed : whether the base fee stays.
+        blocks : number of blocks for which the prices must suffice; 1 is the next block.
+        base_fee_is_fixed : whether the base fee is constant.
         costs_follow : whether the costs follow L1 fees or a node's blocks.
 
-        Raises `InvalidInput` for a price ratio that follows L1 fees, which has no bound.
+        Raises `InvalidInput` if the price ratio follows L1 fees, since it has no bound.
         """
         form = self.form
         if costs_follow and isinstance(form, CostPerByte):
@@ -65,11 +65,11 @@ def prices_of(pricing: str, preset: LineaPreset, costs: Mapping[str, Any], margi
     Parameters
     ----------
     pricing : "cost-per-byte" or "verification-cost".
-    preset : the other costs and the margins.
-    costs : fields of the form; those that are `None` or of the other form are left out.
-    margin : of the estimate, the preset's unless given [1].
+    preset : the other costs, and the margins.
+    costs : values of the form's fields; `None` and fields of the other form are ignored.
+    margin : margin of estimates; `None`: the preset's [1].
 
-    Raises `InvalidInput` for costs that make no fee.
+    Raises `InvalidInput` for costs that result in no fee.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {"variable_cost": 5}).form
@@ -82,7 +82,7 @@ def prices_of(pricing: str, preset: LineaPreset, costs: Mapping[str, Any], margi
         preset = replace(preset, estimate_margin=margin)
     if isinstance(form, CostPerByte):
         preset = replace(preset, variable_cost=form.variable_cost, fixed_cost=form.fixed_cost)
-    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # refuses costs that make no fee
+    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # raises for costs that result in no fee
     return Prices(form, replace(preset, base_fee=form.base_fee))
 
 
@@ -95,18 +95,21 @@ def l1_prices(
     margin: float | None = None,
     l1_margin: float = 1.0,
 ) -> Prices:
-    """Return the prices that L1 fees give, averaged over the blocks of a fee history by how full they were.
+    """Return prices from L1 fees, averaged over the blocks of a fee history and weighted by their gas used.
 
-    The variable cost is what a block's pricing record would hold of it; in the verification-cost form the L1 gas price
-    makes the price ratio.
+    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the price ratio follows
+    from the L1 gas price.
 
     Parameters
     ----------
-    history : of L1 fees.
-    pricing, preset, costs, margin : as in `prices_of`.
-    l1_margin : of the variable cost [1].
+    history : L1 fees of some blocks.
+    pricing : "cost-per-byte" or "verification-cost".
+    preset : the other costs, and the margins.
+    costs : values of the form's fields; `None` and fields of the other form are ignored.
+    margin : margin of estimates; `None`: the preset's [1].
+    l1_margin : margin on the variable cost [1].
 
-    Raises `InvalidInput` for a history of no block.
+    Raises `InvalidInput` for a history without blocks.
     """
     if not history.gas_used_ratios:
         raise InvalidInput("the fee history", "expected at least one block", history.oldest_block)
@@ -130,10 +133,10 @@ def l1_prices(
 
 
 def suggested_tip(prices: Prices) -> int:
-    """Return the priority fee that is announced to wallets which do not ask for an estimate [wei / gas].
+    """Return the priority fee suggested to wallets that do not use an estimate [wei / gas].
 
-    It is the announced gas price less the 7 wei of base fee that it holds on Linea, and at least what block building
-    asks of the sample transaction: a wallet must not be given a price that these refuse.
+    It is the announced gas price less Linea's base fee of 7 wei, but at least the fee that block building requires of
+    the sample transaction, so that the suggestion is not rejected.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> suggested_tip(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))
@@ -144,11 +147,11 @@ def suggested_tip(prices: Prices) -> int:
 
 
 def reward(prices: Prices) -> int:
-    """Return the tip that a fee history shows, which some wallets sign as it is [wei / gas].
+    """Return the priority fee in a fee history, which some wallets use unchanged [wei / gas].
 
-    It is `suggested_tip`, and at least what an estimate asks of the sample transaction of 125 compressed bytes and
-    21,000 gas. Of the 2,282 real transactions in `data/linea_transactions.csv` more than nine in ten have fewer bytes
-    for their gas, so it is more than an estimate asks of the median one.
+    It is `suggested_tip`, but at least the estimate for the sample transaction of 125 compressed bytes and 21,000 gas.
+    More than 90 % of the 2,282 real transactions in `data/linea_transactions.csv` have fewer bytes per gas than the
+    sample.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> reward(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))  # trunc(1.2 · (5,952,380 + 3e7))

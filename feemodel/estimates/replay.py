@@ -1,9 +1,9 @@
-"""Real blocks executed again, transaction by transaction, each on the state that a capture recorded before it.
+"""Captured blocks executed again, transaction by transaction, each on the recorded state before it.
 
-A capture records the accounts and slots that a transaction touched, before accounts that destroyed themselves are
-removed. It does not record the code that a creation left, nor delegations. What the coinbase is paid is recorded only
-where the transaction touched it. What a block writes into system contracts before its first transaction (EIP-4788,
-EIP-2935) is left out: the recorded outcomes are those of an execution without it.
+A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. It
+does not record created code or delegations. It records payments to the coinbase only if the transaction touched the
+coinbase. The writes of a block to system contracts before its first transaction (EIP-4788, EIP-2935) are left out,
+because the recorded outcomes do not include them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _DELEGATION = bytes.fromhex("ef0100")  # before the address, EIP-7702
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One transaction, its place in its block, and the state just before it."""
+    """A transaction, its index in its block, and the state just before it."""
 
     block: ReplayBlock
     index: int
@@ -38,11 +38,12 @@ class Step:
 
 
 def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
-    """Every transaction of the blocks in its order, each with the state just before it.
+    """Yield every transaction of the blocks in order, with the state just before it.
 
     Parameters
     ----------
-    fork : the rules, if not those of the capture.
+    replay : the captured blocks.
+    fork : name of the rules; `None`: those of the capture.
     """
     for block, index, call_state in _call_states(replay, fork):
         if index < len(block.transactions):
@@ -50,13 +51,36 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
 
 
 def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
-    """The state after the last transaction, in the last block; parameters as in `steps`."""
+    """Return the state after the last transaction, in the last block; `fork` is the rules, by default the capture's."""
     *_, (_, _, call_state) = _call_states(replay, fork)
     return call_state
 
 
 def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> CallState:
-    """The state just before a transaction, given by block number and index; other parameters as in `steps`."""
+    """Return the state just before a captured transaction.
+
+    Parameters
+    ----------
+    replay : the captured blocks, see `feemodel.io.read_replay`.
+    before : block number, and index of the transaction in the block.
+    fork : name of the rules, such as "london"; `None`: those of the capture.
+
+    Returns
+    -------
+    CallState : accounts and block; it has only the accounts and slots of the capture.
+
+    Raises
+    ------
+    InvalidInput : the block or the index is not in the capture, or the fork is unknown.
+
+    A capture without blocks has no transaction 0 of block 10:
+
+    >>> before = ReplayState(accounts=(), slots=())
+    >>> replay = Replay(fork="osaka", names_fork=True, chain_id=59_144, state=before, block_hashes={}, blocks=())
+    >>> state_before(replay, (10, 0))
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: before: expected the number of a captured block and an index in it, got (10, 0)
+    """
     for step in steps(replay, fork=fork):
         if (step.block.number, step.index) == tuple(before):
             return step.call_state
@@ -64,21 +88,21 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
-    """Execute a transaction again; return its outcome and the engine that executed it."""
+    """Execute a transaction again; return its outcome and the name of the engine that executed it."""
     message, gas_limit = _message(step), step.transaction.gas_limit
     return engine.run(step.call_state, lambda execute: (execute(message, gas_limit), execute.engine))
 
 
 def is_reproduced(step: Step, outcome: Outcome) -> bool:
-    """Whether an execution came to the recorded end, and took the recorded gas.
+    """Return whether an execution has the recorded status, returned data and gas.
 
-    That is before refunds; some recorders also count the calldata floor, others do not.
+    The recorded gas is before refunds; some capture tools include the calldata floor, so both values are accepted.
     """
     return same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
 
 
 def offered(step: Step) -> int:
-    """The price that a transaction offered in its block [wei / gas]."""
+    """Return the gas price that a transaction offered in its block [wei / gas]."""
     transaction = step.transaction
     return int(
         offered_price(
@@ -91,13 +115,13 @@ def offered(step: Step) -> int:
 
 
 def same_outcome(step: Step, outcome: Outcome) -> bool:
-    """Whether an execution came to the recorded end: success or not, and what it returned."""
+    """Return whether an execution has the recorded status and returned data."""
     recorded = step.transaction
     return (outcome.succeeded, outcome.output) == (recorded.succeeded, recorded.output)
 
 
 def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, CallState]]:
-    """The state before each transaction and after the last one of each block."""
+    """Yield the state before each transaction and after the last one of each block."""
     rules = fork_named(replay.fork if fork is None else fork)
     accounts = with_recorded({}, replay.state)
     for block in replay.blocks:
@@ -109,7 +133,7 @@ def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock
 
 
 def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
-    """The accounts with what a capture says of some of them; those given stay as they are."""
+    """Return the accounts updated with recorded values; the given mapping is not modified."""
     slots: dict[bytes, dict[int, int]] = {}
     for address, slot, value in state.slots:
         slots.setdefault(address, {})[slot] = value
@@ -123,7 +147,7 @@ def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
 
 
 def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
-    """The accounts after a transaction that did what is recorded of it."""
+    """Return the accounts after a transaction, from its recorded effects."""
     after = _with_delegations(accounts, transaction, chain_id)
     if transaction.to is None and transaction.succeeded:
         created = created_address(transaction.sender, transaction.nonce)
@@ -133,13 +157,13 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
     for address in transaction.self_destructs:
         before = accounts.get(address, EMPTY)
         if fork.keeps_self_destructed and (before.nonce or before.code):
-            continue  # EIP-6780: only what the same transaction created is removed
+            continue  # EIP-6780: only contracts created by the same transaction are removed
         after.pop(address, None)
     return after
 
 
 def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
-    """The accounts with the delegations of a transaction, which stay also where it reverts."""
+    """Return the accounts with the delegations of a transaction, which persist even if it reverts."""
     if not transaction.authorizations:
         return accounts
     after = {
@@ -173,9 +197,9 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
 
 
 def estimate_request(transaction: ReplayTransaction) -> Request:
-    """Return the call for which a wallet would have asked an estimate: without gas and price.
+    """Return the call that a wallet would have sent for an estimate: without gas and gas price.
 
-    Raises `InvalidInput` for a type whose list the capture does not have.
+    Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
     """
     if transaction.type == BLOB and not transaction.blob_hashes:
         raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
@@ -185,7 +209,7 @@ def estimate_request(transaction: ReplayTransaction) -> Request:
 
 
 def call_of(transaction: ReplayTransaction) -> Call:
-    """The call that a transaction makes, without gas and prices."""
+    """Return the call of a transaction, without gas and gas prices."""
     return Call(
         sender=transaction.sender,
         to=transaction.to,

@@ -1,4 +1,4 @@
-"""The answer of `rollup_estimateGas`: gas, then the measured size of the call and the fee that pays for it on L1."""
+"""The result of `rollup_estimateGas`: the gas limit, the compressed size of the call, and the fee that pays for L1."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from feemodel.sizes.lzss import packed_size
 class Measuring:
     """Settings for measuring the size of a fee transaction, see `feemodel.linea.measure.fee_size`.
 
-    Raises `InvalidInput` for a codec or a form that is not known.
+    Raises `InvalidInput` for an unknown codec or form.
 
     >>> Measuring("brotli").codec.name
     'brotli'
@@ -44,11 +44,14 @@ class Measuring:
         object.__setattr__(self, "packed", flag("packed", packed))
 
     def size(self, call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> int:
-        """Return the compressed size of a call that was not sent, as `feemodel.linea.measure.fee_size` has it [byte].
+        """Return the compressed size of a call, as `feemodel.linea.measure.fee_size` does [byte]; nothing is checked.
 
         Parameters
         ----------
-        gas, nonce, base_fee, chain_id : as in `feemodel.linea.measure.fee_transaction`, but not checked.
+        call : the call to measure.
+        gas : gas limit of the fee transaction [gas].
+        nonce, chain_id : used if the call does not have them.
+        base_fee : base fee of the block [wei / gas].
 
         >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
         25
@@ -68,15 +71,15 @@ class Measuring:
 
 @printed_as_table
 class RollupEstimate(NamedTuple):
-    """Answer of `rollup_estimateGas`, with the size and the prices that it was computed from."""
+    """Result of `rollup_estimateGas`, with the compressed size and the parts of the fee."""
 
     gas: GasEstimate
     base_fee: int  #: [wei / gas]
-    fee: Breakdown  #: the priority fee in its parts [wei / gas]
+    fee: Breakdown  #: parts of the priority fee [wei / gas]
     compressed_size: int  #: [byte]
 
     def reply(self) -> dict[str, Any]:
-        """The three quantities on the wire, in the order in which a node has them."""
+        """Return the three quantities of the JSON-RPC result, in a node's order."""
         return {
             "gasLimit": to_quantity(self.gas.gas_limit),
             "baseFeePerGas": to_quantity(self.base_fee),
@@ -99,16 +102,33 @@ def rollup_estimate(
     engine: str | Engine = "auto",
     limits: Limits = DEFAULT_LIMITS,
 ) -> RollupEstimate:
-    """The answer of `rollup_estimateGas`: the gas limit, the base fee, and the priority fee on the measured size.
+    """Compute the result of `rollup_estimateGas`: gas limit, base fee, and the priority fee for the compressed size.
 
     Parameters
     ----------
-    form : of the fee, with its costs and the base fee, see `feemodel.linea.pricing_forms`.
-    margin : of an estimate [1].
-    codec, measured, packed : how the fee transaction is measured, see `feemodel.linea.measure.fee_size`. It has the
-        sender's nonce before the override.
-    call, call_state, overrides, search, tolerance, engine, limits : as in `feemodel.execution.estimate_gas`; and `gas`
-        of the call may be at most `limits.max_call_gas`. It is no bound of the search.
+    call : a JSON-RPC call object, or a parsed call. Its `gas` may be at most `limits.max_call_gas` and does not bound
+        the search.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
+    margin : factor on the priority fee of an estimate [1].
+    codec, measured, packed : measurement of the size of the fee transaction, see `feemodel.linea.measure.fee_size`. The
+        fee transaction has the sender's nonce before the override.
+    overrides : state override for this call, see `feemodel.execution.state.parse_overrides`.
+    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
+    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    RollupEstimate : the gas estimate [gas], the base fee and the parts of the priority fee [wei / gas], and the
+        compressed size [byte].
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : the call, an override or an option is not valid, or the call has both a gas price and a blob price.
 
     >>> from feemodel.linea.pricing_forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
@@ -133,21 +153,23 @@ def rollup_estimate(
 def priced(
     gas: GasEstimate, call: Call, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
 ) -> RollupEstimate:
-    """Return the priority fee of a call whose gas is known.
+    """Return the priority fee of a call whose gas estimate is known.
 
     Parameters
     ----------
-    gas : the estimate that the fee is spread over.
-    form, margin : as in `rollup_estimate`.
-    nonce, chain_id : of a call that names none.
-    measuring : of the fee transaction.
+    gas : the gas estimate, over which the fee is spread.
+    call : the call.
+    form : pricing form with its costs and the base fee.
+    margin : factor on the priority fee of an estimate [1].
+    nonce, chain_id : used if the call does not have them.
+    measuring : settings for measuring the fee transaction.
     """
     size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
     return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:
-    """Refuse what the rollup method does not take: a `gas` above its limit, a gas price together with blobs."""
+    """Raise `InvalidInput` if `gas` exceeds the limit, or if a call has both a gas price and a blob price."""
     if call.gas is not None and call.gas > limits.max_call_gas:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
