@@ -1,9 +1,9 @@
 """Parts shared by every EVM chain: quantities, calls, transactions, hashes, and the fee market of L1.
 
-next_base_fee, blob_base_fee, next_excess_blob_gas : EIP-1559, EIP-4844 and its successors; MAINNET has the dated rules
-calldata_gas, calldata_floor_gas, intrinsic_gas : gas before the first instruction
-parse_call, parse_transaction, Call, Transaction : what was text becomes a value, once
-to_quantity, from_quantity, to_hex, from_hex : JSON-RPC's numbers and bytes
+next_base_fee, blob_base_fee, next_excess_blob_gas : EIP-1559, EIP-4844 and later EIPs
+calldata_gas, calldata_floor_gas, intrinsic_gas : gas charged before execution
+parse_call, parse_transaction, Call, Transaction : parsed calls and transactions
+to_quantity, from_quantity, to_hex, from_hex : numbers and bytes of JSON-RPC
 
 >>> from feemodel import ethereum
 >>> ethereum.blob_base_fee(2_314_058, 1_710_338_135)

@@ -1,7 +1,8 @@
-"""Calldata of a function of which only the signature is known, such as "transfer(address,uint256)".
+"""Example calldata of a function from its signature alone, such as "transfer(address,uint256)".
 
-The arguments are examples of the size that they usually have, so that what is measured is near to what is sent: an
-address is 20 bytes without a pattern, a number of more than 8 bytes has 8 that are not zero, a list has one item.
+The arguments have the size and the share of zero bytes that real ones usually have, so that the compressed size of the
+example is close to that of real calldata: an address is 20 bytes without a pattern, a number of more than 8 bytes has 8
+bytes that are not zero, a list has one item.
 
 Source: Contract ABI Specification, Solidity 0.8 (2024).
 """
@@ -13,10 +14,10 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
 
 WORD = 32  # bytes
-NUMBER_BYTES = 8  # of a number that may have more: most amounts are below 2**64
+NUMBER_BYTES = 8  # of a longer number that are not zero: most amounts are below 2**64
 TEXT_BYTES = 32  # of `bytes` and `string`
 MAX_VALUES = 4_096  # in one call
-MAX_NESTED = 8  # arrays and tuples in each other
+MAX_NESTED = 8  # depth of nested arrays and tuples
 
 _SIGNATURE = re.compile(r"([A-Za-z_$][\w$]*)\((.*)\)\Z", re.ASCII)
 _ARRAY = re.compile(r"(.+)\[(\d*)\]\Z", re.DOTALL)
@@ -25,14 +26,14 @@ _SIZED = re.compile(r"(u?int|bytes)(\d+)\Z")
 
 @dataclass(frozen=True)
 class _Encoded:
-    """An encoded value, and whether it stands behind the heads of its tuple."""
+    """Encoded value, and whether its type is dynamic, so that it follows the heads of its tuple."""
 
     data: bytes
     is_dynamic: bool
 
 
 def selector(signature: str) -> bytes:
-    """The four bytes that calldata of a function begins with.
+    """Return the four bytes with which the calldata of a function begins.
 
     >>> selector("transfer(address,uint256)").hex()
     'a9059cbb'
@@ -41,13 +42,19 @@ def selector(signature: str) -> bytes:
 
 
 def example_calldata(signature: str) -> bytes:
-    """Calldata of a function with example arguments; the same for the same signature.
+    """Calldata of a function with example arguments; the same signature always gives the same bytes.
 
     Parameters
     ----------
     signature : name and types, as in "transfer(address,uint256)".
 
-    Raises `InvalidInput` for a signature or type that is not valid.
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : a signature or type that is not valid.
 
     >>> data = example_calldata("transfer(address,uint256)")
     >>> len(data), data[4:16] == bytes(12), data.count(0)
@@ -67,7 +74,7 @@ class _Arguments:
         self._signature, self._seed, self._values = signature, keccak256(signature.encode()), 0
 
     def encoded(self, kind: str, depth: int = 0) -> _Encoded:
-        """An example of a type."""
+        """Return an encoded example value of a type."""
         self._values += 1
         if depth > MAX_NESTED or self._values > MAX_VALUES:
             raise self._invalid(kind)
@@ -94,7 +101,7 @@ class _Arguments:
         if found is None or found[1] == "bytes" or size % 8 or not 8 <= size <= 256:
             raise self._invalid(kind)
         number = bytearray(self._bytes(min(NUMBER_BYTES, size // 8)))
-        number[0] &= 0x7F  # a signed one is positive
+        number[0] &= 0x7F  # so that a signed number is positive
         return bytes(number).rjust(WORD, b"\0")
 
     def _array(self, kind: str, length: str, depth: int) -> _Encoded:
@@ -106,7 +113,7 @@ class _Arguments:
         return _Encoded(_joined(items), any(item.is_dynamic for item in items))
 
     def _bytes(self, count: int) -> bytes:
-        """The next bytes without a pattern, none of them zero."""
+        """Return the next pseudorandom bytes, none of them zero."""
         self._seed = keccak256(self._seed)
         return bytes(byte or 1 for byte in self._seed[:count])
 
@@ -115,7 +122,7 @@ class _Arguments:
 
 
 def _split(types: str, signature: str) -> list[str]:
-    """The types between commas that are in no parentheses."""
+    """Split types at the commas outside parentheses."""
     parts, depth, start = [], 0, 0
     for index, sign in enumerate(types):
         depth += (sign == "(") - (sign == ")")
@@ -131,7 +138,7 @@ def _split(types: str, signature: str) -> list[str]:
 
 
 def _joined(values: list[_Encoded]) -> bytes:
-    """The encoding of a tuple: heads, then what does not fit them."""
+    """Encode a tuple: heads, then the dynamic values."""
     size = sum(WORD if value.is_dynamic else len(value.data) for value in values)
     heads, tail = b"", b""
     for value in values:

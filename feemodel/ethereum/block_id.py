@@ -1,4 +1,4 @@
-"""The blocks that a parameter of JSON-RPC names: by number, by tag or by hash."""
+"""Block parameters of JSON-RPC: a number, a tag or a hash."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,20 +12,28 @@ _HASH_DIGITS = len("0x") + 2 * 32
 
 
 class BlockId(NamedTuple):
-    """A block as a parameter names it: one of number, tag and hash."""
+    """Block parameter; exactly one of number, tag and hash is set."""
 
-    given: Any  #: as it was sent
+    given: Any  #: the value as received
     number: int | None = None
     tag: str | None = None
     hash: bytes | None = None
 
 
 def read_block(value: Any) -> BlockId:
-    """Return the block that a parameter names; raises `InvalidInput`.
+    """Parse the block parameter of a JSON-RPC method.
 
     Parameters
     ----------
     value : a quantity, a number, a tag, a hash of 32 bytes in hexadecimal, or an object of EIP-1898.
+
+    Returns
+    -------
+    BlockId.
+
+    Raises
+    ------
+    InvalidInput : not one of these, or an object with both a number and a hash.
 
     Source: EIP-1898.
 
@@ -41,8 +49,8 @@ def read_block(value: Any) -> BlockId:
             return BlockId(given, hash=as_bytes("block.blockHash", hashed, size=32))
     if isinstance(value, str) and value in TAGS:
         return BlockId(given, tag=value)
-    if isinstance(value, str) and len(value) == _HASH_DIGITS:  # as web3.py sends a hash
+    if isinstance(value, str) and len(value) == _HASH_DIGITS:  # the format of a hash in web3.py
         return BlockId(given, hash=as_bytes("block", value, size=32))
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:  # as web3.py sends a number
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:  # the format of a number in web3.py
         return BlockId(given, number=value)
     return BlockId(given, number=from_block(value, TAGS))

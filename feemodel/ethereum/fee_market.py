@@ -1,7 +1,7 @@
-"""Fee market of L1 as a rollup pays it: base fee, blob base fee, gas of calldata.
+"""Fee market of L1, as a rollup pays for it: base fee, blob base fee, gas of calldata.
 
-The rules of blobs change with the upgrades of L1, which are dated rows here; `MAINNET.with_row(...)` adds one.
-Integers throughout, as the nodes compute them; scalars are Python ints of any size, arrays are int64.
+Upgrades of L1 change the rules of blobs; each is a dated row of `MAINNET`, and `MAINNET.with_row(...)` adds one.
+Arithmetic uses integers, as in the nodes: Python ints of any size for scalars, int64 for arrays.
 
 Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EIPs at f767a1e, 2026-08-22);
 ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
@@ -49,12 +49,12 @@ from feemodel.records import compared_by_value
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
-LOWEST_BASE_FEE = 7  # wei / gas; below the denominator a block that is not full leaves the fee as it is
+LOWEST_BASE_FEE = 7  # wei / gas; a lower fee than the denominator does not fall any more
 
 GAS_PER_BLOB = 131_072  # EIP-4844
-USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; bounds what is posted, not what Linea prices
+USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; limits the data of a blob, not Linea's prices
 MIN_BLOB_BASE_FEE = 1  # EIP-4844 [wei / gas]
-BLOB_BASE_COST = 8_192  # EIP-7918: the execution gas that a blob is worth at least
+BLOB_BASE_COST = 8_192  # EIP-7918: execution gas whose price is the minimum price of a blob
 
 TRANSACTION_GAS = 21_000
 ZERO_BYTE_GAS = 4
@@ -63,7 +63,7 @@ FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
 LARGEST_EXPONENT = 178  # e**178 > 2**256: no blob base fee that a block header can hold
-ARRAY_BLOCK = 1 << 15  # elements: the temporaries of a block stay in the cache
+ARRAY_BLOCK = 1 << 15  # elements per block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: of the first block that they hold for, or a time since its parent [s]
-    target: int  #: blobs per block that leave the fee as it is
+    timestamp: int  #: of the first block of the upgrade, or a time since its parent [s]
+    target: int  #: blobs per block at which the fee does not change
     maximum: int  #: blobs per block
-    update_fraction: int  #: excess blob gas that multiplies the fee by e [gas]
+    update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
     reserve: bool  #: whether EIP-7918 keeps the blob fee from falling far below the execution fee
     source: str
 
@@ -103,11 +103,11 @@ class Schedule:
             if starts[i] <= starts[i - 1]:
                 raise InvalidInput("rows", f"expected timestamps that rise, above {starts[i - 1]:,}", starts[i], (i,))
 
-    def __repr__(self) -> str:  # short: it is the default of several formulas
+    def __repr__(self) -> str:  # short, because signatures show it as a default
         return f"Schedule({', '.join(row.name for row in self.rows)})"
 
     def at(self, timestamp: int) -> BlobRules:
-        """The rules at a time [s].
+        """Return the rules at a time [s].
 
         >>> MAINNET.at(1_746_612_310).name, MAINNET.at(1_746_612_311).name
         ('Cancun', 'Prague')
@@ -115,7 +115,7 @@ class Schedule:
         return self.rows[int(self.indices(timestamp))]
 
     def with_row(self, row: BlobRules) -> "Schedule":
-        """A new schedule with one more row, in order of time.
+        """Return a new schedule with one more row, in order of time.
 
         >>> from dataclasses import replace
         >>> later = replace(MAINNET.rows[-1], name="BPO3", timestamp=1_800_000_000, target=21, maximum=32)
@@ -125,7 +125,7 @@ class Schedule:
         return Schedule(tuple(sorted((*self.rows, row), key=lambda other: other.timestamp)))
 
     def indices(self, timestamp: ArrayLike) -> Whole:
-        """The index of the row in force at each time [s]; raises `InvalidInput` before the first row."""
+        """Return the index of the row in force at each time [s]; raises `InvalidInput` before the first row."""
         time = whole("timestamp", timestamp, unit="seconds")
         starts = [row.timestamp for row in self.rows]
         reason = f"expected at least {starts[0]:,}, the start of {self.rows[0].name}: no blobs before it"
@@ -138,7 +138,7 @@ class Schedule:
         return np.searchsorted(starts, time, side="right") - 1
 
     def parameters(self, timestamp: ArrayLike) -> tuple[Whole, Whole, Whole, Truth]:
-        """Target gas, maximum gas, update fraction and reserve at each time [s], in the shape of `timestamp`."""
+        """Return target gas, maximum gas, update fraction and reserve at each time [s], in the shape of `timestamp`."""
         index = self.indices(timestamp)
         table = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
         if isinstance(index, int):
@@ -199,18 +199,18 @@ def next_base_fee(
     elasticity: ArrayLike = ELASTICITY,
     denominator: ArrayLike = BASE_FEE_CHANGE_DENOMINATOR,
 ) -> Whole:
-    """The base fee of the next block (EIP-1559).
+    """Base fee of the next block (EIP-1559).
 
-    With target = gas_limit // elasticity, the fee moves by base_fee · |gas_used − target| // target // denominator,
-    up by at least 1 wei.
+    With target = gas_limit // elasticity, the fee changes by base_fee · |gas_used − target| // target // denominator.
+    An increase is at least 1 wei.
 
     Parameters
     ----------
-    base_fee : of this block [wei / gas].
-    gas_used, gas_limit : of this block [gas].
-    elasticity, denominator : of the chain [1]; Ethereum's by default.
+    base_fee : base fee of this block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    elasticity, denominator : parameters of the chain, at least 1 [1]; the defaults are Ethereum's.
 
-    All broadcast against each other.
+    All parameters broadcast against each other.
 
     Returns
     -------
@@ -218,8 +218,11 @@ def next_base_fee(
 
     Raises
     ------
-    InvalidInput : a gas limit below the elasticity, gas used above the limit, anything negative or not an integer.
-    Int64Overflow : a base fee that passes an int64 array.
+    InvalidInput : a gas limit below the elasticity, gas used above the limit, or a value that is negative or not an
+        integer.
+    Int64Overflow : a base fee that does not fit an int64 array.
+
+    The gas used is a tenth above the target, and a tenth of an eighth is 1.25 %:
 
     >>> next_base_fee(1_000_000_000, 11_000_000, 20_000_000)
     1012500000
@@ -237,10 +240,22 @@ def next_base_fee(
 
 
 def blob_update_fraction(maximum: int) -> int:
-    """The update fraction that fits a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
+    """Update fraction for a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
-    A block full of blobs then raises the blob base fee by at most 12.5 % where the target is two thirds of the maximum.
-    It gives the published fractions of 6, 9, 15 and 21 blobs. Raises `InvalidInput` for no blobs.
+    With this fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is two thirds of
+    the maximum. The formula gives the published fractions of 6, 9, 15 and 21 blobs.
+
+    Parameters
+    ----------
+    maximum : maximum number of blobs in a block, 1 to 2**32.
+
+    Returns
+    -------
+    int [gas].
+
+    Raises
+    ------
+    InvalidInput : a maximum outside its range.
 
     Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 keeps the rule.
 
@@ -257,19 +272,29 @@ def fake_exponential(factor: int, numerator: int, denominator: int) -> int: ...
 def fake_exponential(factor: Numbers[Wholes], numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
 def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
-    """`factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844, rounding and all.
+    """Approximate `factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844.
 
-    The terms are t₀ = factor · denominator, tᵢ = tᵢ₋₁ · numerator // (denominator · i), as long as they are not 0;
-    the value is their sum // denominator.
+    The terms are t₀ = factor · denominator and tᵢ = tᵢ₋₁ · numerator // (denominator · i), up to the first term that is
+    0. The value is their sum // denominator.
 
     Parameters
     ----------
-    factor, numerator, denominator : whole numbers of at least 0, 0 and 1; they broadcast [1].
+    factor, numerator : integers of at least 0; `numerator` in the unit of `denominator`.
+    denominator : integer of at least 1.
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise, in the unit of `factor`.
 
     Raises
     ------
-    InvalidInput : a numerator above 178 denominators, for which the value passes 256 bits.
-    Int64Overflow : a value that passes an int64 array.
+    InvalidInput : a numerator above 178 denominators, for which the value does not fit 256 bits, or a value that is
+        negative or not an integer.
+    Int64Overflow : a result that does not fit an int64 array.
+
+    e**2.5 = 12.18; the terms 2, 5, 6, 5, 3, 1 have the sum 22:
 
     >>> fake_exponential(1, 5, 2)
     11
@@ -297,7 +322,20 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
 
 
 def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].update_fraction) -> int:
-    """The least excess blob gas at which blob gas costs that much: the inverse of `fake_exponential` [gas].
+    """Minimum excess blob gas for a blob base fee, the inverse of `fake_exponential`.
+
+    Parameters
+    ----------
+    blob_base_fee : price of blob gas [wei / gas].
+    update_fraction : update fraction of the blob rules, at least 1 [gas].
+
+    Returns
+    -------
+    int [gas].
+
+    Raises
+    ------
+    InvalidInput : a fee above the maximum of a block header, or a value that is negative or not an integer.
 
     >>> excess_behind(2), excess_behind(1)
     (2314058, 0)
@@ -307,7 +345,7 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     highest = LARGEST_EXPONENT * fraction
     if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected a price that a block header holds", blob_base_fee)
-    # The series is rounded down: the excess is a little more than the logarithm says.
+    # The series rounds down, so the excess is slightly above the logarithm.
     low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64
     while _taylor(MIN_BLOB_BASE_FEE, high, fraction) < fee:
@@ -325,15 +363,15 @@ def blob_base_fee(excess: int, timestamp: int, schedule: Schedule = ...) -> int:
 def blob_base_fee(excess: Numbers[Wholes], timestamp: Numbers[Wholes], schedule: Schedule = ...) -> Wholes: ...
 @formula
 def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Whole:
-    """The price of blob gas in a block.
+    """Price of blob gas in a block: `fake_exponential(1, excess, update_fraction)`, so at least 1 wei.
 
     Parameters
     ----------
-    excess : the block's own excess blob gas [gas].
-    timestamp : of the block [s].
-    schedule : the chain's blob rules.
+    excess : excess blob gas in the block's own header [gas].
+    timestamp : time of the block [s].
+    schedule : blob rules of the chain.
 
-    Both broadcast; the value is `fake_exponential(1, excess, update_fraction)`, so at least 1.
+    Excess and timestamp broadcast against each other.
 
     Returns
     -------
@@ -341,7 +379,11 @@ def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = 
 
     Raises
     ------
-    InvalidInput : a time before the first row of the schedule, and as `fake_exponential`.
+    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
+        negative or not an integer.
+    Int64Overflow : a price that does not fit an int64 array.
+
+    e**(2,314,058 / 3,338,477) is just above 2:
 
     >>> blob_base_fee(2_314_058, 1_710_338_135)
     2
@@ -365,16 +407,16 @@ def next_excess_blob_gas(
     timestamp: ArrayLike,
     schedule: Schedule = MAINNET,
 ) -> Whole:
-    """The excess blob gas of a block from its parent: EIP-4844, with the reserve of EIP-7918 where the row has it.
+    """Excess blob gas of a block, computed from its parent (EIP-4844, and EIP-7918 if the row has a reserve).
 
     Parameters
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : of the child [s]; its row prices the parent's blobs too, also at the first block of an upgrade.
-    schedule : the chain's blob rules.
+    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    schedule : blob rules of the chain.
 
-    All broadcast against each other.
+    All parameters but the schedule broadcast against each other.
 
     Returns
     -------
@@ -382,9 +424,11 @@ def next_excess_blob_gas(
 
     Raises
     ------
-    InvalidInput : a time before the first row of the schedule, and as `fake_exponential`.
+    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
+        negative or not an integer.
+    Int64Overflow : a result that does not fit an int64 array.
 
-    Four blobs of a target of three add one blob's gas:
+    Four blobs at a target of three add the gas of one blob:
 
     >>> next_excess_blob_gas(0, 4 * 131_072, 10**9, 1_710_338_135)
     131072
@@ -404,7 +448,26 @@ def excess_branches(
 def excess_branches(
     excess: ArrayLike, used: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET
 ) -> ExcessBranches:
-    """The next excess blob gas under either branch; arguments and errors as `next_excess_blob_gas`.
+    """Next excess blob gas under each of the two branches of EIP-7918.
+
+    Parameters
+    ----------
+    excess, used : the parent's excess blob gas and blob gas used [gas].
+    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    schedule : blob rules of the chain.
+
+    All parameters but the schedule broadcast against each other.
+
+    Returns
+    -------
+    ExcessBranches of ints for scalars, of int64 arrays otherwise [gas].
+
+    Raises
+    ------
+    InvalidInput : a time before the first row of the schedule, or a value that is negative or not an integer.
+    Int64Overflow : a result that does not fit an int64 array.
+
+    At the target of 6 blobs and a maximum of 9, the reserve branch adds a third of the blob gas used:
 
     >>> excess_branches(3_000_000, 9 * 131_072, 1_764_798_551)
     ExcessBranches(classic=3393216, reserve=3393216)
@@ -427,9 +490,28 @@ def reserve_binds(
 ) -> Truths: ...
 @formula
 def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Truth:
-    """Whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
+    """Return whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
 
-    Arguments and errors as `next_excess_blob_gas`; never where the row has no reserve.
+    Parameters
+    ----------
+    excess : the parent's excess blob gas [gas].
+    base_fee : the parent's base fee [wei / gas].
+    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    schedule : blob rules of the chain.
+
+    All parameters but the schedule broadcast against each other.
+
+    Returns
+    -------
+    bool for scalars, a bool array otherwise; `False` if the row has no reserve.
+
+    Raises
+    ------
+    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
+        negative or not an integer.
+    Int64Overflow : a blob base fee that does not fit an int64 array.
+
+    At a blob base fee of 1 wei the limit is a base fee of 131,072 / 8,192 = 16 wei:
 
     >>> reserve_binds(0, 17, 1_764_798_551), reserve_binds(0, 16, 1_764_798_551), reserve_binds(0, 17, 1_764_798_550)
     (True, False, False)
@@ -439,9 +521,9 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     if isinstance(excess_, int) and isinstance(fee, int) and isinstance(reserve, bool):
         return reserve and BLOB_BASE_COST * fee > GAS_PER_BLOB * fake_exponential(MIN_BLOB_BASE_FEE, excess_, fraction)
     excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
-    # In the shape of the arguments, so that an error names their element.
+    # The arguments are broadcast first, so that the index in an error is valid for them.
     blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
-    # 2**13 · fee > 2**17 · blob fee, without the products
+    # Equal to 2**13 · fee > 2**17 · blob fee, with smaller products.
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
 
@@ -452,6 +534,21 @@ def calldata_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) ->
 @formula
 def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     """Gas of calldata on L1: 4 for a zero byte, 16 for any other byte (EIP-2028).
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : numbers of zero bytes and of other bytes; they broadcast against each other [byte].
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [gas].
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not an integer.
+    Int64Overflow : a result that does not fit an int64 array.
+
+    3 · 4 + 2 · 16:
 
     >>> calldata_gas(3, 2)
     44
@@ -471,7 +568,25 @@ def calldata_floor_gas(
 def calldata_floor_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, gas_per_token: ArrayLike = FLOOR_GAS_PER_TOKEN
 ) -> Whole:
-    """The least gas of a transaction with that calldata: 21,000 + gas_per_token · (zero + 4 · nonzero) (EIP-7623).
+    """Minimum gas of a transaction with given calldata: 21,000 + gas_per_token · (zero + 4 · nonzero) (EIP-7623).
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : numbers of zero bytes and of other bytes [byte].
+    gas_per_token : gas of one token [gas]; a zero byte is one token, any other byte is four.
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [gas].
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not an integer.
+    Int64Overflow : a result that does not fit an int64 array.
+
+    21,000 + 10 · (50 + 4 · 50):
 
     >>> calldata_floor_gas(50, 50)
     23500
@@ -494,9 +609,9 @@ def _taylor(factor: int, numerator: int, denominator: int) -> int:
 def _taylor_of_arrays(
     factor: WholeArray, numerator: WholeArray, denominator: WholeArray
 ) -> tuple[WholeArray, int | None]:
-    """The values, and the place of the first that int64 cannot hold."""
-    # No term and no partial sum passes the real series, factor · denominator · e**x: below 2**61 int64 holds them
-    # all, and with x < 61 · ln 2 fewer than 2**10 terms keep denominator · i within the limit of a divisor.
+    """Return the values, and the index of the first one that does not fit int64, `None` if all fit."""
+    # Every term and partial sum is at most factor · denominator · e**x. If that is below 2**61, all of them fit int64.
+    # Then x < 61 · ln 2, so there are fewer than 2**10 terms, and denominator · i stays below `DIVISOR_LIMIT`.
     bound = factor * np.exp(numerator / denominator) * denominator
     small = (bound < 2.0**61) & (denominator < 2**41)
     values = np.empty(numerator.shape, dtype=np.int64)

@@ -1,12 +1,12 @@
-"""Range in which fees of L1 are plausible, so that a series in another unit than wei is noticed.
+"""Plausible ranges of L1 fees, which detect a series in another unit than wei.
 
-| column        | plausible [wei / gas]                                                                    |
-|---------------|------------------------------------------------------------------------------------------|
-| base_fee      | 1,000 to 10**16, which is 10 million gwei; with a fraction of a wei, at least 100,000    |
-| blob_base_fee | 1, which the protocol holds it above and where it was for months, to 10**16              |
-| tip           | 0 to 10**16, some above 1,000 unless all are 0; with a fraction of a wei, at least 100,000 |
+| column        | plausible range [wei / gas]                                                                  |
+|---------------|----------------------------------------------------------------------------------------------|
+| base_fee      | 1,000 to 10**16 (10 million gwei); values with a fraction at least 100,000                   |
+| blob_base_fee | 1, the protocol's minimum, to 10**16                                                         |
+| tip           | 0 to 10**16, with some above 1,000 unless all are 0; values with a fraction at least 100,000 |
 
-A mean of whole fees has a fraction, but a base fee of some 10 wei with a fraction is one of gwei.
+A mean of fees in wei may have a fraction, but a base fee such as 30.5 is probably in gwei.
 """
 
 from typing import NamedTuple
@@ -21,29 +21,33 @@ MAXIMUM = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
-#: For parameters that are prices in wei, of which some may be 0.
+#: Minimum of a price in wei that is not 0, and a hint at its unit.
 MIN_PRICE = 1_000.0
 IN_WEI = "in wei; 0.1 gwei are 100,000,000"
-#: For parameters that are amounts in wei, of which some may be 0.
+#: Minimum of an amount in wei that is not 0, and a hint at its unit.
 MIN_AMOUNT = 100_000.0
 IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 
 
 class Implausible(NamedTuple):
-    """The first fee of a column that is out of its range."""
+    """First fee of a column that is outside its range."""
 
-    position: int  #: in the flat array
+    position: int  #: index in the flat array
     value: float
     expected: str
 
 
 def implausible(column: str, values: RealArray) -> Implausible | None:
-    """The first fee of a column that is probably not in wei; `None` where all are plausible.
+    """Return the first fee of a column that is probably not in wei; `None` if all are plausible.
 
     Parameters
     ----------
     column : "base_fee", "blob_base_fee" or "tip".
-    values : any shape [wei / gas]; NaN is not looked at.
+    values : array of any shape; NaN is ignored [wei / gas].
+
+    Returns
+    -------
+    Implausible or `None`.
 
     >>> implausible("base_fee", np.array([30.0, 90.0])).expected  # gwei
     'from 1,000 wei to 10,000,000 gwei'

@@ -5,7 +5,7 @@ from collections.abc import Callable
 _digest: Callable[[bytes], bytes]
 try:
     from sha3 import keccak_256
-except ModuleNotFoundError:  # which has wheels for Linux alone
+except ModuleNotFoundError:  # has wheels for Linux only
     from Crypto.Hash import keccak
 
     def _digest(data: bytes) -> bytes:
@@ -18,7 +18,15 @@ else:
 
 
 def keccak256(data: bytes) -> bytes:
-    """The legacy Keccak-256, 32 bytes; not the standard's SHA3-256.
+    """Legacy Keccak-256 hash, which differs from the standardized SHA3-256.
+
+    Parameters
+    ----------
+    data : bytes of any length.
+
+    Returns
+    -------
+    bytes, 32 of them.
 
     >>> keccak256(b"").hex()[:8]
     'c5d24601'

@@ -1,4 +1,4 @@
-"""Units, and the one place where text becomes a number: JSON-RPC quantities, numbers in files, numbers people type."""
+"""Units of ether, and conversion of text to numbers and bytes: JSON-RPC quantities, numbers in files, typed numbers."""
 
 import re
 from binascii import unhexlify
@@ -19,11 +19,23 @@ _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
 _PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
-_MAX_DIGITS = 1_200  # above which Python's own reader would be slow, or refuse
+_MAX_DIGITS = 1_200  # Python's conversion is slow for longer text, or refuses it
 
 
 def to_quantity(value: int) -> str:
-    """An integer as a minimal hexadecimal quantity.
+    """Integer as a JSON-RPC quantity, in hexadecimal without leading zeros.
+
+    Parameters
+    ----------
+    value : int of at least 0.
+
+    Returns
+    -------
+    str.
+
+    Raises
+    ------
+    InvalidInput : a value that is negative or not an int.
 
     >>> to_quantity(43_314_285)
     '0x294ec6d'
@@ -34,7 +46,20 @@ def to_quantity(value: int) -> str:
 
 
 def from_quantity(text: str, name: str = "quantity") -> int:
-    """A hexadecimal quantity as an integer; leading zeros are refused, as the JSON-RPC specification has it.
+    """Integer from a JSON-RPC quantity.
+
+    Parameters
+    ----------
+    text : hexadecimal digits after 0x.
+    name : name of the parameter, for the error.
+
+    Returns
+    -------
+    int.
+
+    Raises
+    ------
+    InvalidInput : not a quantity; leading zeros are not valid, as the JSON-RPC specification says.
 
     >>> from_quantity("0x5208")
     21000
@@ -45,7 +70,20 @@ def from_quantity(text: str, name: str = "quantity") -> int:
 
 
 def from_block(block: Any, tags: Collection[str]) -> int:
-    """The block number that a parameter gives as a quantity; an error lists `tags`, the names it may have instead.
+    """Block number of a parameter that is a quantity.
+
+    Parameters
+    ----------
+    block : the parameter.
+    tags : other valid values of the parameter, which the error lists.
+
+    Returns
+    -------
+    int.
+
+    Raises
+    ------
+    InvalidInput : not a quantity.
 
     >>> from_block("0x5", ("latest", "earliest"))
     5
@@ -57,10 +95,22 @@ def from_block(block: Any, tags: Collection[str]) -> int:
 
 
 def from_number(value: Any, name: str, *, maximum: int) -> int:
-    """A whole number of a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
+    """Whole number in a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
 
-    A decimal number that begins with 0 is refused, because some readers take it as octal. Also refused are signs, white
-    space, underscores, 0b and 0o, which `int` accepts, and numbers with a fraction or an exponent.
+    Parameters
+    ----------
+    value : int or text.
+    name : name of the number, for the error.
+    maximum : largest valid number.
+
+    Returns
+    -------
+    int.
+
+    Raises
+    ------
+    InvalidInput : not a whole number from 0 to the maximum. Not valid are decimal numbers that begin with 0, which some
+        readers take as octal; signs, white space, underscores, 0b and 0o, which `int` accepts; fractions and exponents.
 
     >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)
     (21000, 21000)
@@ -86,7 +136,7 @@ def _whole_of_text(text: str) -> int | None:
 
 
 def from_typed(text: str) -> int | None:
-    """A whole number as a person types it: 30000000, 30_000_000, 30,000,000 or 0x1c9c380; `None` for anything else.
+    """Whole number as a person types it: 30000000, 30_000_000, 30,000,000 or 0x1c9c380; `None` for any other text.
 
     >>> from_typed("30,000,000"), from_typed("-5"), from_typed("3,00"), from_typed(" 7")
     (30000000, -5, None, None)
@@ -97,7 +147,20 @@ def from_typed(text: str) -> int | None:
 
 
 def from_hex(text: str, name: str = "data") -> bytes:
-    """Hexadecimal data as bytes: `0x`, then an even number of digits.
+    """Bytes from hexadecimal text.
+
+    Parameters
+    ----------
+    text : `0x`, then an even number of hexadecimal digits.
+    name : name of the parameter, for the error.
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : not hexadecimal, an odd number of digits, or no `0x`.
 
     >>> from_hex("0xa9059cbb").hex()
     'a9059cbb'
@@ -115,13 +178,21 @@ def _not_hexadecimal(text: str, name: str) -> InvalidInput:
         return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
     reason = "expected hexadecimal digits after 0x"
     with suppress(ValueError):
-        bytes.fromhex(text[2:])  # which skips white space
+        bytes.fromhex(text[2:])  # accepts white space, so the text has some if this succeeds
         reason += ", without white space"
     return InvalidInput(name, reason, text)
 
 
 def to_hex(data: bytes) -> str:
-    """Bytes as hexadecimal data.
+    """Hexadecimal text of bytes.
+
+    Parameters
+    ----------
+    data : bytes.
+
+    Returns
+    -------
+    str that begins with `0x`.
 
     >>> to_hex(b"\\x01\\x02")
     '0x0102'
@@ -130,7 +201,7 @@ def to_hex(data: bytes) -> str:
 
 
 def minimal_bytes(value: int) -> bytes:
-    """An integer as RLP has it: big-endian, without leading zeros, nothing for 0.
+    """Encode an integer as in RLP: big-endian, without leading zeros, empty for 0.
 
     >>> minimal_bytes(256), minimal_bytes(0)
     (b'\\x01\\x00', b'')
@@ -139,7 +210,7 @@ def minimal_bytes(value: int) -> bytes:
 
 
 def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
-    """Bytes from Python, or hexadecimal text; of that size where one is given.
+    """Return bytes from bytes or hexadecimal text, and check their size if one is given.
 
     >>> as_bytes("data", "0x0102") == as_bytes("data", b"\\x01\\x02", size=2)
     True
@@ -151,7 +222,7 @@ def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
 
 
 def address_bytes(address: str | bytes, name: str = "address") -> bytes:
-    """An address of exactly 20 bytes, from Python or hexadecimal text.
+    """Return an address of exactly 20 bytes, from bytes or hexadecimal text.
 
     >>> address_bytes("0x508Ca82Df566dCD1B0DE8296e70a96332cD644ec").hex()
     '508ca82df566dcd1b0de8296e70a96332cd644ec'
@@ -163,12 +234,12 @@ def address_bytes(address: str | bytes, name: str = "address") -> bytes:
 
 
 def hash_bytes(value: str | bytes, name: str) -> bytes:
-    """A hash of exactly 32 bytes."""
+    """Return a hash of exactly 32 bytes, from bytes or hexadecimal text."""
     return as_bytes(name, value, size=WORD_SIZE)
 
 
 def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
-    """A storage key or value; a short one is padded with zeros on the left.
+    """Return a storage key or value of 32 bytes; a shorter one is padded with zeros on the left.
 
     >>> slot_bytes("0x1") == slot_bytes(1) == slot_bytes("0x" + 63 * "0" + "1")
     True

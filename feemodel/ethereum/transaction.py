@@ -1,10 +1,10 @@
-"""Transactions of type 0, 1, 2 and 4: their encodings, hash and sender, and the gas before the first instruction.
+"""Transactions of type 0, 1, 2 and 4: encodings, hash, sender, and intrinsic gas.
 
 Rollups measure one of three encodings:
 
-    sender_unsigned   sender ‖ the bytes that would be signed          (Linea since February 2026)
-    unsigned          the bytes that would be signed
-    signed            the network encoding, with a placeholder where there is no signature
+    sender_unsigned   sender ‖ the bytes whose hash is signed          (Linea since February 2026)
+    unsigned          the bytes whose hash is signed
+    signed            the network encoding, with a placeholder if there is no signature
 
 Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 """
@@ -28,7 +28,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import address_bytes, minimal_bytes, to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
-LINEA_CHAIN_ID = 59_144  # of transactions that name none
+LINEA_CHAIN_ID = 59_144  # of transactions without a chain id
 ZERO_ADDRESS = bytes(20)
 PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
 PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
@@ -39,12 +39,12 @@ AUTHORIZATION_GAS = 25_000
 MAX_AUTHORIZATIONS = 10_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-_MAXIMUM = {  #: of each number that a transaction holds
+_MAXIMUM = {  # of each numeric field of a transaction
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
-_AUTHORIZATION = {  # the fields of an authorization, the largest value of those that are numbers
+_AUTHORIZATION = {  # fields of an authorization; maximum of each number
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
 _AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
@@ -63,7 +63,7 @@ _FIELDS = {  # in the order of their RLP lists, without the signature
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An ECDSA signature over secp256k1; `v` as the encoding has it (27, 28, EIP-155, or the parity of typed ones)."""
+    """ECDSA signature over secp256k1; `v` is 27, 28 or as in EIP-155, or the y parity in a typed transaction."""
 
     v: int
     r: int
@@ -71,7 +71,7 @@ class Signature:
 
 
 class Authorization(NamedTuple):
-    """An account's consent to run another account's code, EIP-7702."""
+    """Authorization of EIP-7702: an account lets the code of another account run in its place."""
 
     chain_id: int
     address: bytes
@@ -81,7 +81,7 @@ class Authorization(NamedTuple):
     s: int
 
     def authority(self) -> bytes | None:
-        """The account that consents, 20 bytes; `None` where the signature is of none."""
+        """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
         if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
             return None
         items = [minimal_bytes(self.chain_id), self.address, minimal_bytes(self.nonce)]
@@ -93,7 +93,7 @@ class Authorization(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """A transaction of type 0, 1, 2 or 4, signed or not.
+    """Transaction of type 0, 1, 2 or 4, signed or not.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20), value=1)
     >>> transfer.unsigned().hex()
@@ -112,7 +112,7 @@ class Transaction:
     data: bytes = b""
     access_list: AccessList = ()
     signature: Signature | None = None
-    authorizations: tuple[Authorization, ...] = ()  #: type 4, which has at least one
+    authorizations: tuple[Authorization, ...] = ()  #: at least one in type 4, none in others
 
     def __post_init__(self) -> None:
         if self.type not in _FIELDS:
@@ -132,7 +132,7 @@ class Transaction:
             self._check_authorizations()
 
     def _check_authorizations(self) -> None:
-        """Raise `InvalidInput` for what EIP-7702 says makes a transaction invalid."""
+        """Raise `InvalidInput` for a transaction that is not valid by EIP-7702."""
         if self.type != SET_CODE or not self.authorizations:
             reason = "expected at least one in a transaction of type 4, and none in another"
             raise InvalidInput("authorizations", reason, [*self.authorizations])
@@ -148,21 +148,21 @@ class Transaction:
                     raise InvalidInput(label, "expected an address of 20 bytes", value)
 
     def unsigned(self) -> bytes:
-        """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
+        """Return the bytes whose hash is signed: the type, if it is not 0, then the RLP list of the fields."""
         return encoded(self)
 
     def signed(self) -> bytes:
-        """The signed EIP-2718 encoding, as `eth_sendRawTransaction` takes it."""
+        """Return the signed EIP-2718 encoding, the parameter of `eth_sendRawTransaction`."""
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
         return encoded(self, self.signature)
 
     def network(self) -> bytes:
-        """The signed encoding as a block carries it: a typed transaction is wrapped as an RLP byte string."""
+        """Return the signed encoding as in a block: a typed transaction is wrapped as an RLP byte string."""
         return self.signed() if self.type == LEGACY else rlp.encode(self.signed())
 
     def sender(self) -> bytes:
-        """The address that signed, 20 bytes."""
+        """Return the address of the account that signed, 20 bytes."""
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
         v = self.signature.v
@@ -170,13 +170,13 @@ class Transaction:
         return signer(keccak256(self.unsigned()), Signature(parity, self.signature.r, self.signature.s))
 
     def with_placeholder_signature(self) -> Self:
-        """The same transaction under the fixed signature that a node's estimate measures."""
+        """Return the transaction with the fixed signature that a node uses to measure calls."""
         v = 0 if self.type != LEGACY else 27 if self.chain_id is None else 35 + 2 * self.chain_id
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
 
 class Filled(NamedTuple):
-    """The fields of an unsigned transaction of type 0, 1 or 2, which are known to be good."""
+    """Checked fields of an unsigned transaction of type 0, 1 or 2."""
 
     type: int
     chain_id: int | None
@@ -192,7 +192,7 @@ class Filled(NamedTuple):
 
 
 def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Filled:
-    """The fields of the transaction that a call becomes which was not sent; parameters as in `fill`, not checked.
+    """Return the fields of the transaction that a call becomes; parameters as in `fill`, not checked.
 
     >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
     7
@@ -202,7 +202,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # by position: by name it takes twice the time
+    return Filled(  # by position, which takes half the time of keywords
         kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
         max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
     )  # fmt: skip
@@ -242,18 +242,28 @@ def fill(
     chain_id: int,
     set_code: bool = False,
 ) -> Transaction:
-    """The unsigned transaction that a call becomes; for a transaction that was sent, that one with its signature.
+    """Transaction that a call becomes, unsigned; for a transaction that was sent, the same one with its signature.
 
-    Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
+    A dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
 
     Parameters
     ----------
-    gas : the gas limit [gas].
-    nonce : for a call that names none.
-    base_fee : of the block, the gas price of a call that names no price [wei / gas].
-    chain_id : for a call that names none; an unsigned legacy transaction has one only where the call names it.
-    set_code : whether authorizations make it type 4. By default a call is filled without them, as Linea's nodes
+    call : a parsed call or a transaction that was sent.
+    gas : gas limit, at least 1 [gas].
+    nonce : nonce for a call that does not set one.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    chain_id : chain id for a call that does not set one. An unsigned legacy transaction has a chain id only if the call
+        sets it.
+    set_code : whether authorizations make it type 4. By default they are ignored in a call, as Linea's nodes do to
         measure it, and a transaction of type 4 that was sent is refused.
+
+    Returns
+    -------
+    Transaction.
+
+    Raises
+    ------
+    InvalidInput : a number outside its range, an unsupported type, or both authorizations and a gas price.
 
     >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
@@ -265,7 +275,7 @@ def fill(
         kind = call.type or LEGACY
         if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
             raise InvalidInput("call.type", _NO_FEE, kind)
-        if kind == LEGACY and call.signature is not None:  # without one, it is taken as protected by EIP-155
+        if kind == LEGACY and call.signature is not None:  # without a signature, EIP-155 is assumed
             v = call.signature[0]
             chain = (v - 35) // 2 if v >= 35 else None
     elif set_code and call.authorizations:
@@ -303,7 +313,7 @@ def _authorizations_of(call: Call) -> tuple[Authorization, ...]:
 
 
 def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
-    """An authorization list, of JSON-RPC objects; `v` is taken where there is no `yParity`.
+    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
 
     >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
     ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
@@ -328,7 +338,7 @@ def _authorization(entry: Any, name: str) -> Authorization:
 
 
 def check_no_blobs(call: Call) -> None:
-    """Raise `InvalidInput` for a call that only a transaction of type 3 can make: no rollup carries them.
+    """Raise `InvalidInput` for a call with a blob fee, which only a type 3 transaction has; no rollup accepts these.
 
     >>> check_no_blobs(Call(to=bytes(20)))
     """
@@ -346,9 +356,21 @@ def check_published(transaction: Transaction) -> None:
 
 
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
-    """A transaction in one of the encodings of `FORMS`; a missing sender is recovered from the signature.
+    """Transaction in one of the encodings that rollups measure.
 
-    Raises `InvalidInput` for a transaction of type 4, for which no fee is published.
+    Parameters
+    ----------
+    transaction : a transaction, signed if the encoding needs the signature or the sender.
+    form : encoding: "sender_unsigned", "unsigned" or "signed".
+    sender : address of 20 bytes; `None` to recover it from the signature.
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : an unknown encoding, a missing signature, or a transaction of type 4, for which no fee is published.
 
     >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
     'dc80808252089400000000000000000000000000000000000000008080'
@@ -362,11 +384,19 @@ def measured_form(transaction: Transaction, form: str, *, sender: bytes | None =
 
 
 def parse_transaction(raw: bytes | str) -> Transaction:
-    """A signed transaction in its EIP-2718 encoding, bytes or hexadecimal text.
+    """Parse a signed transaction in its EIP-2718 encoding.
+
+    Parameters
+    ----------
+    raw : bytes or hexadecimal text.
+
+    Returns
+    -------
+    Transaction with its signature.
 
     Raises
     ------
-    InvalidInput : not RLP, a field of the wrong size, a type other than 0, 1, 2 and 4.
+    InvalidInput : not RLP, a field of the wrong size, or a type other than 0, 1, 2 and 4.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
     >>> parse_transaction(transfer.signed()) == transfer
@@ -385,11 +415,19 @@ def parse_transaction(raw: bytes | str) -> Transaction:
 
 
 def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
-    """Sender and unsigned transaction from `sender ‖ unsigned`, the form that blobs carry.
+    """Parse the "sender_unsigned" encoding, which Linea's blobs contain.
+
+    Parameters
+    ----------
+    measured : the sender's 20 bytes, then the unsigned transaction; bytes or hexadecimal text.
+
+    Returns
+    -------
+    (sender, transaction): 20 bytes, and a `Transaction` without a signature.
 
     Raises
     ------
-    InvalidInput : as `parse_transaction`.
+    InvalidInput : not RLP, a field of the wrong size, or a type other than 0, 1, 2 and 4.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20))
     >>> parse_sender_unsigned(bytes(20) + transfer.unsigned()) == (bytes(20), transfer)
@@ -407,7 +445,20 @@ def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
 
 
 def created_address(sender: bytes, nonce: int) -> bytes:
-    """The address of the contract that a transaction of this sender and nonce creates, 20 bytes.
+    """Address of the contract that a transaction creates.
+
+    Parameters
+    ----------
+    sender : the sender's address, 20 bytes.
+    nonce : the sender's nonce.
+
+    Returns
+    -------
+    bytes, 20 of them.
+
+    Raises
+    ------
+    InvalidInput : not an address of 20 bytes, or a nonce that is negative or not an integer.
 
     Source: the Yellow Paper, section 7.
 
@@ -419,9 +470,20 @@ def created_address(sender: bytes, nonce: int) -> bytes:
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:
-    """The address whose key signed a hash, 20 bytes; `v` of the signature is its parity, 0 or 1.
+    """Address whose key signed a hash.
 
-    Raises `InvalidInput` where no key can be recovered.
+    Parameters
+    ----------
+    digest : the hash, 32 bytes.
+    signature : signature whose `v` is the y parity, 0 or 1.
+
+    Returns
+    -------
+    bytes, 20 of them.
+
+    Raises
+    ------
+    InvalidInput : a signature from which no key can be recovered.
     """
     from coincurve import PublicKey
 
@@ -434,11 +496,22 @@ def signer(digest: bytes, signature: Signature) -> bytes:
 
 
 def intrinsic_gas(call: Call | Transaction) -> int:
-    """The gas that a transaction costs before its first instruction, at least the calldata floor [gas].
+    """Gas that a transaction is charged before its first instruction, at least the calldata floor.
 
-        21,000 + calldata_gas (+ 32,000 + 2 · words for a creation) + 2,400 · addresses + 1,900 · keys
+        21,000 + calldata_gas (+ 32,000 + 2 · words for a contract creation) + 2,400 · addresses + 1,900 · keys
+        + 25,000 · authorizations
 
-    and 25,000 · authorizations; calldata as in `feemodel.ethereum.fee_market`. Source: EIP-2930, EIP-3860, EIP-7702.
+    Parameters
+    ----------
+    call : a call or a transaction.
+
+    Returns
+    -------
+    int [gas].
+
+    Source: EIP-2930, EIP-3860, EIP-7623, EIP-7702.
+
+    21,000 + 3 · 4 + 3 · 16 is 21,060, less than the floor of 21,000 + 10 · (3 + 3 · 4):
 
     >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
     21150
@@ -455,7 +528,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
 
 
 def _decode(data: bytes) -> tuple[int, Sequence[Any]]:
-    """The type of an encoded transaction, and the items of its list."""
+    """Return the type of an encoded transaction, and the items of its RLP list."""
     if not data:
         raise InvalidInput("transaction", "expected a transaction", to_hex(data))
     kind = data[0] if data[0] < 0x80 else LEGACY
@@ -504,7 +577,7 @@ def _item(value: Any) -> Any:
 
 
 def _is_access(entry: Any) -> bool:
-    """RLP distinguishes byte strings from lists: an empty list is no empty string."""
+    """Return whether an item is an access-list entry; in RLP an empty list differs from an empty string."""
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
         return False
     address, keys = entry

@@ -1,12 +1,12 @@
-"""The parts of a rollup's transaction fee under the names of RIP-7759.
+"""Parts of a rollup's transaction fee, with the names of RIP-7759.
 
 | RIP-7759      | here                                                                          |
 |---------------|-------------------------------------------------------------------------------|
-| execution fee | L2 part: gas at the price that holds without the transaction's bytes          |
-| data fee      | L1 part: what the transaction's bytes add                                      |
-| priority fee  | what the sender offers above that, for a place in the block                   |
+| execution fee | L2 part: gas at the price of a transaction of size 0                          |
+| data fee      | L1 part: the increase due to the transaction's bytes                          |
+| priority fee  | the sender's offer above these two, for an earlier position in the block      |
 
-Linea's `maxPriorityFeePerGas` carries the first two and is no priority fee in this sense.
+Linea's `maxPriorityFeePerGas` pays for the first two, so it is not a priority fee in this sense.
 
 Source: ethereum/RIPs at 4179109, RIPS/rip-7759.md (draft).
 """
@@ -20,7 +20,7 @@ from feemodel.records import printed_as_table
 
 @printed_as_table
 class TransactionFee(NamedTuple):
-    """A fee in the three parts of RIP-7759 [wei]; `transaction_fee` checks them."""
+    """Fee in the three parts of RIP-7759 [wei]; use `transaction_fee` to make one that is checked."""
 
     execution_fee: int
     data_fee: int
@@ -28,19 +28,26 @@ class TransactionFee(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Their sum, requirement R1 [wei]."""
+        """Sum of the three parts [wei], requirement R1 of RIP-7759."""
         return sum(self)
 
 
 def transaction_fee(*, total: int, data_fee: int, priority_fee: int = 0) -> TransactionFee:
-    """The three parts of a fee of which the data fee and priority fee are known.
+    """Split a fee into the three parts of RIP-7759.
 
     Parameters
     ----------
-    total : of the fee [wei].
-    data_fee, priority_fee : of it [wei].
+    total : the whole fee [wei].
+    data_fee, priority_fee : two of its parts [wei].
 
-    Raises `InvalidInput` for a part below 0 (requirement R2).
+    Returns
+    -------
+    TransactionFee, whose execution fee is the rest [wei].
+
+    Raises
+    ------
+    InvalidInput : parts that add to more than the total (requirement R2), or a value that is negative or not an
+        integer.
 
     >>> transaction_fee(total=100, data_fee=30)
     TransactionFee(execution_fee=70, data_fee=30, priority_fee=0)

@@ -1,7 +1,7 @@
-"""The names that clients and extractors give to the fields of a call or a transaction.
+"""Names of the fields of calls and transactions in clients and extractors.
 
-One list for call objects, rows of tables and columns of files. A name that is not listed here is refused in a call
-object, because a misspelt field would otherwise be priced as if it were absent.
+The list is used for call objects, rows of tables and columns of files. A call object with any other name is refused,
+because a misspelt field would otherwise be treated as absent.
 
 Sources: ethereum/execution-apis, schema GenericTransaction and ReceiptInfo; go-ethereum, TransactionArgs; Besu,
 CallParameter; viem 2, formatTransactionRequest; ethers 6, getRpcTransaction and TransactionResponse; web3.py 7; alloy,
@@ -16,7 +16,7 @@ from typing import Final
 
 from feemodel.errors import InvalidInput
 
-#: The name in our tables, and the other names of the same field; where a file has several, the first one counts.
+#: Name in our tables → other names of the same field; if a file has several of them, the first one is used.
 FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "block_number": ("blockNumber",),
@@ -49,12 +49,12 @@ FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-#: Fields that only a transaction has that was sent: an object with one of them is that transaction, not a call.
+#: Fields of transactions that were sent, which calls do not have.
 SENT_FIELDS: Final = frozenset(
     ("block_number", "block_hash", "transaction_index", "transaction_hash", "v", "y_parity", "r", "s")
 )
 
-#: Known names that change neither what a transaction is nor what a node measures of it.
+#: Known names that affect neither the transaction nor its measured bytes.
 IGNORED_NAMES: Final = frozenset(
     """
     estimateSuggested estimateUsed estimateGasError
@@ -70,13 +70,13 @@ IGNORED_NAMES: Final = frozenset(
     receipt_l1_fee receipt_l1_gas_used receipt_l1_gas_price receipt_l1_fee_scalar
     operatorFeeScalar operatorFeeConstant daFootprintGasScalar
     fixed_cost_kwei variable_cost_kwei eth_gas_price_kwei linea_lzss_size linea_packed_size l2_block_index
-    """.split()  # noqa: SIM905 as text the names can be read
+    """.split()  # noqa: SIM905 easier to read than a list
 )
 
-#: The blobs themselves, of which a transaction holds only the hashes.
+#: Names of the blobs themselves; a transaction contains only their hashes.
 SIDECAR_NAMES: Final = frozenset(("blobs", "commitments", "proofs", "sidecar", "sidecars", "cellProofs", "kzg"))
 
-#: The names that libraries and databases give to the types of a transaction.
+#: Names of transaction types in libraries and databases.
 TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
     {
         "legacy": 0, "accesslist": 1, "eip2930": 1, "dynamicfee": 2, "eip1559": 2, "blob": 3, "eip4844": 3,
@@ -87,12 +87,12 @@ TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
 FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
     {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
 )
-MISSPELT = 0.85  # likeness of two names, of which one is probably the other misspelt
+MISSPELT = 0.85  # similarity from which a name counts as a misspelling of another
 _SHOWN = 60  # characters of a name in a message
 
 
 def misspelt(name: str, absent: Iterable[str]) -> str | None:
-    """The absent field name that a misspelt name probably means.
+    """Return the absent field name that a misspelt name probably means, or `None`.
 
     >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
     ('gas_used', None)
@@ -107,7 +107,7 @@ def _letters(name: str) -> str:
 
 
 def unknown_field(name: str, value: object, *, where: str = "call") -> InvalidInput:
-    """The error for a name that no field has, with the field that is probably meant.
+    """Return the error for an unknown field name, with the field that is probably meant.
 
     >>> str(unknown_field("valeu", "0x1"))
     "call.valeu: unknown field, did you mean value?, got '0x1'"

@@ -1,7 +1,7 @@
-"""Converts tables of transactions, as the readers of `feemodel.io` return them, to transactions.
+"""Conversion of tables of transactions, as the readers of `feemodel.io` return them, to transactions.
 
-A table has fields under any names of `feemodel.ethereum.transaction_fields`, or `raw` (the signed encoding), or
-`sender_and_unsigned_transaction`. Other columns are ignored, but one that looks like a misspelt field is refused.
+The columns are fields under any names of `feemodel.ethereum.transaction_fields`, or `raw` (the signed encoding), or
+`sender_and_unsigned_transaction`. Other columns are ignored, except for misspelt names of fields, which are refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,44 +44,49 @@ _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
 
 
 class Sent(NamedTuple):
-    """A transaction that was sent."""
+    """Transaction that was sent."""
 
-    sender: bytes | None  #: `None` where only the signature says it
-    transaction: Transaction  #: without a signature where the table has none
+    sender: bytes | None  #: `None` if it must be recovered from the signature
+    transaction: Transaction  #: without a signature if the table has none
 
     def signed(self) -> Transaction:
-        """The transaction with its signature, or with a placeholder of the same length."""
+        """Return the transaction with its signature, or with a placeholder of the same length."""
         return self.transaction if self.transaction.signature else self.transaction.with_placeholder_signature()
 
     def measured(self, form: str) -> bytes:
-        """Its bytes in one of the forms that are measured."""
+        """Return the transaction in one of the encodings that rollups measure."""
         one = self.signed() if form == "signed" else self.transaction
         return measured_form(one, form, sender=self.sender)
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value is a pandas DataFrame, without importing pandas."""
+    """Return whether a value is a pandas DataFrame, without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "itertuples")
 
 
 def is_transaction_table(value: Any) -> bool:
-    """Whether a value is a table that holds transactions, rather than sizes of them."""
+    """Return whether a value is a table of transactions, rather than of their sizes."""
     return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
 
 
 def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
-    """The transactions of a table, in its order.
+    """Transactions of a table, in its order.
 
     Parameters
     ----------
-    table : of `feemodel.io.read_transactions` or `read_raw_transactions`, or one's own.
-    chain_id : of transactions for which the table has none.
-    set_code : whether transactions of type 4 are taken, which other rollups price.
+    table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same column
+        names.
+    chain_id : chain id of transactions for which the table has none.
+    set_code : whether transactions of type 4 are accepted, for rollups that price them.
+
+    Returns
+    -------
+    list of `Sent`, one for each row.
 
     Raises
     ------
-    InvalidInput : a missing column; a value that cannot be read or that a transaction must have, named by row, counted
-        from 1, and column; a transaction of type 3 or above, for which no fee is published.
+    InvalidInput : a missing column; a value that is missing or cannot be read, named by row, counted from 1, and
+        column; a transaction of type 3 or above, for which no fee is published.
     """
     if not is_table(table):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
@@ -100,10 +105,18 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
 
 
 def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
-    """The table without the transactions of type 3 and above, for which no fee is published, and how many these are.
+    """Remove transactions of types for which no fee is published: type 3 and above.
 
-    Those above 4 are a rollup's own, such as the deposit that begins each block of the OP Stack. With `set_code`, those
-    of type 4 stay.
+    Types above 4 are specific to a rollup, such as the deposit that begins each block of the OP Stack.
+
+    Parameters
+    ----------
+    table : a table of transactions.
+    set_code : whether transactions of type 4 are kept.
+
+    Returns
+    -------
+    (table, removed): the remaining rows, and the number of removed ones.
     """
     columns = _columns(table)
     priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
@@ -122,19 +135,19 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
 
 
 def _is_typed(raw: bytes) -> bool:
-    """Whether bytes have a type: EIP-2718, one byte below 0x80 and, in every type so far, an RLP list."""
+    """Return whether an encoding is typed (EIP-2718): one byte below 0x80, followed by an RLP list."""
     return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
 
 
 def _is_given(cell: Any) -> bool:
-    """Whether a cell holds a fee, or a list with something in it."""
+    """Return whether a cell contains a fee or a list that is not empty."""
     if is_missing(cell) or (isinstance(cell, float) and cell != cell):
         return False
     return len(cell) > 0 if hasattr(cell, "__len__") else True
 
 
 def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
-    """Return the assumptions made about transactions whose table lacks a column, one phrase each."""
+    """Return the assumptions made about columns that are missing in a table, one phrase for each."""
     columns = _columns(table)
     if not sent or {RAW, UNSIGNED} & {*table.columns}:
         return []
@@ -154,15 +167,27 @@ def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINE
 
 
 def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
-    """For each row of a table whether a field has a value."""
+    """Return, for each row of a table, whether a field has a value."""
     columns = _columns(table)
     return [False] * len(table) if name not in columns else table[columns[name]].notna().tolist()
 
 
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
-    """A column of whole numbers; `None` where the table lacks it or, with `partly`, some of its values.
+    """Column of whole numbers.
 
-    Raises `InvalidInput` for a value that is missing among others, or that is no whole number.
+    Parameters
+    ----------
+    table : a table of transactions.
+    name : field of the column.
+    partly : whether the result is `None` if some values are missing; otherwise that is an error.
+
+    Returns
+    -------
+    list of ints, or `None` if the table lacks the column.
+
+    Raises
+    ------
+    InvalidInput : a missing value among others, or a value that is not a whole number.
     """
     columns = _columns(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):
@@ -178,7 +203,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, Any]:
-    """Our fields → the table's names, of which our own counts first."""
+    """Return a mapping from our fields to the table's columns; our own name has precedence."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
         raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])
@@ -198,7 +223,7 @@ def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Sent]:
 
 
 def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: bool = False) -> Sent:
-    """A transaction that was sent, from its signed encoding and its sender, or from both in one without a signature."""
+    """Return a transaction from its signed encoding and sender, or from its "sender_unsigned" encoding."""
     if not is_missing(raw):
         found = Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
     elif is_missing(unsigned):
@@ -211,7 +236,7 @@ def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: boo
 
 
 def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
-    """The fields of each row that a transaction is made from."""
+    """Yield the fields of each row from which a transaction is made."""
     columns = _columns(table)
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:
@@ -222,7 +247,7 @@ def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
 
 
 def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` for a column whose name is nearly that of a field which the table does not have."""
+    """Raise `InvalidInput` for a column whose name is probably the misspelt name of an absent field."""
     absent = [name for name, field in FIELD_OF.items() if field not in columns]
     for name in table.columns:
         if not isinstance(name, str) or name in FIELD_OF or name in IGNORED_NAMES:
@@ -232,7 +257,7 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
 
 
 def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
-    """Each row of a table as a call or a transaction, or the error of reading it; columns as in `transactions_of`."""
+    """Yield a call or a transaction for each row of a table, or the error for a row that is not valid."""
     if {RAW, UNSIGNED} & {*table.columns}:
         rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
         read: Callable[[Any], Call | Transaction] = _raw_subject

@@ -1,7 +1,8 @@
-"""The Merkle Patricia trie of block headers, and the bloom filter of logs.
+"""Merkle Patricia trie of block headers, and bloom filter of logs.
 
-A tree of nibbles: a leaf or extension node is [compact path, value or child], a branch node has 16 children and a
-value; a child of less than 32 bytes in RLP is part of its parent, any other is named by its hash.
+The trie is a tree over nibbles. A leaf or extension node is [compact path, value or child]; a branch node has 16
+children and a value. A child whose RLP is shorter than 32 bytes is embedded in its parent; any other is referenced by
+its hash.
 
 Source: the Yellow Paper, appendices C and D, section 4.3.1.
 """
@@ -21,7 +22,7 @@ BLOOM_BYTES = 256
 
 
 def trie_root(values: Mapping[bytes, bytes]) -> bytes:
-    """The root of a trie, 32 bytes; no key may begin with another one, and no value may be empty.
+    """Return the root of a trie, 32 bytes. No key may be a prefix of another, and no value may be empty.
 
     The root of one entry is the hash of its leaf, [0x20 ‖ key, value]:
 
@@ -33,7 +34,7 @@ def trie_root(values: Mapping[bytes, bytes]) -> bytes:
 
 
 def ordered_trie_root(values: Sequence[bytes]) -> bytes:
-    """The root of a trie whose keys are the indices of its values, as in a header for transactions and receipts.
+    """Return the root of a trie whose keys are the indices of its values, as for transactions and receipts.
 
     >>> ordered_trie_root([]) == EMPTY_TRIE
     True
@@ -42,7 +43,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
-    """The node of keys in order, as hexadecimal digits, that agree up to a depth."""
+    """Return the node of sorted keys, in hexadecimal digits, that are equal up to a depth."""
     if not pairs:
         return b""
     first, last = pairs[0][0], pairs[-1][0]
@@ -70,11 +71,11 @@ def _compact(digits: str, *, leaf: bool) -> bytes:
 
 
 def logs_bloom(logs: Iterable[tuple[bytes, Sequence[bytes]]]) -> bytes:
-    """The bloom filter of logs, 256 bytes: three bits for each address and for each topic.
+    """Return the bloom filter of logs, 256 bytes: three bits for each address and for each topic.
 
     Parameters
     ----------
-    logs : address and topics of each.
+    logs : address and topics of each log.
 
     keccak256 of 20 zero bytes begins 5380c7b7ae81: bits 0x380, 0x7b7 and 0x681.
 
