@@ -39,9 +39,10 @@ MAY_IMPORT = {
     "estimates": GROUND | {"ethereum", "sizes", "linea", "io", "execution", "ledger"},
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
-    "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates"},
-    "server": None,  # the server and the commands may import everything below them
-    "cli": None,
+    "server": GROUND | {"ethereum", "sizes", "linea", "io", "ledger", "execution", "estimates"},
+    "explorer": GROUND
+    | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates", "server"},
+    "cli": None,  # the commands may import everything below them
 }
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
 

@@ -73,11 +73,12 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
     from feemodel.cli.serve_forecast import ForecastMethod
+    from feemodel.explorer.extension import ExplorerMethods
     from feemodel.server.loaded import load
     from feemodel.server.workers import serve
 
     with _ledger(settings) as folder:
-        loaded = load(settings, _store(settings, folder), extensions=(ForecastMethod,))
+        loaded = load(settings, _store(settings, folder), extensions=(ExplorerMethods, ForecastMethod))
         checked = _checked(loaded, ask_nodes=options.check)
         if options.check or options.check_settings:
             return _report(checked, as_json=options.json)

@@ -100,6 +100,7 @@ class ForecastMethod:
         settings = service.settings
         self.methods: dict[str, Method] = {}
         self.reasons: dict[str, str] = {}
+        self.routes = ()
         self._seconds, self._queue, self._waiting = settings.seconds, settings.queue, 0
         self._turn, self._process = asyncio.Lock(), _Process()
         self._file = settings.l1_history

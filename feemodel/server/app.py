@@ -1,12 +1,13 @@
 """The ASGI application of a worker.
 
 POST /                  JSON-RPC 2.0, read and answered here
-GET  /                  the explorer's page, or a WebSocket with the same methods
-GET  /static/           the page's files
+GET  /                  a WebSocket with the same methods
 GET  /openrpc.json      the methods, described
 GET  /health            that the process is alive
 GET  /ready             503 while an estimate would not be answered
 GET  /metrics           for Prometheus, of all workers
+
+Extensions may add routes of their own.
 """
 
 import asyncio
@@ -24,11 +25,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from feemodel.explorer.page import POLICY, STATIC
 from feemodel.server import metrics
 from feemodel.server.deadlines import ConnectionLimits, Connections
 from feemodel.server.service import Service
@@ -42,10 +41,6 @@ KNOWN_HOSTS = 64  # Host headers that are remembered as allowed
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _JSON = (b"content-type", b"application/json")
-_PAGE_HEADERS = {
-    "content-security-policy": POLICY, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff",
-    "cache-control": "no-cache",
-}  # fmt: skip
 
 
 class Refusal(Exception):
@@ -74,17 +69,15 @@ class App:
         )  # fmt: skip
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
-        self._files = StaticFiles(directory=STATIC)
         self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests, and bytes of their bodies
         routes = [
-            Route("/", self._page, methods=["GET"]),
-            Route("/static/{path:path}", self._page, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/ready", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openrpc.json", self._openrpc, methods=["GET"]),
             WebSocketRoute("/", self._websocket),
+            *(route for extension in service.extensions for route in extension.routes),
         ]
         self._others = Starlette(routes=routes, lifespan=self._lifespan)
         self._inner: ASGIApp = self._route
@@ -222,11 +215,6 @@ class App:
         await asyncio.sleep(0)  # messages that have arrived already, and large answers, do not delay other connections
         if answer is not None:
             await websocket.send_text(answer.decode())
-
-    async def _page(self, request: Request) -> Response:
-        response = await self._files.get_response(request.path_params.get("path", "index.html"), request.scope)
-        response.headers.update(_PAGE_HEADERS)
-        return response
 
     async def _health(self, request: Request) -> Response:
         return _json({"status": "ok"})

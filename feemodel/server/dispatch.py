@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
-import feemodel
+from feemodel import __version__
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
@@ -339,7 +339,7 @@ def document(methods: Mapping[str, Method]) -> bytes:
             "openrpc": "1.3.2",
             "info": {
                 "title": "feemodel",
-                "version": feemodel.__version__,
+                "version": __version__,
                 "description": "What a rollup transaction must pay for L1, and proofs of the rollup's state.",
                 "license": {"name": "Apache-2.0"},
             },

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta
 
-import feemodel
+from feemodel import __version__
 from feemodel.errors import InvalidInput
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
@@ -176,7 +176,7 @@ def accounts() -> list[Address]:
 
 def client_version() -> str:
     """Return name and version of the server."""
-    return f"feemodel/{feemodel.__version__}"
+    return f"feemodel/{__version__}"
 
 
 def _check_rising(percentiles: list[float]) -> None:

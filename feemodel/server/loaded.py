@@ -1,6 +1,6 @@
 """What the parent of the workers reads: no worker reads these files again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,11 +15,13 @@ from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from feemodel.server.dispatch import Method
 
 
 class Extension(Protocol):
-    """Methods from outside the package `feemodel.server`, which each worker makes from its `Service`."""
+    """Methods and pages from outside the package `feemodel.server`, which each worker makes from its `Service`."""
 
     @property
     def methods(self) -> Mapping[str, "Method"]:
@@ -28,6 +30,10 @@ class Extension(Protocol):
     @property
     def reasons(self) -> Mapping[str, str]:
         """Error messages for methods that are known but not served."""
+
+    @property
+    def routes(self) -> Sequence["BaseRoute"]:
+        """Routes of HTTP and WebSocket, see `starlette.routing`."""
 
     async def close(self) -> None:
         """Close what is open."""

@@ -26,7 +26,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric  # noqa: E402
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead  # noqa: E402
 from prometheus_client.registry import REGISTRY, Collector  # noqa: E402
 
-import feemodel  # noqa: E402
+from feemodel import __version__  # noqa: E402
 
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
@@ -92,7 +92,7 @@ class _Asked(Collector):
                     family.add_metric([value] if label else [], number)
             yield family
         build = GaugeMetricFamily("feemodel_build_info", "Versions, as labels", labels=["version", "python"])
-        build.add_metric([feemodel.__version__, platform.python_version()], 1)
+        build.add_metric([__version__, platform.python_version()], 1)
         yield build
 
 

@@ -1,11 +1,9 @@
-"""The methods of the rollup: estimates with their fee, proofs, and the `feemodel_` methods of the explorer."""
+"""The methods of the rollup: estimates with their fee, and proofs."""
 
 import asyncio
-import inspect
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -232,22 +230,3 @@ def ledger_failed(error: UnreadableFile) -> CallError:
     if isinstance(error, LedgerDamaged):
         return CallError(INTERNAL_ERROR, "the ledger is damaged", {"id": identity})
     return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})
-
-
-def one_at_a_time(
-    method: Callable[..., Any], first: Callable[[], Awaitable[None]] | None = None
-) -> Callable[..., Awaitable[Any]]:
-    """Return a method whose calls wait for each other, and before that for `first`.
-
-    A plain function computes in a thread.
-    """
-    turn, is_async = asyncio.Lock(), inspect.iscoroutinefunction(method)
-
-    @wraps(method)
-    async def in_turn(*parameters: Any) -> Any:
-        if first is not None:
-            await first()
-        async with turn:
-            return await (method(*parameters) if is_async else asyncio.to_thread(method, *parameters))
-
-    return in_turn

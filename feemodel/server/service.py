@@ -1,7 +1,7 @@
 """What a worker answers from: loaded once by the parent, opened by each worker in its event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -11,9 +11,6 @@ import msgspec
 from feemodel.errors import FeeModelError, LimitExceeded, UnreadableFile
 from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
-from feemodel.ethereum.quantities import from_quantity
-from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.async_node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import metrics
@@ -22,15 +19,8 @@ from feemodel.server.eth import CHAIN_METHODS, ChainMethods, accounts, client_ve
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
-from feemodel.server.prices import configured_prices, fetch_l1_prices, pricing_of
-from feemodel.server.rollup import (
-    PRODUCTION_PREFIX,
-    ChainEstimates,
-    Ledger,
-    NodeEstimates,
-    both_names,
-    one_at_a_time,
-)
+from feemodel.server.prices import fetch_l1_prices, pricing_of
+from feemodel.server.rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 NOTE_SECONDS = 5.0  # between two notes of what the process uses
@@ -54,7 +44,7 @@ class Service:
     def __init__(self, loaded: Loaded) -> None:
         self.settings = settings = loaded.settings
         self.chain = loaded.chain
-        self._measuring = Measuring(loaded.codec, settings.measured, settings.packed)
+        self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles its kernels before a request needs them
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
         self._nodes: list[AsyncNode] = []
@@ -68,7 +58,7 @@ class Service:
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None
-        self._extensions = [extension(self) for extension in loaded.extensions]
+        self.extensions = [extension(self) for extension in loaded.extensions]
         self.methods = self._methods()
 
     def dispatcher(self) -> Dispatcher:
@@ -92,7 +82,7 @@ class Service:
             reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
             proofs = [f"{prefix}_getProof" for prefix in prefixes]
             reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
-        for extension in self._extensions:
+        for extension in self.extensions:
             reasons |= extension.reasons
         return reasons
 
@@ -112,11 +102,11 @@ class Service:
         methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
         estimates: NodeEstimates | ChainEstimates | None = None
         if self.upstream is not None:
-            estimates = NodeEstimates(self.upstream, self.pricing, self._measuring, settings)
+            estimates = NodeEstimates(self.upstream, self.pricing, self.measuring, settings)
         elif self.chain is not None:
             executor = self._executor = Executor(self.chain, settings)
             methods |= ChainMethods(executor, self.pricing).methods()
-            estimates = ChainEstimates(executor, self.pricing, self._measuring)
+            estimates = ChainEstimates(executor, self.pricing, self.measuring)
         if estimates is not None:
             methods |= both_names(settings.prefix, "estimateGas", Method(estimates.estimate))
         if self.ledger is not None:
@@ -125,48 +115,15 @@ class Service:
                 methods["eth_chainId"] = Method(self.ledger.chain_id)
                 methods["eth_blockNumber"] = Method(self.ledger.block_number)
         methods["feemodel_pricing"] = Method(self.pricing.describe)
-        methods |= self._explorer()
-        for extension in self._extensions:
+        for extension in self.extensions:
             methods |= extension.methods
         methods["rpc.discover"] = Method(self._discover)
         return methods
-
-    def _explorer(self) -> dict[str, Method]:
-        """Return the explorer's methods, which check their own parameters."""
-        explained: dict[str, Any] = {
-            "form": lambda: self.pricing.now.form, "preset": configured_prices(self.settings).preset,
-            "chain_id": self._known_chain_id, "codec": self._measuring.codec,
-            "measured": self._measuring.form, "packed": self._measuring.packed,
-        }  # fmt: skip
-        if self.upstream is not None:
-            explained["ask_node"] = self.upstream.ask
-        if self.chain is not None or self.upstream is not None:
-            explained["estimate"] = self._gas_of
-        found = explorer_methods(**explained)
-        first = {} if self.upstream is None else {"feemodel_explain": self.upstream.refresh}  # which tells the chain id
-        for name in ("feemodel_simulateMonth", "feemodel_explain", "feemodel_compare"):  # much memory and time
-            found[name] = one_at_a_time(found[name], first.get(name))
-        return {name: Method(function, typed=False) for name, function in found.items()}
 
     def _discover(self) -> dict[str, Any]:
         """Return the description of the methods."""
         found: dict[str, Any] = msgspec.json.decode(self.document())
         return found
-
-    async def _gas_of(self, call: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> int:
-        """Return the gas limit of a call, by the same method as `eth_estimateGas`."""
-        params = [call, "latest", *([overrides] if overrides else [])]
-        if self.upstream is not None:
-            return from_quantity(await self.upstream.ask("eth_estimateGas", params), "eth_estimateGas")
-        method = self.methods["eth_estimateGas"]
-        return from_quantity(await method.function(*method.arguments(params)), "eth_estimateGas")
-
-    def _known_chain_id(self) -> int:
-        """Return the id of the chain that is served, or of Linea until a node has named its own."""
-        if self.chain is not None:
-            return self.chain.call_state.chain_id
-        known = None if self.upstream is None else self.upstream.chain_id.known
-        return LINEA_CHAIN_ID if known is None else known
 
     def document(self) -> bytes:
         """Return the OpenRPC document."""
@@ -196,7 +153,7 @@ class Service:
             self._executor.close()
         for node in self._nodes:
             await node.close()
-        for extension in self._extensions:
+        for extension in self.extensions:
             await extension.close()
         if self.ledger is not None:
             self.ledger.close()
@@ -204,7 +161,6 @@ class Service:
     async def _warm_up(self) -> None:
         """Load what only some requests need, before the first of them comes."""
         await asyncio.sleep(WARM_UP_AFTER)
-        await asyncio.to_thread(shipped_days)
         with suppress(FeeModelError, OSError):  # which the first call that needs it says
             if self.ledger is not None:
                 await self.ledger.load()

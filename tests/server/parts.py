@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +14,12 @@ from uvicorn import Server
 
 from feemodel.estimates.chain import Chain
 from feemodel.estimates.rollup import Measuring
+from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server.app import App
 from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.eth import ChainMethods
 from feemodel.server.execute import Executor
-from feemodel.server.loaded import Loaded, load
+from feemodel.server.loaded import Extension, Loaded, load
 from feemodel.server.prices import FixedPricing, configured_prices
 from feemodel.server.rollup import ChainEstimates, both_names
 from feemodel.server.service import Service
@@ -128,7 +129,7 @@ def gauge(client: Client, name: str) -> Any:
 @contextmanager
 def opened(settings: Settings | None = None, *, store: Path | None = None, started: bool = True) -> Iterator[Client]:
     """The application of these settings."""
-    with serving(load(settings or Settings(), store), started=started) as client:
+    with serving(load(settings or Settings(), store, extensions=(ExplorerMethods,)), started=started) as client:
         yield client
 
 
@@ -181,9 +182,11 @@ def on_chain(chain: Chain) -> Iterator[Client]:
 
 
 @contextmanager
-def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
+def behind(
+    settings: Settings, *, store: Path | None = None, extensions: tuple[Callable[[Any], Extension], ...] = ()
+) -> Iterator[str]:
     """A server of these settings, in a thread, to be the node of another one; gives its address."""
-    loaded = load(settings, store)
+    loaded = load(settings, store, extensions=extensions)
     with bound("127.0.0.1", 0) as listener:
         server = Server(config_of(loaded))
         thread = threading.Thread(target=server.run, args=([listener],))

@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator
 
 from feemodel.cli.serve_forecast import ForecastMethod
 from feemodel.estimates.chain import LEDGER
+from feemodel.explorer.extension import ExplorerMethods
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.server.calls import FAILURES
 from feemodel.server.loaded import load
@@ -47,7 +48,9 @@ CALLS = {
 @pytest.fixture(scope="module")
 def client():
     settings = Settings(l1_history=str(shipped_path(L1_FEES)))
-    with serving(load(settings, shipped_path(LEDGER), extensions=(ForecastMethod,)), started=False) as client:
+    with serving(
+        load(settings, shipped_path(LEDGER), extensions=(ExplorerMethods, ForecastMethod)), started=False
+    ) as client:
         yield client
 
 
