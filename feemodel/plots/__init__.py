@@ -1,4 +1,4 @@
-"""Figures: a result of the simulator in, a Matplotlib `Axes` out."""
+"""Plot results on Matplotlib `Axes`."""
 
 from typing import TYPE_CHECKING
 

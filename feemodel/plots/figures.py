@@ -1,4 +1,4 @@
-"""Figures of fees and of the rollups' rules: a Dataset, a table or a path in, a Matplotlib Axes out.
+"""Figures of fees and of the rollups' rules, drawn on Matplotlib `Axes` from a Dataset, a table or arrays.
 
 Nothing here computes a fee.
 """
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
-# Okabe and Ito's palette, which colour-blind readers distinguish too.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE)
-RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # of coloured surfaces
+RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # contour levels
 
 
 def plot_recovery(
@@ -38,10 +38,25 @@ def plot_recovery(
 
     Parameters
     ----------
-    surface : `recovery` (margin, base_fee, blob_base_fee), see `recovery_over_l1_fees`.
-    ax : to draw on; a new figure's unless given.
-    margin : which slice is coloured; the line of break-even is drawn for every margin of the surface.
-    observed : L1 fees that really were, drawn as dots [wei / gas].
+    surface : `recovery` (margin, base_fee, blob_base_fee) [1], as `recovery_over_l1_fees` returns it.
+    ax : axes to draw on; `None` makes a new figure.
+    margin : margin of the coloured slice [1]. The break-even line is drawn for every margin of the surface.
+    observed : observed L1 base fees and blob base fees, each of shape (n,), drawn as dots [wei / gas].
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> coordinates = {"margin": [1.0], "base_fee": [1e9, 1e10], "blob_base_fee": [1e9, 1e10]}
+    >>> surface = xarray.Dataset({"recovery": ((*coordinates,), [[[2.0, 1.0], [1.0, 0.5]]])}, coordinates)
+    >>> plot_recovery(surface, Figure().subplots(), margin=1.0).get_xlim()
+    (np.float64(1.0), np.float64(10.0))
     """
     ax = given_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
@@ -69,9 +84,23 @@ def plot_fee_by_size(
 
     Parameters
     ----------
-    series : label → (compressed size [byte], total fee [wei]), one dot a transaction.
-    ax : to draw on; a new figure's unless given.
-    cost_per_byte : label → cost of a compressed byte [wei / byte], one line each.
+    series : label → (compressed sizes [byte], total fees [wei]), each of shape (n,); one dot per transaction.
+    ax : axes to draw on; `None` makes a new figure.
+    cost_per_byte : label → cost of a compressed byte [wei / byte]; one line each.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> paid = {"paid": (np.array([100, 200]), np.array([10**12, 3 * 10**12]))}
+    >>> ax = plot_fee_by_size(paid, Figure().subplots(), cost_per_byte={"cost": 1e10})
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()]  # [gwei]
+    [[1000.0, 3000.0], [1000.0, 2000.0]]
     """
     ax = given_or_new(ax)
     for colour, (label, (size, fee)) in zip(cycle(COLOURS), series.items(), strict=False):
@@ -91,13 +120,34 @@ def plot_fee_by_size(
 
 
 def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None, *, margin: float) -> Axes:
-    """Plot the share of verification costs that fees cover, with lines of the median transaction's fee.
+    """Plot the share of verification costs that fees cover, with contours of the median transaction's fee.
 
     Parameters
     ----------
-    surface : see `verification_surface`.
-    ax : to draw on; a new figure's unless given.
-    margin : which slice is drawn.
+    surface : `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and `fee_quantile` [wei], as
+        `verification_surface` returns them.
+    ax : axes to draw on; `None` makes a new figure.
+    margin : margin of the slice to draw [1].
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> axes = {"margin": [1.0], "verification_gas_cost": [1e6, 2e6], "gas_price_ratio": [1.0, 2.0]}
+    >>> surface = xarray.Dataset(
+    ...     {"recovery": ((*axes,), [[[2.0, 1.0], [1.0, 0.5]]]),
+    ...      "fee_quantile": (("quantile", *axes), [[[[1e9, 2e9], [2e9, 4e9]]]])},
+    ...     {**axes, "quantile": [0.5]},
+    ... )
+    >>> ax = plot_verification_surface(surface, Figure().subplots(), margin=1.0)
+    >>> ax.get_legend_handles_labels()[1][0]
+    'below: the median pays the minimum, 1 gwei'
     """
     ax = given_or_new(ax)
     chosen = surface.sel(margin=margin)
@@ -122,7 +172,28 @@ def plot_fee_curves(
     curves: Iterable[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]],
     ax: Axes | None = None,
 ) -> Axes:
-    """Fees per gas against compressed size: for each curve its label, middle, lower and upper edge [wei / gas]."""
+    """Plot priority fees per gas against compressed size, each curve with a band (log axes).
+
+    Parameters
+    ----------
+    size : compressed sizes, of shape (n,) [byte].
+    curves : label, middle, lower edge and upper edge of each curve, of shape (n,) each [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> fee = np.array([10**9, 2 * 10**9])
+    >>> ax = plot_fee_curves(np.array([100, 200]), [("rule", fee, fee // 2, fee * 2)], Figure().subplots())
+    >>> ax.get_lines()[0].get_ydata().tolist()  # [gwei / gas]
+    [1.0, 2.0]
+    """
     ax = given_or_new(ax)
     for colour, (label, middle, lower, upper) in zip(cycle(COLOURS), curves, strict=False):
         ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
@@ -134,7 +205,28 @@ def plot_fee_curves(
 def plot_distributions(
     series: Mapping[str, NDArray[Any]], ax: Axes | None = None, *, label: str, scale: str = "log"
 ) -> Axes:
-    """The share of transactions up to each value, one line a series; `scale` is the value axis's, "log" or "linear"."""
+    """Plot the cumulative distribution of each series: the share of transactions up to each value.
+
+    Parameters
+    ----------
+    series : label → values of shape (n,), one line each.
+    ax : axes to draw on; `None` makes a new figure.
+    label : label of the value axis, with its unit.
+    scale : scale of the value axis, "log" or "linear".
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_distributions({"paid": np.array([30, 10])}, Figure().subplots(), label="fee [gwei]")
+    >>> ax.get_lines()[0].get_xydata().tolist()
+    [[10.0, 0.5], [30.0, 1.0]]
+    """
     ax = given_or_new(ax)
     for colour, (name, values) in zip(cycle(COLOURS), series.items(), strict=False):
         ordered = np.sort(np.asarray(values))
@@ -150,8 +242,21 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
 
     Parameters
     ----------
-    rows : name, L1 part and L2 part of each rule [wei]; a part of 0 has no place on the axis and no dot.
-    ax : to draw on; a new figure's unless given.
+    rows : name, L1 part [wei] and L2 part [wei] of each rule. A part of 0 gets no dot: a logarithmic axis has no 0.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_comparison([("expensive", 3e9, 4e9), ("cheap", 1e9, 1e9)], Figure().subplots())
+    >>> ax.get_lines()[0].get_xdata().tolist()  # totals [gwei]
+    [2.0, 7.0]
     """
     ax = given_or_new(ax)
     ordered = sorted(rows, key=lambda row: row[1] + row[2])
@@ -173,7 +278,26 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
 
 
 def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
-    """The base fee after each second [wei / gas], one line a rule, logarithmic; its peak is marked with the time."""
+    """Plot the base fee after each second, one line per rule, with its peak marked (log axis).
+
+    Parameters
+    ----------
+    paths : label → base fee after each second, of shape (seconds,) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_surge({"rule": np.array([10**9, 3 * 10**9, 2 * 10**9])}, Figure().subplots())
+    >>> ax.texts[0].get_text()
+    '3 gwei after 2 s'
+    """
     ax = given_or_new(ax)
     for colour, (label, path) in zip(cycle(COLOURS), paths.items(), strict=False):
         fees = path / WEI_PER_GWEI
@@ -192,13 +316,29 @@ def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -
 
 
 def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
-    """The mean fee of a transaction for each chain and day, logarithmic: a dot for the total, a dash for its data fee.
+    """Plot the mean fee of a transaction for each chain and day, a dot for the total, a dash for its data fee.
 
     Parameters
     ----------
-    table : of `feemodel.rollups.compare_days`; chains without fees in ETH are left out.
-    ax : to draw on; a new figure's unless given.
-    transactions : by which its fees are divided.
+    table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
+    ax : axes to draw on; `None` makes a new figure.
+    transactions : number of transactions that the fees of a row are for.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> row = {"day": "2026-01-08", "chain": "linea", "token": "ETH", "without": "", "source": "median of the day",
+    ...        "base_fee": 10**9, "total": 6 * 10**9, "data_fee": 2 * 10**9}
+    >>> ax = plot_days(pd.DataFrame([row]), Figure().subplots(), transactions=2)
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()][:2]  # total and data fee [gwei]
+    [[3.0], [1.0]]
     """
     ax = given_or_new(ax)
     days = list(dict.fromkeys(table["day"]))
@@ -224,12 +364,28 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
 
 
 def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
-    """Factors that cover a later fee, logarithmic: a dot for the 99 % quantile, a ring for the bound, wallets as lines.
+    """Plot the factors by which a fee must be padded to pay for a later block (log axis).
+
+    A dot is the 99 % quantile, a ring the bound that the protocol sets, a vertical line a wallet's flat factor.
 
     Parameters
     ----------
-    table : of `feemodel.rollups.padding_table`; a chain without a bound has no ring.
-    ax : to draw on; a new figure's unless given.
+    table : table of `feemodel.rollups.padding_table`, factors [1]. A chain without a bound has no ring.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> row = {"chain": "linea", "blocks": 10, "bound": 2.0, "quantile": 1.2, "fails_1.1": 0.3}
+    >>> [line.get_xdata() for line in plot_padding(pd.DataFrame([row]), Figure().subplots()).get_lines()][2]
+    [1.1, 1.1]
     """
     ax = given_or_new(ax)
     place = np.arange(len(table))
@@ -249,7 +405,25 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
 
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
-    """L1 gas of posting, today and under a draft, as dots, and the change: label, gas today, gas then, logarithmic."""
+    """Plot the L1 gas of posting today and under a draft as dots, with the relative change (log axis).
+
+    Parameters
+    ----------
+    rows : label, gas today [gas] and gas under the draft [gas] of each posting.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> plot_posting([("a blob", 100_000, 80_000)], Figure().subplots()).texts[0].get_text()
+    '-20%'
+    """
     ax = given_or_new(ax)
     places = np.arange(len(rows))
     ax.hlines(places, [min(row[1:]) for row in rows], [max(row[1:]) for row in rows], color="#cccccc", zorder=1)
@@ -268,9 +442,11 @@ def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -
 
 
 def given_or_new(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure.
+    """Return the given axes, or those of a new figure.
 
-    Raises `InvalidInput` for anything else.
+    Raises
+    ------
+    InvalidInput : `ax` is neither `None` nor an `Axes`.
     """
     if ax is None:
         from matplotlib import pyplot
@@ -282,14 +458,14 @@ def given_or_new(ax: Axes | None) -> Axes:
 def draw_bands(
     ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
 ) -> None:
-    """Fill the space between quantiles of paths over time.
+    """Fill the area between quantiles of paths over time.
 
     Parameters
     ----------
-    ax : to draw on.
-    times : (steps).
-    values : (paths, steps).
-    bands : lower quantile, upper quantile and opacity of each.
+    ax : axes to draw on.
+    times : times, of shape (steps,).
+    values : values, of shape (paths, steps).
+    bands : lower quantile, upper quantile and opacity of each band.
     """
     for low, high, alpha in bands:
         edges = np.quantile(values, (low, high), axis=0)
@@ -297,7 +473,19 @@ def draw_bands(
 
 
 def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
-    """The axes with plain numbers on those named, a light grid ("both", "x", "y", or "" for none), a small legend."""
+    """Add plain tick numbers, a light grid and a small legend.
+
+    Parameters
+    ----------
+    ax : axes to change.
+    plain : axes with plain tick numbers: "", "x", "y" or "xy".
+    grid : axes with a grid: "both", "x", "y", or "" for none.
+    legend : keyword arguments of `Axes.legend`.
+
+    Returns
+    -------
+    The same axes.
+    """
     for axis in plain:
         getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(_plain))
     if grid:
@@ -307,7 +495,7 @@ def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) ->
 
 
 def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:
-    """Steps of a ratio, below 1 red and above 1 blue, light enough for what is drawn over them; with their bar."""
+    """Fill the steps of a ratio, red below 1 and blue from 1 on, and add a colour bar."""
     low, high = np.searchsorted(RATIO_STEPS, (values.min(), values.max()), side="right")
     steps = RATIO_STEPS[max(low - 1, 0) : high + 1]
     above = sum(step >= 1.0 for step in steps[:-1])
@@ -327,7 +515,7 @@ def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 where its ends differ by less than `span` times, else powers of ten."""
+    """Set ticks at 1, 2 and 5 if the ends of the axis differ by a factor below `span`, else at powers of ten."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))

@@ -1,4 +1,4 @@
-"""Fan charts of forecasts, and what a recommendation does on them."""
+"""Fan charts of forecasts, and the effect of recommended parameters on them."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from feemodel.plots.simulation import FEE_NAMES
 if TYPE_CHECKING:
     import xarray
 
-BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # quantiles, and how dark between them
+BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile, opacity
 
 
 def plot_forecast(
@@ -23,15 +23,30 @@ def plot_forecast(
     fee: str = "base_fee",
     history: "xarray.Dataset | None" = None,
 ) -> Axes:
-    """Draw the bands of a forecast's sample paths over time, with two of them; logarithmic.
+    """Plot quantile bands of a forecast over time, with its median and two sample paths (log axis).
 
     Parameters
     ----------
-    found : of `feemodel.forecast`, with at least two paths.
-    ax : to draw on; a new figure's unless given.
+    found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
     fee : "base_fee" or "blob_base_fee".
-    history : a scenario with times; as much of it as the forecast is long is drawn before the origin, and what comes
-        after the origin over the bands.
+    history : scenario with times. The part before the origin that is as long as the forecast is drawn, and the
+        part that overlaps the forecast.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> found = xarray.Dataset({"base_fee": (("path", "time"), [[1e9, 2e9], [3e9, 4e9]])}, {"time": times})
+    >>> plot_forecast(found, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # median [gwei / gas]
+    [2.0, 3.0]
     """
     ax = given_or_new(ax)
     times, values = found["time"].to_numpy(), found[fee].to_numpy() / WEI_PER_GWEI
@@ -53,12 +68,32 @@ def plot_forecast(
 
 
 def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Draw the price of a byte under recommended parameters over the distribution of what posting it costs.
+    """Plot the price of a byte under recommended parameters over the distribution of its posting cost (log axis).
 
     Parameters
     ----------
-    outlook : of `feemodel.recommend`.
-    ax : to draw on; a new figure's unless given.
+    outlook : result of `feemodel.recommend`; `cost_per_byte` and `price_per_byte` (quantile, time) [wei / byte].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> values = np.full((5, 2), 2e9)
+    >>> outlook = xarray.Dataset(
+    ...     {"cost_per_byte": (("quantile", "time"), values), "price_per_byte": (("quantile", "time"), values * 1.5)},
+    ...     {"quantile": [0.05, 0.25, 0.5, 0.75, 0.95], "time": times},
+    ... )
+    >>> ax = plot_recommended_price(outlook, Figure().subplots())
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()[:2]]  # cost and price [gwei / byte]
+    [[2.0, 2.0], [3.0, 3.0]]
     """
     ax = given_or_new(ax)
     times = outlook["time"].to_numpy()
@@ -81,14 +116,33 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 def plot_loss_probability(
     outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, holds_for: float, target: float | None = None
 ) -> Axes:
-    """Draw the probability that fees so far do not pay for posting, until the parameters are to be set again.
+    """Plot the probability that fees up to each time do not cover posting costs.
 
     Parameters
     ----------
-    outlook : of `feemodel.recommend`.
-    ax : to draw on; a new figure's unless given.
-    hold, holds_for : of the recommendation [s].
-    target : loss probability that was asked for, if it was [1].
+    outlook : result of `feemodel.recommend`; `loss_probability` (time) [1] and `elapsed` (time) [s].
+    ax : axes to draw on; `None` makes a new figure.
+    hold : time for which the parameters are to be held [s].
+    holds_for : time after which the parameters must be set again [s].
+    target : requested loss probability [1]; `None` draws no line.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> outlook = xarray.Dataset(
+    ...     {"loss_probability": ("time", [0.0, 0.25])}, {"time": times, "elapsed": ("time", [0.0, 86_400.0])}
+    ... )
+    >>> ax = plot_loss_probability(outlook, Figure().subplots(), hold=43_200, holds_for=86_400)
+    >>> ax.get_lines()[0].get_ydata().tolist()  # [%]
+    [0.0, 25.0]
     """
     ax = given_or_new(ax)
     times, begin = outlook["time"].to_numpy(), outlook["time"].to_numpy()[0]

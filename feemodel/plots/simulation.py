@@ -1,6 +1,6 @@
-"""Figures of the simulator's results: a Dataset in, a matplotlib Axes out. Nothing here computes a fee.
+"""Figures of the simulator's results: a Dataset in, a Matplotlib `Axes` out. Nothing here computes a fee.
 
-A figure of a backtest says below its axes that transactions were drawn onto the time of the L1 fees, and which.
+The figure of a backtest has a caption that says how transactions were resampled and which L1 fees were used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,19 +23,37 @@ if TYPE_CHECKING:
 
 
 HOURS_A_DAY = 24
-BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # quantiles, and how dark between them
+BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
 ATTACK_NAMES = {"paid": "paid by the attacker", "data": "of it for data", "posting": "posting costs the operator"}
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Revenue over the cost of the same transactions, hour by hour and over the last day, logarithmic.
+    """Plot revenue over posting cost, by the hour and over the last 24 hours (log axis).
 
     Parameters
     ----------
-    result : of `feemodel.backtest`; of several paths, the median one and the band of 5 to 95 % of them.
-    ax : to draw on; a new figure's unless given.
-    revenue : "size_revenue", what the size adds to fees, or "revenue", all that users pay.
+    result : result of `feemodel.backtest`; revenue and `attributed_cost` (path, hour) [wei]. Of several paths, the
+        median and the band from 5 % to 95 % are drawn.
+    ax : axes to draw on; `None` makes a new figure.
+    revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> result = xarray.Dataset(
+    ...     {"size_revenue": (("path", "hour"), [[3.0, 1.0]]), "attributed_cost": (("path", "hour"), [[2.0, 2.0]])},
+    ...     {"hour": [0, 1]},
+    ... )
+    >>> [line.get_ydata().tolist() for line in plot_recovery_over_time(result, Figure().subplots()).get_lines()[:2]]
+    [[1.5, 0.5], [1.5, 1.0]]
     """
     ax = given_or_new(ax)
     income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
@@ -66,12 +84,30 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot a histogram of fees as multiples of the cost of the bytes; multiples below 1 are highlighted.
+    """Plot a histogram of fees as multiples of the cost of their bytes; multiples below 1 are highlighted.
 
     Parameters
     ----------
-    result : of `feemodel.backtest`; the paths are put together.
-    ax : to draw on; a new figure's unless given.
+    result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], with the edges `ratio_low` and
+        `ratio_high` of the bins [1]. The counts of all paths are added.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> result = xarray.Dataset(
+    ...     {"charged": (("path", "ratio"), [[0, 1, 3, 0]])},
+    ...     {"ratio_low": ("ratio", [0.0, 0.5, 1.0, 2.0]), "ratio_high": ("ratio", [0.5, 1.0, 2.0, np.inf])},
+    ... )
+    >>> plot_charges(result, Figure().subplots()).get_title()
+    '25.00% paid less than their bytes cost'
     """
     ax = given_or_new(ax)
     low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
@@ -101,14 +137,29 @@ def plot_fee_fan(
     fee: str = "base_fee",
     history: "xarray.Dataset | None" = None,
 ) -> Axes:
-    """The spread of an L1 fee over the paths of a scenario as time goes on, and one path, logarithmic.
+    """Plot quantile bands of an L1 fee over the paths of a scenario, and its first path (log axis).
 
     Parameters
     ----------
-    scenario : see `feemodel.simulation.scenarios`.
-    ax : to draw on; a new figure's unless given.
+    scenario : scenario of `feemodel.simulation.scenarios`; fees (path, step) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
     fee : "base_fee" or "blob_base_fee".
-    history : what was, drawn over it.
+    history : scenario of observed fees, whose first path is drawn over the bands.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> fees = [[1e9, 2e9], [3e9, 4e9]]
+    >>> scenario = xarray.Dataset({"base_fee": (("path", "step"), fees)}, {"elapsed": ("step", [0.0, 86_400.0])})
+    >>> plot_fee_fan(scenario, Figure().subplots()).get_lines()[0].get_xydata().tolist()  # [day], [gwei / gas]
+    [[0.0, 1.0], [1.0, 2.0]]
     """
     ax = given_or_new(ax)
     days = scenario["elapsed"].to_numpy() / 86_400
@@ -128,11 +179,30 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
 
     Parameters
     ----------
-    swings : over `input`: `at_low` and `at_high`, the result at either end of the input's range, and `low` and `high`,
-        that range in words; the attribute `base` is the result where nothing is moved.
-    ax : to draw on; a new figure's unless given.
-    label : of the result.
-    logarithmic : whether the result's axis is.
+    swings : `at_low` and `at_high` (input), the result at either end of the input's range; `low` and `high` (input),
+        the ends of the range as text; and the attribute `base`, the result with all inputs at their base values.
+    ax : axes to draw on; `None` makes a new figure.
+    label : label of the result, with its unit.
+    logarithmic : whether the result's axis is logarithmic.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> swings = xarray.Dataset(
+    ...     {"at_low": ("input", [0.9, 0.5]), "at_high": ("input", [1.1, 2.0]),
+    ...      "low": ("input", ["1", "10"]), "high": ("input", ["2", "40"])},
+    ...     {"input": ["margin", "gas"]}, {"base": 1.0},
+    ... )
+    >>> ax = plot_tornado(swings, Figure().subplots(), label="recovery")
+    >>> [text.get_text() for text in ax.get_yticklabels()]  # from the bottom up
+    ['margin', 'gas']
     """
     ax = given_or_new(ax)
     base = float(swings.attrs["base"])
@@ -144,7 +214,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
         other = "high" if end == "low" else "low"
         values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
         ax.barh(places, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
-        right = (values > others) | ((values == others) & (end == "high"))  # of the two words, which goes there
+        right = (values > others) | ((values == others) & (end == "high"))  # which label goes there
         for place, value, side, text in zip(places, values, right, ordered[end].to_numpy(), strict=True):
             at, offset = (max(value, base), 4) if side else (min(value, base), -4)
             ax.annotate(
@@ -161,13 +231,27 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
 
 
 def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
-    """Attacks as they go on, one line each, logarithmic: money spent so far in ETH, or a fee in gwei.
+    """Plot attacks over L1 blocks, one line each: cumulative cost in ETH, or a fee in gwei (log axis).
 
     Parameters
     ----------
-    runs : label → a Dataset over `block` of `feemodel.simulation.attacks.denial`.
-    ax : to draw on; a new figure's unless given.
-    variable : "paid", "data" or "posting", summed up; "blob_base_fee" or "base_fee", as it is.
+    runs : label → result (block) of `feemodel.simulation.attacks.denial` [wei, wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+    variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> run = xarray.Dataset({"paid": ("block", [1e18, 2e18])}, {"block": [1, 2]})
+    >>> plot_attack({"fill blobs": run}, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # [ETH]
+    [1.0, 3.0]
     """
     ax = given_or_new(ax)
     is_fee = variable in FEE_NAMES
@@ -181,7 +265,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
 
 def _trailing(values: RealArray) -> RealArray:
-    """Sums over the last day, or over what there is of it."""
+    """Return sums over the last 24 hours, or over fewer at the start."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
@@ -201,18 +285,33 @@ def _multiple(value: float, _: object = None) -> str:
 
 
 DAY = 86_400.0  # seconds
-MAX_POINTS = 4_000  # of a line
+MAX_POINTS = 4_000  # maximum of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """A recorded path along time: data price, backlog, balance, and each day's recovery.
+    """Plot one recorded path over time: data price, backlog, balance, and recovery by day.
 
     Parameters
     ----------
-    result : of `feemodel.simulate` with `record` of at least 1; the first recorded path is drawn.
-    axes : four, to draw on; those of a new figure, one below the other, unless given.
+    result : result of `feemodel.simulate` with `record` of at least 1; the first recorded path is drawn.
+    axes : four axes to draw on; `None` makes a new figure with four axes, one below the other.
 
-    Raises `InvalidInput` for other than four axes.
+    Returns
+    -------
+    The four axes.
+
+    Raises
+    ------
+    InvalidInput : `axes` are not four `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> from feemodel.simulation import Fixed, simulate
+    >>> from feemodel.simulation.scenarios import replay
+    >>> table = {"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
+    >>> result = simulate(replay(table, source="by hand"), Fixed(price=1e9), record=1)
+    >>> axes = plot_path(result, Figure().subplots(4))
+    >>> sorted(set(axes[0].get_lines()[0].get_ydata().tolist()))  # data price [gwei / byte]
+    [1.0]
     """
     if axes is None:
         from matplotlib import pyplot
