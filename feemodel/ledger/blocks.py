@@ -1,12 +1,13 @@
-"""Blocks of state changes, and their import into the store: one transaction, in the order of the production root.
+"""Blocks of state changes and their import into the store, with the production roots.
 
-A block's changes are the net difference that it makes to accounts and slots, with the values before it; files and trie
-logs are read into them. Accounts are applied in the order of their hashed addresses, the slots of each in the order of
-their hashes. A destroyed account loses its leaf first; if it exists again it gets a new leaf and an empty storage tree.
+The changes of a block are the net difference that it makes to accounts and storage slots, with the values before it.
+Accounts are applied in the order of their hashed addresses, and the slots of each account in the order of their hashes.
+A destroyed account loses its leaf; if it exists again, it gets a new leaf and an empty storage tree. Each block is one
+transaction of the database.
 
-`get_stored_blocks` finds the changes again by comparing the trees of neighbouring blocks. Blocks share every row that
-does not change, so the comparison descends only where the numbers of two rows differ. What it finds, imported into an
-empty ledger, gives the same roots.
+`get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Blocks share all rows that do
+not change, so that only subtrees whose row numbers differ are compared. Importing the result into an empty ledger gives
+the same roots.
 
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
@@ -27,7 +28,7 @@ from feemodel.ledger.tree import Tree, proven
 
 
 class AccountFields(NamedTuple):
-    """The fields of an account that a state change gives [nonce; wei; 32 bytes]; its roots follow from the rest."""
+    """Fields of an account in a state change: nonce, balance [wei] and Keccak-256 of the code."""
 
     nonce: int
     balance: int
@@ -35,12 +36,12 @@ class AccountFields(NamedTuple):
 
     @classmethod
     def of(cls, account: Account | None) -> "AccountFields | None":
-        """Return the fields of an account of the ledger, `None` where there is none."""
+        """Return the fields of an account in the ledger, `None` if it does not exist."""
         return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
 
 
 class SlotChange(NamedTuple):
-    """A storage slot [32 bytes] and its values before and after the block; 0 is absence."""
+    """Storage slot [32 bytes] with its values before and after the block; 0 means absent."""
 
     slot: bytes
     before: int
@@ -48,16 +49,17 @@ class SlotChange(NamedTuple):
 
 
 class AccountChange(NamedTuple):
-    """One account in one block.
+    """Changes of one account in one block.
 
     Parameters
     ----------
-    address : [20 bytes]
-    before, after : the fields at the ends of the block, `None` where the account does not exist.
-    same : the change does not tell the fields: the account exists and they stay; `before` and `after` are `None`.
-    cleared : destroyed during the block, even if it exists again after it; its storage starts from nothing.
-    code : new code, `None` where the block brings none.
-    storage : the slots that changed.
+    address : address [20 bytes].
+    before, after : fields before and after the block, `None` if the account does not exist.
+    same : whether the account exists and its fields stay the same; `before` and `after` are then `None`.
+    cleared : whether the account was destroyed during the block, even if it exists afterwards; its storage then starts
+        empty.
+    code : new code, `None` if it does not change.
+    storage : slots that changed.
     """
 
     address: bytes
@@ -70,7 +72,7 @@ class AccountChange(NamedTuple):
 
 
 class BlockChanges(NamedTuple):
-    """A block: its number, its hash and its parent's if the source has them, its accounts in any order."""
+    """Block: number, its hash and its parent's hash if known, and its account changes in any order."""
 
     number: int
     accounts: tuple[AccountChange, ...]
@@ -79,7 +81,7 @@ class BlockChanges(NamedTuple):
 
 
 class GenesisAccount(NamedTuple):
-    """An account of the genesis allocation: nonce, balance [wei], code, the values of its slots [32 bytes]."""
+    """Account of the genesis allocation: nonce, balance [wei], code, and the values of its storage slots [32 bytes]."""
 
     address: bytes
     nonce: int = 0
@@ -90,7 +92,7 @@ class GenesisAccount(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """An account that a block changes: its key, the change, the account before and after, its storage tree after."""
+    """Account that a block changes: key, change, account before and after, and storage tree after the block."""
 
     hkey: bytes
     change: AccountChange
@@ -100,15 +102,28 @@ class _Work:
 
     @property
     def destroyed(self) -> bool:
-        """Whether the tree's leaf is removed."""
+        """Whether the leaf is removed from the tree."""
         return self.stored is not None and (self.change.cleared or self.after is None)
 
 
 def import_block(store: Store, block: BlockChanges) -> Block:
-    """Add a block to the store and make it the head.
+    """Import a block into the store, which becomes its head.
 
-    Raises `InvalidInput` for a block that does not follow the head, or whose values before do not match the state; the
-    store then stays as it was.
+    Parameters
+    ----------
+    store : ledger, open for writing.
+    block : block that follows the head; block 0 in an empty store.
+
+    Returns
+    -------
+    The stored block, with its state root.
+
+    Raises
+    ------
+    InvalidInput : the block does not follow the head, or its values before do not match the state. The store is then
+        unchanged.
+    LedgerDamaged : stored rows contradict their hashes.
+    UnreadableFile : the disk fails or is full, or another process keeps writing.
 
     >>> import tempfile
     >>> five = AccountChange(bytes(20), before=None, after=AccountFields(0, 5, EMPTY_KECCAK))
@@ -131,7 +146,7 @@ def import_block(store: Store, block: BlockChanges) -> Block:
 
 
 def check_successor(head: Block | None, number: int, parent_hash: bytes | None = None) -> None:
-    """Raise `InvalidInput` unless a block with that number and parent follows the head."""
+    """Raise `InvalidInput` unless a block with this number and parent hash follows the head."""
     expected = head.number + 1 if head else 0
     if number != expected:
         which = f"the successor of the head {head.number}" if head else "the genesis of an empty store"
@@ -142,13 +157,13 @@ def check_successor(head: Block | None, number: int, parent_hash: bytes | None =
 
 
 def word_hashes(scheme: Scheme, words: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The hashes of slots and of slot values, in one batch."""
+    """Return the hashes of slots and of slot values, computed in one batch."""
     distinct = list(dict.fromkeys(words))
     return dict(zip(distinct, scheme.word_hashes(distinct), strict=True))
 
 
 def set_slots(tree: Tree, values: Mapping[bytes, int], hashes: Mapping[bytes, bytes]) -> None:
-    """Write slots into a storage tree in the order of their hashes; zero takes a slot out."""
+    """Write slots into a storage tree in the order of their hashes; the value 0 removes a slot."""
     for slot in sorted(values, key=hashes.__getitem__):
         value = values[slot].to_bytes(WORD_SIZE)
         if values[slot]:
@@ -170,7 +185,7 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
 
 
 def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> list[_Work]:
-    """The accounts of the block in order, each with its fields in the tree, which the change must expect."""
+    """Return the accounts of the block in order, after checking each change against the tree."""
     _check_once("accounts", [change.address for change in changes])
     hkeys = scheme.account_keys([change.address for change in changes])
     leaves = accounts.get_many(hkeys)
@@ -190,7 +205,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
 
 
 def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> None:
-    """Change the account's storage tree; an account that was destroyed starts from an empty one."""
+    """Update an account's storage tree; an account that was destroyed starts with an empty tree."""
     name, scheme = to_hex(work.change.address), store.scheme
     stands = store.storage(work.stored.storage_root if work.stored else scheme.empty_root)
     _check_once(f"{name} storage", [slot for slot, *_ in work.change.storage])
@@ -220,7 +235,7 @@ def _check_once(name: str, keys: Sequence[bytes]) -> None:
 
 
 def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> None:
-    """Bring the leaves of the account tree up to date, after the storage trees."""
+    """Update the leaves of the account tree, after the storage trees."""
     values = [_account(store, work, work.after).to_bytes() for work in works if work.after]
     hvals = iter(account_hashes(store.scheme, values))
     following = iter(values)
@@ -244,7 +259,7 @@ def _account(store: Store, work: _Work, after: AccountFields) -> Account:
 
 
 def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
-    """Hash and size of an account's code, which the block brings unless the account or the store has it."""
+    """Return hash and size of an account's code, which is in the block, in the account or in the store."""
     keccak, code = after.keccak_code_hash, work.change.code
     if code is not None and keccak256(code) != keccak:
         name = f"{to_hex(work.change.address)} code"
@@ -262,14 +277,14 @@ def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
 
 
 def get_stored_blocks(store: Store, first: int | None = None, last: int | None = None) -> Iterator[BlockChanges]:
-    """The blocks that a ledger holds, from its trees.
+    """Yield the blocks of a ledger, reconstructed from its trees.
 
     Parameters
     ----------
-    first : the first block; of a ledger that was not pruned block 0, else the one after the oldest whose state is held.
-    last : the last block, the head unless given.
+    first : first block: 0, or in a pruned ledger the block after the oldest one with state.
+    last : last block; `None` means the head.
 
-    Raises `InvalidInput` for a range that the store does not hold, `LedgerDamaged` for rows that are missing.
+    Raises `InvalidInput` for a range that is not in the store, `LedgerDamaged` for missing rows.
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import GenesisAccount
@@ -305,7 +320,7 @@ def _changes_between(store: Store, block: Block, parent: Block | None) -> BlockC
 def _account_change(
     store: Store, address: bytes, old: tuple[int, Leaf] | None, new: tuple[int, Leaf] | None
 ) -> AccountChange | None:
-    """Return the change of an account, `None` where only the links of its leaf changed."""
+    """Return the change of an account, `None` if only the links of its leaf changed."""
     before = Account.from_bytes(old[1].value) if old else None
     after = Account.from_bytes(new[1].value) if new else None
     cleared = old is not None and new is not None and old[0] != new[0]  # it exists again, with a new leaf
@@ -330,7 +345,7 @@ def _account_change(
 def _unlike_leaves(
     before: Tree, after: Tree, *, whole: bool = False
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
-    """The leaves in which two trees differ, by the names of their keys, with their indices; all of them if `whole`."""
+    """Return the leaves that differ between two trees (all if `whole`) by name of the key, with their indices."""
     old: dict[int, int] = {}  # the numbers of the rows at one height, by their places from the left
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]

@@ -1,7 +1,7 @@
-"""Blocks from files: a geth genesis, state changes a line a block, production trie logs a line a block.
+"""Read blocks from files: a geth genesis, or state changes or production trie logs with one block per line.
 
-A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It holds the net changes of one
-block, with the values before it, which must be those of the ledger:
+A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It has the net changes of one
+block and the values before it, which must match the ledger:
 
     {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
         "0x<address>": {
@@ -11,10 +11,10 @@ block, with the values before it, which must be those of the ledger:
             "cleared": true,
             "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
 
-`before` or `after` is `null` where the account does not exist, and both are left out where only its storage changes.
-`codeHash` is the Keccak-256 of the code, and `code` the new code where the block brings it. `cleared` is present where
-the block destroyed the account, even if it exists after it. `hash`, `parentHash`, `code`, `cleared` and `storage` may
-be left out. Numbers are hexadecimal quantities.
+`before` or `after` is `null` if the account does not exist; both are omitted if only its storage changes. `codeHash` is
+the Keccak-256 of the code, and `code` is the new code if it changes. `cleared` is true if the block destroyed the
+account, even if it exists afterwards. `hash`, `parentHash`, `code`, `cleared` and `storage` are optional. Numbers are
+hexadecimal quantities.
 
 Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
 """
@@ -58,11 +58,28 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 
 
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
-    """The allocation of a geth genesis file, which may be gzipped.
+    """Read the allocation of a geth genesis file.
 
-    A file of more than 64 MiB is read an account at a time, and an address that it has twice is left to the import.
+    A file of more than 64 MiB is read one account at a time; duplicate addresses are then found by `import_genesis`.
 
-    Raises `UnreadableFile`, which names the file and the account.
+    Parameters
+    ----------
+    path : plain or gzipped JSON.
+
+    Returns
+    -------
+    Iterator over the accounts, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, invalid JSON, or an invalid account; the message names the file and the account.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "genesis.json")
+    ...     _ = path.write_text('{"alloc": {"0x1111111111111111111111111111111111111111": {"balance": "5"}}}')
+    ...     [account.balance for account in read_genesis(path)]
+    [5]
     """
     with reading(path), opened(path, streamed=True) as file:
         start = file.read(PARSED_WHOLE + 1)
@@ -75,7 +92,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
 
 def read_genesis_chain_id(path: str | Path) -> int | None:
-    """The `chainId` in the `config` of a geth genesis file, `None` where it has none.
+    """Return the `chainId` in the `config` of a geth genesis file, `None` if it has none.
 
     Raises `UnreadableFile`, which names the file.
     """
@@ -88,9 +105,9 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
 
 def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """The addresses of a geth genesis object, each with the object that it has in `alloc`.
+    """Yield the addresses in `alloc` of a geth genesis object, each with its object; duplicates are not detected.
 
-    Raises `InvalidInput` for text that is not such an object. An address that is there twice comes twice.
+    Raises `InvalidInput` for text that is not such an object.
     """
     text = JsonText(file)
     names = set()
@@ -109,7 +126,7 @@ def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 
 def _config_of(file: TextIO) -> Any:
-    """The `config` of a geth genesis object, `None` where it has none; what follows it is not read.
+    """Return the `config` of a geth genesis object, `None` if it has none; the text after it is not read.
 
     Raises `InvalidInput` for text that is not an object.
     """
@@ -126,7 +143,7 @@ def _config_of(file: TextIO) -> Any:
 
 
 def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
-    """The text of a stream whose first bytes were read already."""
+    """Return the text of a stream whose first bytes were already read."""
     return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
 
 
@@ -142,25 +159,71 @@ class _After(RawIOBase):
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
-    """The blocks of a file of state changes, a line each, which may be gzipped; "-" is standard input.
+    """Read the blocks of a file of state changes, one block per line.
 
-    Raises `UnreadableFile`, which names the file and the line.
+    Parameters
+    ----------
+    path : plain or gzipped text; "-" is standard input.
+
+    Returns
+    -------
+    Iterator over the blocks, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, or a line that is not a valid block; the message names the file and the line.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "blocks.jsonl")
+    ...     _ = path.write_text('{"number": "0x1", "accounts": {}}')
+    ...     [block.number for block in read_blocks(path)]
+    [1]
     """
     return _read_lines(path, parse_block)
 
 
 def read_trie_logs(path: str | Path) -> Iterator[BlockChanges]:
-    """The blocks of a file of trie logs: a line each, as an element of the answer of `shomei_getTrieLogsByRange`.
+    """Read the blocks of a file of trie logs, one block per line.
 
-    Raises `UnreadableFile`, which names the file and the line.
+    Parameters
+    ----------
+    path : plain or gzipped text; each line is an element of the result of `shomei_getTrieLogsByRange`. "-" is standard
+        input.
+
+    Returns
+    -------
+    Iterator over the blocks, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, or a line that is not a valid trie log; the message names the file and the line.
+
+    >>> list(read_trie_logs("no such file.jsonl"))
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.jsonl: no such file
     """
     return _read_lines(path, parse_trie_log_element)
 
 
 def read_proof(path: str | Path) -> dict[str, Any]:
-    """A proof from a file: the object itself, or a JSON-RPC response with it as the `result`.
+    """Read a proof from a JSON file.
 
-    Raises `UnreadableFile` for a file that is missing or holds no JSON object.
+    Parameters
+    ----------
+    path : plain or gzipped JSON: the result of `rollup_getProof`, or the whole JSON-RPC response.
+
+    Returns
+    -------
+    The result of `rollup_getProof`, for `check_proof`.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, invalid JSON, or an object without `accountProof`.
+
+    >>> read_proof("no such file.json")
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.json: no such file
     """
     with reading(path):
         proof = parse_json(contents(path))
@@ -175,7 +238,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(index: str | Path) -> Iterator[None]:
-    """Raise `UnreadableFile`, which names the place, for whatever is wrong with a file or a line of it."""
+    """Convert errors about a file, or a line of it, to `UnreadableFile` with its name in front of the message."""
     try:
         yield
     except OSError as error:
@@ -185,12 +248,12 @@ def reading(index: str | Path) -> Iterator[None]:
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
-    """The allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
+    """Parse the allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
 
-    Slots and their values of 64 digits may lack the 0x, as Besu's guides write them. Fields that no account has, such
-    as a comment, are left out.
+    Slots and values of 64 digits may lack the 0x, as in Besu's documentation. Unknown fields, such as a comment, are
+    ignored.
 
-    Raises `InvalidInput` for an account that is not as geth writes it, or with a field that is probably misspelt.
+    Raises `InvalidInput` for an invalid account, or a field that is probably misspelt.
 
     >>> [account] = parse_genesis({"alloc": {"11" * 20: {"balance": "5"}}})
     >>> account.address == b"\\x11" * 20, account.balance
@@ -226,7 +289,7 @@ def _genesis_account(text: str, fields: Any) -> GenesisAccount:
 
 
 def genesis_chain_id(genesis: Any) -> int | None:
-    """The `chainId` in the `config` of a geth genesis object, `None` where it has none.
+    """Return the `chainId` in the `config` of a geth genesis object, `None` if it has none.
 
     >>> genesis_chain_id({"config": {"chainId": 1337}})
     1337
@@ -238,9 +301,9 @@ def genesis_chain_id(genesis: Any) -> int | None:
 
 
 def parse_block(block: Any) -> BlockChanges:
-    """The changes of one block, an object of the form above.
+    """Parse the changes of one block, a JSON object in the format that the module documents.
 
-    Raises `InvalidInput` for a field that is missing, unknown or malformed.
+    Raises `InvalidInput` for a missing, unknown or invalid field.
 
     >>> block = parse_block({"number": "0x1", "accounts": {"0x" + "00" * 20: {"storage": {"0x1": ["0x0", "0x2"]}}}})
     >>> block.number, block.accounts[0].same, block.accounts[0].storage[0].after
@@ -259,7 +322,7 @@ def parse_block(block: Any) -> BlockChanges:
 
 
 def show_block(block: BlockChanges) -> dict[str, Any]:
-    """The changes of a block as an object of the form above, which `parse_block` reads.
+    """Return the changes of a block as a JSON object, which `parse_block` parses.
 
     >>> show_block(BlockChanges(1, (AccountChange(bytes(20), same=True, storage=(SlotChange(bytes(32), 0, 2),)),)))
     {'number': '0x1', 'accounts': {'0x0000000000000000000000000000000000000000': {'storage': {'0x0': ['0x0', '0x2']}}}}

@@ -1,12 +1,12 @@
-"""The genesis allocation applied to an empty store: one transaction, all accounts in the order of their hashes.
+"""Import of the genesis allocation into an empty store, in one transaction.
 
-Accounts may come in any number and order: those that were read wait in a temporary file in the ledger's folder, sorted
-in runs, which are then merged a range of hashes at a time. Memory holds one run, one range, and a few bytes an account.
+Accounts may come in any number and order. They are written to a temporary file in the ledger's folder in sorted runs,
+which are then merged by ranges of hashes. Memory holds one run, one range, and a few bytes per account.
 
-Their tree is stored at once from its keys in ascending order. Nothing is looked up: a leaf's neighbours are the leaves
-before and after it, a level's hashes in a row are the messages of the level above, and the sorted index follows from
-where neighbouring keys begin to differ. Each five-level subtree is stored as soon as its leaves are there. What stays
-in memory is the hash and the number of every 32nd node. The keys wait in a temporary file for the index.
+The tree is built from its keys in ascending order, without lookups: the neighbours of a leaf are the leaves before and
+after it, consecutive hashes of a level are the messages of the next level, and the sorted index follows from the number
+of digits that consecutive keys share. Each five-level subtree is stored as soon as it is complete. Only the hash and
+number of every 32nd node stay in memory. The keys are written to a temporary file until the index is built.
 """
 
 import gc
@@ -64,14 +64,14 @@ Numbers = NDArray[np.int64]
 
 
 class _Spool:
-    """Rows of one width in a temporary file without a name, which the system removes with the process.
+    """Rows of equal width in an anonymous temporary file, which the system removes when the process ends.
 
     Parameters
     ----------
-    width : [bytes] of a row.
-    folder : where the file is; the system's folder for temporary files unless given.
+    width : width of a row [byte].
+    folder : folder of the file; `None` means the system's folder for temporary files.
 
-    Raises `UnreadableFile` where the disk is full or fails.
+    Raises `UnreadableFile` if the disk is full or fails.
 
     >>> with _Spool(2) as spool:
     ...     spool.append(np.array([[1, 2], [3, 4]], dtype=np.uint8))
@@ -97,7 +97,7 @@ class _Spool:
         return self._count
 
     def append(self, rows: Bytes) -> None:
-        """Add rows [n, width]."""
+        """Append rows of shape (n, width)."""
         try:
             self._file.write(np.ascontiguousarray(rows).data)
             self._file.flush()
@@ -106,7 +106,7 @@ class _Spool:
         self._count += len(rows)
 
     def rows(self, start: int, stop: int) -> Bytes:
-        """The rows from one place to another [n, width]."""
+        """Return the rows with indices from `start` to below `stop`, of shape (n, width)."""
         try:
             data = os.pread(self._file.fileno(), (stop - start) * self._width, start * self._width)
         except OSError as error:
@@ -123,8 +123,8 @@ class _Chunk(NamedTuple):
 
     Parameters
     ----------
-    hkeys, hvals : [n, 32] the hashes of the keys and of their values.
-    values, names : of each key the value, and what the key is the hash of.
+    hkeys, hvals : hashes of the keys and of their values, each of shape (n, 32).
+    values, names : value of each key, and the data that the key is the hash of.
     """
 
     hkeys: Bytes
@@ -134,11 +134,11 @@ class _Chunk(NamedTuple):
 
 
 def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, folder: Path | None = None) -> Version:
-    """Store a tree of `count` keys, which come in chunks and in ascending order.
+    """Store a tree of `count` keys, which come in chunks in ascending order.
 
-    Nothing else may be added to the rows while the chunks are made: the tree numbers its rows without a gap.
+    Nothing else may be added to the rows meanwhile, because the tree numbers its rows consecutively.
 
-    Raises `UnreadableFile` where the folder of the temporary file has no room.
+    Raises `UnreadableFile` if the folder of the temporary file is full.
     """
     if not count:
         return empty_version(scheme)
@@ -162,7 +162,7 @@ def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, f
 
 
 def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: int) -> bytes:
-    """Store the keys and the leaves of a chunk, the first of which has that index; the leaves' hashes."""
+    """Store the keys and leaves of a chunk whose first leaf has the given index; return the hashes of the leaves."""
     count = len(chunk.names)
     indices = np.arange(index, index + count)
     links = np.stack((indices - 1, indices + 1), axis=1)
@@ -181,12 +181,12 @@ def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: 
 
 
 class _Nodes:
-    """The nodes above leaves whose hashes come one after the other.
+    """Nodes above leaves whose hashes are added in order.
 
     Parameters
     ----------
-    first : the number of the first leaf.
-    count : of the leaves.
+    first : number of the first leaf.
+    count : number of leaves.
     """
 
     def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
@@ -197,13 +197,13 @@ class _Nodes:
         self._numbers: list[Numbers] = []
 
     def add(self, hashes: bytes) -> None:
-        """Take the hashes of the next leaves; store the subtrees that are whole."""
+        """Add the hashes of the next leaves, and store the subtrees that are complete."""
         self._waiting += hashes
         subtree = HASH_SIZE << len(self._lowest)
         self._store(len(self._waiting) // subtree * subtree)
 
     def top(self) -> tuple[int, bytes]:
-        """Store the rest; the number of the highest stored node and the sub root."""
+        """Store the remaining nodes; return the number of the highest stored node and the sub root."""
         if self._waiting:
             self._store(len(self._waiting))
         hashes, numbers = bytes(self._hashes), np.concatenate(self._numbers)
@@ -228,12 +228,12 @@ class _Nodes:
 def _fill_subtrees(
     rows: SqlRows, scheme: Scheme, hashes: bytes, below: Numbers, zeros: Sequence[bytes]
 ) -> tuple[bytes, Numbers]:
-    """Store some levels, the nodes below each of the highest together, from the top; hashes and numbers of the highest.
+    """Store several levels of complete subtrees from the top down; return hashes and numbers of the highest level.
 
     Parameters
     ----------
-    hashes, below : hashes and numbers of the level under them.
-    zeros : the hash of an empty subtree at that level and at each that is stored but the highest.
+    hashes, below : hashes and numbers of the level below.
+    zeros : hashes of an empty subtree at that level and at each stored level except the highest.
     """
     levels = []
     for zero in zeros:
@@ -257,14 +257,14 @@ def _fill_subtrees(
 
 
 def _in_pairs(numbers: Numbers) -> Numbers:
-    """Two by two; nothing beside the last of an odd number."""
+    """Return numbers in pairs; the last of an odd number is paired with 0."""
     pairs = np.full((-(-len(numbers) // 2), 2), EMPTY)
     pairs.flat[: len(numbers)] = numbers
     return pairs
 
 
 def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
-    """Count the first digits that each of ascending keys [n, 32] shares with the one before it; 0 for the first key."""
+    """Return how many leading digits each of ascending keys (n, 32) shares with the key before it; 0 for the first."""
     preceding = np.concatenate((hkeys[:1] ^ 0x80 if before is None else before[None], hkeys[:-1]))
     differs = hkeys ^ preceding
     byte = (differs != 0).argmax(axis=1)
@@ -274,15 +274,15 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
 
 
 def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
-    """The sorted index of ascending keys, digit by digit; the number of its top branch.
+    """Store the sorted index of ascending keys, one depth at a time; return the number of its top branch.
 
-    The branches of one depth are stored together, so a branch's number is known before it is stored: the ones of the
-    next depth follow. Each depth reads the keys once.
+    The branches of one depth are stored together and are followed by those of the next depth, so that the number of a
+    branch is known before it is stored. Each depth reads the keys once.
 
     Parameters
     ----------
-    keys : of each key its hash, and how many first digits it has in common with the one before it.
-    first_key : the number of the first.
+    keys : hash of each key, and the number of leading digits that it shares with the key before it.
+    first_key : number of the first key.
     """
     top = following = rows.branches.extend([])
     branches, depth = 1, 0
@@ -294,7 +294,7 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 
 
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
-    """Store the branches of one depth; how many the next depth has, the first of them with the number `following`."""
+    """Store the branches of one depth, those of the next start at number `following`; return how many these are."""
     deeper, started = 0, 0  # branches of the next depth, and of this one
     indices = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
     for start in range(0, len(keys), KEYS_READ):
@@ -321,7 +321,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 
 
 def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
-    """Store whole branches, of which those places are not empty."""
+    """Store complete branches, given the positions of their children that are not empty."""
     if not len(indices):
         return
     first = indices[0] // DIGITS
@@ -340,13 +340,25 @@ VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFS
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:
-    """Make an allocation block 0 of an empty store.
+    """Import an allocation as block 0 of an empty store.
 
-    The accounts are read one after the other, and never all of them are in memory. The temporary file takes 124 bytes
-    an account of the ledger's disk.
+    The accounts are streamed and need not fit in memory. A temporary file next to the ledger takes 124 bytes per
+    account.
 
-    Raises `InvalidInput` where the store holds blocks already, an address is given twice or has not 20 bytes,
-    `UnreadableFile` where the disk has no room.
+    Parameters
+    ----------
+    store : empty ledger, open for writing.
+    accounts : accounts in any order, each address once.
+    block_hash : hash of the genesis block [32 bytes], `None` if unknown.
+
+    Returns
+    -------
+    Block 0, with its state root.
+
+    Raises
+    ------
+    InvalidInput : the store is not empty, an address occurs twice, or an address is not 20 bytes long.
+    UnreadableFile : the disk is full or fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
@@ -369,7 +381,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
 
 
 def genesis_root(genesis: Any, hashing: str) -> bytes:
-    """The state root of the allocation of a geth genesis object.
+    """Return the state root of the allocation in a geth genesis object.
 
     >>> from feemodel.ledger.scheme import scheme_of
     >>> genesis_root({"alloc": {}}, "poseidon2") == scheme_of("poseidon2").empty_root
@@ -381,7 +393,7 @@ def genesis_root(genesis: Any, hashing: str) -> bytes:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Millions of rows, none of them part of a cycle: walking them again and again would take a quarter of the time."""
+    """Pause the cyclic garbage collector, because millions of rows without cycles would be scanned repeatedly."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -392,7 +404,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _runs(accounts: Iterable[GenesisAccount]) -> Iterator[list[GenesisAccount]]:
-    """Accounts, some at a time."""
+    """Yield accounts in runs of limited size."""
     run: list[GenesisAccount] = []
     size = 0
     for account in accounts:
@@ -408,7 +420,7 @@ def _runs(accounts: Iterable[GenesisAccount]) -> Iterator[list[GenesisAccount]]:
 
 
 def _add_run(store: Store, waiting: "_Waiting", run: list[GenesisAccount]) -> None:
-    """Store the code and the storage of some accounts, which then wait for the others."""
+    """Store the code and storage of a run of accounts, and write the accounts to the temporary file."""
     storage_roots = _storage_roots(store, run)
     count = len(run)
     records = np.zeros((count, RECORD), dtype=np.uint8)
@@ -434,7 +446,7 @@ def _as_rows(data: bytes, size: int) -> Bytes:
 
 
 def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, bytes]:
-    """The storage roots of the accounts that have storage, by address; their trees are stored."""
+    """Store the storage trees of the accounts that have storage; return their roots by address."""
     trees = {}
     for account in accounts:
         if account.storage:
@@ -455,7 +467,7 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
 
 
 class _Waiting:
-    """Accounts that wait on disk until all are known, each run of them sorted by the hashes of the addresses."""
+    """Accounts in a temporary file until all are read, in runs sorted by hashed address."""
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
@@ -480,8 +492,8 @@ class _Waiting:
 
         Parameters
         ----------
-        records : [n, RECORD] the accounts, without the place of the rest of their values.
-        others, values : the places of accounts with code or storage in the run, and their flat values.
+        records : accounts of shape (n, RECORD), without the position of their remaining fields.
+        others, values : indices in the run of the accounts with code or storage, and their flat values.
         """
         if others:
             indices = len(self._rests) + 1 + np.arange(len(others))
@@ -493,7 +505,7 @@ class _Waiting:
         self._records.append(records[order])
 
     def chunks(self) -> Iterator[_Chunk]:
-        """Return all accounts in the order of their hashes. Raises `InvalidInput` for a duplicate address."""
+        """Yield all accounts in the order of their hashes; raises `InvalidInput` for a duplicate address."""
         together = max(1, RANGES * CHUNK // max(len(self), 1))
         for index in range(0, RANGES, together):
             after = min(index + together, RANGES)
@@ -520,12 +532,12 @@ class _Waiting:
 
 
 def _first_words(rows: Bytes) -> NDArray[np.uint64]:
-    """The first eight bytes of each row as a number."""
+    """Return the first eight bytes of each row as a number."""
     return np.ascontiguousarray(rows[:, :8]).view(">u8").ravel().astype(np.uint64)
 
 
 def _order(records: Bytes) -> NDArray[np.int64]:
-    """The places of records in the order of the hashes with which they begin."""
+    """Return the indices that sort records by the hashes at their start."""
     first = _first_words(records)
     order = np.argsort(first, kind="stable")
     if (first[order[1:]] == first[order[:-1]]).any():

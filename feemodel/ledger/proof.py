@@ -1,15 +1,15 @@
-"""`rollup_getProof`: an account and its slots at a final block, present or absent, with Merkle paths; and its check.
+"""Create and check `rollup_getProof` proofs: an account and its storage slots at a final block, present or absent.
 
-The block may be any final one of the store. `finalized` is the newest final block, `earliest` the genesis; `latest`,
-`pending` and `safe` are the store's head and refused while it is not final. A contract without storage gets a proof of
-absence for each slot, where production nodes give none; an absent account has no storage root to prove anything under.
+The block may be any final block of the store. `finalized` is the newest final block and `earliest` the genesis;
+`latest`, `pending` and `safe` are the head of the store, which is refused if it is not final. A contract without
+storage gets a proof of absence for each slot, where production nodes return none; an absent account has no storage
+root, hence no storage proofs.
 
 `check_proof` verifies every hash, key, value, neighbour and range of a proof against a root, without a store; an error
-names the step that fails. The length of the top node says which hash the tree uses. All Merkle paths are verified
-together: their siblings are one batch of hashes, and so is each level of nodes above their leaves.
+names the step that fails. The size of the top node tells which hash the tree uses.
 
 Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of Consensys/linea-monorepo at cb180134,
-which checks them on L1.
+which checks proofs on L1.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,18 +53,27 @@ HEAD_TAGS = ("latest", "pending", "safe")
 def get_proof(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> dict[str, Any]:
-    """The result object of `rollup_getProof`.
+    """Return the result of `rollup_getProof`.
 
     Parameters
     ----------
+    store : ledger.
     address : 20 bytes, or hexadecimal text.
-    storage_keys : slots, each hexadecimal of up to 32 bytes; the order and duplicates are kept.
-    block : a quantity such as "0x5", or "finalized", "earliest", "latest", "pending", "safe"; or the hash of one of the
+    storage_keys : slots, each as hexadecimal text of up to 32 bytes; order and duplicates are kept.
+    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the hash of one of the
         newest 8,192 final blocks, 32 bytes.
-    key_limit : the most slots that are answered.
+    key_limit : maximum number of slots.
 
-    Raises `InvalidInput` for a malformed parameter, `LimitExceeded` for too many slots, `NotFinalized` for a block that
-    is unknown or not final.
+    Returns
+    -------
+    JSON object with `accountProof` and `storageProofs`.
+
+    Raises
+    ------
+    InvalidInput : an invalid address, slot or block.
+    LimitExceeded : more than `key_limit` slots.
+    NotFinalized : the block is unknown or not final, or its state was pruned.
+    LedgerDamaged : stored rows contradict their hashes.
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import GenesisAccount
@@ -83,9 +92,9 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """The same object again and again while it is filled, a few slots at a time; whole when there is no further one.
+    """Yield the result of `get_proof` repeatedly while slots are added to it; it is complete at the last step.
 
-    Parameters and errors as in `get_proof`; the errors come with the first one.
+    Takes the parameters of `get_proof`, and raises its errors at the first step.
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
@@ -102,9 +111,9 @@ def proof_steps(
 
 
 def final_block(store: Store, block: str | bytes) -> int:
-    """The number of the final block that a parameter names.
+    """Return the number of the final block that a parameter names.
 
-    Raises `InvalidInput` for another text, `NotFinalized` for a block that is unknown or not final.
+    Raises `InvalidInput` for an invalid parameter, `NotFinalized` for a block that is unknown or not final.
     """
     if isinstance(block, bytes):
         found = store.number_of(hash_bytes(block, "block"))
@@ -130,16 +139,16 @@ def final_block(store: Store, block: str | bytes) -> int:
 def prove_account(
     accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
 ) -> dict[str, Any]:
-    """The proof of an account and of its slots, in the order asked, duplicates kept.
+    """Return the proof of an account and of its slots, in the given order, with duplicates.
 
     Parameters
     ----------
-    accounts : the account tree.
-    storage : storage root → that storage tree; called when the account exists and slots are asked for.
-    address : [20 bytes]
-    slots : [32 bytes each] an absent account has none to prove, so that its `storageProofs` is empty.
+    accounts : account tree.
+    storage : function from a storage root to its tree; called only if the account exists and there are slots.
+    address : address [20 bytes].
+    slots : slots [32 bytes each]. For an absent account `storageProofs` is empty.
 
-    Raises `LedgerDamaged` where the stored rows prove neither.
+    Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
     scheme = accounts.scheme
     hkey = scheme.account_key(address)
@@ -153,7 +162,7 @@ def prove_account(
 
 
 def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """The proof of one key, an address or a slot, from its leaf or the two leaves between which it is missing."""
+    """Return the proof of an address or a slot, from its leaf or the two leaves between which it is missing."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found
@@ -184,8 +193,8 @@ class Proven:
 
     Parameters
     ----------
-    account : `None` when the proof is of its absence.
-    storage : 32-byte slot in hexadecimal → value, 0 for an absent one.
+    account : account, `None` if the proof shows its absence.
+    storage : 32-byte slot in hexadecimal → value, 0 if the slot is absent.
     """
 
     account: Account | None
@@ -194,7 +203,7 @@ class Proven:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A leaf that a proof shows: its claimed index and value, and the 42 entries of its path."""
+    """Leaf in a proof: its claimed index and value, and the 42 entries of its path."""
 
     where: str
     index: int
@@ -204,7 +213,7 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The proof of one key: its leaf, or the two neighbouring leaves."""
+    """Proof of one key: its leaf, or the two neighbouring leaves."""
 
     where: str
     key: bytes
@@ -213,7 +222,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Content of a path: the fields of the leaf, and the root that it leads to."""
+    """Decoded path: the fields of the leaf, and the root that the path leads to."""
 
     previous: int
     following: int
@@ -229,21 +238,28 @@ def check_proof(
     address: str | bytes | None = None,
     storage_keys: Sequence[str | bytes | int] | None = None,
 ) -> Proven:
-    """Check the answer of `rollup_getProof` and tell what it proves.
+    """Check a result of `rollup_getProof`, and return what it proves.
+
+    A production node leaves `storageProofs` empty if the storage is empty. This is accepted, because the empty storage
+    root proves that each slot is zero.
 
     Parameters
     ----------
-    proof : the JSON object with `accountProof` and `storageProofs`.
-    root : [32 bytes] the state root of the block, as L1 holds it.
-    address : the account that was asked for; without it the proof says for itself which account it speaks of.
-    storage_keys : the slots that were asked for, likewise.
+    proof : JSON object with `accountProof` and `storageProofs`.
+    root : state root of the block, from a trusted source such as L1 [32 bytes].
+    address : requested address [20 bytes]; `None` accepts the address in the proof.
+    storage_keys : requested slots [32 bytes each]; `None` accepts the slots in the proof.
 
-    A production node leaves `storageProofs` empty where the storage is; this is accepted, the empty storage root proves
-    each slot zero.
+    Returns
+    -------
+    The account and slot values that the proof shows.
 
-    Raises `InvalidProof`, which names the step that fails, and `InvalidInput` for a malformed argument.
+    Raises
+    ------
+    InvalidProof : the proof is malformed or does not lead to the root; the message names the step that fails.
+    InvalidInput : an invalid root, address or slot.
 
-    An empty tree holds no account, and can prove it:
+    An empty tree proves that an account is absent:
 
     >>> from feemodel.ledger.proof import prove_account
     >>> from feemodel.ledger.tree import Tree
@@ -318,7 +334,7 @@ def _check_fields(where: str, value: Any, names: set[str]) -> None:
 
 
 def _data(where: str, text: Any, size: int | None = None) -> bytes:
-    """Hexadecimal data in the one way of writing it, lower case."""
+    """Return bytes from lower-case hexadecimal text."""
     try:
         data = from_hex(text)
     except InvalidInput as error:
@@ -331,7 +347,7 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
 
 
 def _generation(leaves: list[_Leaf]) -> Scheme:
-    """The scheme that the first top node is written in; every node must have the size that this scheme gives it."""
+    """Return the scheme of the first top node, after checking the sizes of all nodes against it."""
     by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
     scheme = by_size.get(len(leaves[0].entries[0]))
     if scheme is None:
@@ -347,7 +363,7 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
 
 
 def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
-    """Each leaf's path hashed from the leaf to the root; the paths side by side."""
+    """Hash the path of each leaf up to the root, all paths together."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
     nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
     full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
@@ -361,7 +377,7 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
 
 
 def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
-    """The hashes of entries of one size; one that is out of the hash's field is refused by name."""
+    """Return the hashes of entries of equal size; an entry with an element out of the field is refused by name."""
     messages = [leaf.entries[position] for leaf, position in indices]
     try:
         return scheme.hashes(b"".join(messages), len(messages))
@@ -404,7 +420,7 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 def _checked(
     scheme: Scheme, entry: _Entry, seen: dict[str, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
 ) -> bytes | None:
-    """The value of a key that is present, `None` of one that is absent; `hashed` gives the hval of a value."""
+    """Return the value of a key, `None` if it is absent; `hashed` returns the hash of a value."""
     for leaf in entry.leaves:
         if seen[leaf.where].root != root:
             reason = f"expected a path to the root {to_hex(root)}"
@@ -437,7 +453,7 @@ def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> 
 
 
 def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: Account | None) -> None:
-    """One entry for each slot, in order; none where there is no storage to prove anything of."""
+    """Check that there is one entry per slot, in order, or none if there is no storage."""
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return
     if account is None:

@@ -1,12 +1,12 @@
-"""The ledger on disk: every block's state, readable and provable, in one SQLite file.
+"""Store of the state of every block, with proofs, in one SQLite file.
 
-A block is one transaction: it adds the rows that changed and its root, or nothing. Rows are shared between blocks and
-never change, so readers in other processes are not disturbed by the one writer. A tree is found by its root, the
-account tree by the root of its block and a storage tree by the storage root in the account.
+Each block is one transaction: it adds the changed rows and its root, or nothing. Rows are shared between blocks and
+never change, so that processes can read while one process writes. Trees are found by their roots: the account tree by
+the root of its block, a storage tree by the storage root in the account.
 
-What no root commits to has a digest in its own row: a block's number and hash; which block is the head, which are
-final and by which rule; the oldest block whose state is held, and how often rows were deleted, which tells other
-processes to drop the rows that they keep in memory.
+Values that no root commits to have a digest in their row: number and hash of a block; the head, the newest final block
+and the rule of finality; the oldest block with state; and how often rows were deleted, which tells other processes to
+drop their cached rows.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ MAX_CHAIN_ID = 2**63 - 1
 
 
 class Block(NamedTuple):
-    """A block of the store: its number, its hash if the source has it, its state root."""
+    """Block of the store: number, hash if known, and state root."""
 
     number: int
     hash: bytes | None
@@ -66,21 +66,22 @@ class _Chain(NamedTuple):
 
 
 class Store:
-    """A ledger file, opened for reading, or for importing blocks.
+    """Ledger file, open for reading or for importing blocks. For use by the thread that opened it.
 
     Parameters
     ----------
     path : the file.
-    hashing : "poseidon2" or "mimc"; an existing file must have been created with it, `None` takes what it has.
-    read_only : for readers while another process imports. The file is mapped into memory, so that a disk that fails
-        to give a page ends the process; a file that is cut short is an error as elsewhere.
-    create : whether a missing file is created, where it is not opened `read_only`.
+    hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
+    read_only : whether to open the file only for reading, also while another process imports. The file is then mapped
+        into memory, so that a disk error ends the process; a truncated file still raises an error.
+    create : whether to create a missing file, unless `read_only`.
 
-    Raises `UnreadableFile` for a file that is missing or not a ledger, `InvalidInput` for another `hashing`. Each
-    method raises `LedgerDamaged` where what it reads contradicts its hashes, `UnreadableFile` where the disk fails or
-    another process writes for too long.
-
-    A store belongs to the thread that opened it.
+    Raises
+    ------
+    UnreadableFile : the file is missing or is not a ledger. Methods raise it if the disk fails or another process
+        writes for too long.
+    InvalidInput : another `hashing` than that of the file.
+    LedgerDamaged : raised by methods if rows contradict their hashes.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
@@ -121,28 +122,28 @@ class Store:
 
     @property
     def head(self) -> Block | None:
-        """The newest block, `None` before the genesis."""
+        """Newest block, `None` in an empty store."""
         number = self._chain().head
         return None if number is None else self.block(number)
 
     @property
     def finalized(self) -> int | None:
-        """The newest final block's number, `None` while there is none."""
+        """Number of the newest final block, `None` if there is none."""
         return self._chain().finalized
 
     @property
     def finality(self) -> str | None:
-        """The rule by which imported blocks become final, such as "depth 2"; `None` while there is none."""
+        """Rule by which imported blocks become final, such as "depth 2"; `None` if it is not set."""
         return self._chain().finality
 
     @property
     def chain_id(self) -> int | None:
-        """The id of the chain that the blocks belong to; `None` while unknown."""
+        """Chain id of the blocks, `None` if unknown."""
         return self._chain().chain_id
 
     @property
     def oldest(self) -> int:
-        """The oldest block whose state the store holds: 0 unless it was pruned."""
+        """Oldest block with state: 0 unless the store was pruned."""
         return self._chain().oldest
 
     @property
@@ -151,9 +152,9 @@ class Store:
         return self._chain().prunes
 
     def block(self, number: int) -> Block:
-        """The block of that number. A block whose state was pruned keeps its hash and its root.
+        """Return the block with a number. Pruned blocks keep their hash and root.
 
-        Raises `NotFinalized` for a block that the store does not hold.
+        Raises `NotFinalized` for a block that is not in the store.
         """
         if (known := self._blocks.get(number)) is not None:
             return known
@@ -176,9 +177,9 @@ class Store:
         return block
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Return the number of the final block with a hash; `None` where the newest 8,192 final ones have another.
+        """Return the number of the final block with a hash, `None` if it is not among the newest 8,192 final blocks.
 
-        The stored blocks have no index by hash, and the search must not take long.
+        Hashes are not indexed; the limit bounds the time of the search.
         """
         newest = self.finalized
         if newest is None:
@@ -188,9 +189,9 @@ class Store:
         return None if row is None else self.block(row[0]).number
 
     def accounts(self, number: int) -> Tree:
-        """The account tree of a block.
+        """Return the account tree of a block.
 
-        Raises `NotFinalized` for a block that the store does not hold, or whose state was pruned.
+        Raises `NotFinalized` for a block that is not in the store or was pruned.
         """
         tree = self._tree(self.block(number).root, partial(account_message, self.scheme))
         if tree is None and number < self.oldest:
@@ -198,14 +199,14 @@ class Store:
         return tree or self.database.damaged(f"the tree of block {number} is missing")
 
     def storage(self, root: bytes) -> Tree:
-        """The storage tree of an account that this store holds, by its storage root."""
+        """Return the storage tree of an account by its storage root."""
         tree = self._tree(root, self._word_message)
         return tree or self.database.damaged(f"the storage tree {root.hex()} is missing")
 
     def tree(self, root: bytes) -> Tree:
-        """The tree with that root: of a block's accounts or of an account's storage.
+        """Return the account tree or storage tree with a root.
 
-        Raises `InvalidInput` for a root that no stored tree has.
+        Raises `InvalidInput` if there is no such tree.
         """
         tree = self._tree(root)
         if tree is None:
@@ -245,27 +246,27 @@ class Store:
         return self.scheme.words(value) if len(value) == WORD_SIZE else b""
 
     def account(self, number: int, address: bytes) -> Account | None:
-        """An account as a block left it, `None` when it does not exist."""
+        """Return an account after a block, `None` if it does not exist."""
         leaf = _proven_leaf(self.accounts(number), self.scheme.account_key(address))
         return Account.from_bytes(leaf.value) if leaf else None
 
     def slot(self, number: int, address: bytes, slot: bytes) -> int:
-        """The value of a storage slot as a block left it, 0 when it or its account does not exist."""
+        """Return the value of a storage slot after a block, 0 if the slot or its account does not exist."""
         account = self.account(number, address)
         leaf = _proven_leaf(self.storage(account.storage_root), self.scheme.word_hash(slot)) if account else None
         return int.from_bytes(leaf.value) if leaf else 0
 
     def code(self, keccak_code_hash: bytes) -> bytes | None:
-        """The code of that Keccak-256 hash, `None` when the store never saw it."""
+        """Return the code with a Keccak-256 hash, `None` if it is not in the store."""
         row = self.database.one("SELECT code FROM code WHERE keccak = ?", (keccak_code_hash,))
         if row and (not isinstance(row[0], bytes) or keccak256(row[0]) != keccak_code_hash):
             self.database.damaged(f"the code {keccak_code_hash.hex()} has another hash")
         return row[0] if row else None
 
     def check_file(self) -> None:
-        """See that the file is the one that was opened, and still of the same chain.
+        """Check that the path still names the file that was opened, and that the chain is the same.
 
-        Raises `UnreadableFile` where another file took its place, or its content was replaced.
+        Raises `UnreadableFile` if the file was replaced or has another chain.
         """
         changed = self.database.check_file()
         if self._genesis_root is None or changed:
@@ -276,9 +277,9 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Context of one transaction: everything written inside becomes durable together, or nothing does.
+        """Run a transaction: all writes inside become durable together, or none.
 
-        Raises `UnreadableFile` with SQLite's reason where it cannot: no room, a disk that fails, another writer.
+        Raises `UnreadableFile` with SQLite's reason if it fails, such as a full disk or another writer.
         """
         try:
             with self.database.transaction():
@@ -290,30 +291,30 @@ class Store:
             raise
 
     def _forget(self) -> None:
-        """Drop the blocks and the tops of trees that are kept in memory."""
+        """Drop cached blocks and tops of trees."""
         self._blocks: dict[int, Block] = {}
         self._versions: dict[bytes, Version] = {}
 
     def save_trees(self, trees: list[Tree]) -> None:
-        """Store changed trees, hashed together; inside a transaction."""
+        """Store changed trees, hashed together; within a transaction."""
         save_all(trees)
         rows = [tree.version for tree in trees]
         self.database.run_many("INSERT OR IGNORE INTO tree VALUES (?, ?, ?, ?, ?)", rows)
 
     def save_code(self, keccak_code_hash: bytes, code: bytes) -> None:
-        """Store a contract's code; inside a transaction."""
+        """Store a contract's code; within a transaction."""
         self.database.run("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
     def save_block(self, block: Block) -> None:
-        """Make a block the head; inside a transaction, after its trees."""
+        """Store a block and make it the head; within a transaction, after its trees."""
         self.database.run("INSERT INTO block VALUES (?, ?, ?, ?)", (*block, _digest(block)))
         self._save_chain(head=block[0])
 
     def finalize(self, number: int) -> None:
-        """Mark a block and all before it final.
+        """Mark a block and all earlier blocks as final.
 
-        Raises `NotFinalized` for a block that the store does not hold, `InvalidInput` for one below the newest final
-        one: finality is not taken back.
+        Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
+        one.
         """
         with self.database.transaction():
             self.block(number)
@@ -323,10 +324,10 @@ class Store:
             self._save_chain(finalized=number)
 
     def rollback(self, number: int) -> int:
-        """Make an earlier block the head; how many blocks were removed. Their rows stay until the next pruning.
+        """Make an earlier block the head; return how many blocks were removed. Their rows stay until the next pruning.
 
-        Raises `NotFinalized` for a block that the store does not hold, `InvalidInput` for one below the newest final
-        block: final blocks are not removed.
+        Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
+        one.
         """
         with self.transaction():
             self.block(number)
@@ -340,7 +341,7 @@ class Store:
         return removed
 
     def mark_pruned(self, oldest: int) -> None:
-        """Record that rows were deleted, and the oldest block whose state is left; inside a transaction."""
+        """Record a pruning and the oldest block with state; within a transaction."""
         self._save_chain(oldest=oldest, prunes=self.prunes + 1)
 
     def set_finality(self, rule: str) -> None:
@@ -349,9 +350,9 @@ class Store:
             self._save_chain(finality=rule)
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Store which chain the blocks belong to.
+        """Store the chain id of the blocks.
 
-        Raises `InvalidInput` for another chain id than the one that is stored.
+        Raises `InvalidInput` if another chain id is stored.
         """
         if not 0 < chain_id <= MAX_CHAIN_ID:
             raise InvalidInput("chain id", f"expected 1 to {MAX_CHAIN_ID:,}", chain_id)
@@ -362,7 +363,7 @@ class Store:
             self._save_chain(chain_id=chain_id)
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file and empty it; worthwhile after a large block."""
+        """Move the write-ahead log into the file and empty it, such as after a large block."""
         self.database.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _chain(self) -> _Chain:
@@ -390,12 +391,12 @@ def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
 
 
 def _digest(row: tuple[Any, ...]) -> bytes:
-    """The digest of a row, which shows damage; different numbers, bytes, text and `None` have a different `repr`."""
+    """Return the digest of a row, to detect corruption; distinct values have a distinct `repr`."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 
 def _prepare(database: Database, hashing: str, mode: Mode) -> None:
-    """Lay out the tables of a new file; raise `UnreadableFile` for a file that is not a ledger of this format."""
+    """Create the tables of a new file; raise `UnreadableFile` for a file that is not a ledger of this format."""
     if mode == "rwc":
         _lay_out(database, scheme_of(hashing))
     application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))

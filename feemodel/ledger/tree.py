@@ -1,20 +1,19 @@
-"""The sparse Merkle tree of depth 40 whose leaves form a linked list sorted by key.
+"""Sparse Merkle tree of depth 40, whose leaves form a linked list sorted by key.
 
-A new key gets the next leaf index, which is never used again; its neighbours' links change with it. So the root
-depends on the order of the insertions, and absence is shown by two leaves that are neighbours.
+A new key gets the next leaf index, which is never reused, and the links of its neighbours change. Hence the root
+depends on the order of insertions, and two neighbouring leaves prove that a key between them is absent.
 
-`put` and `remove` only note what changes; the hashes are brought up to date when the tree is saved, which reading its
-root or a proof does by itself. From the leaves up each changed node is then hashed once, a level at a time, and the
-trees of a block share their batches. The stored rows that a new root is made from are checked against the old root
-first, so that damage to the file cannot give a wrong root.
+`put` and `remove` only record changes. Saving the tree, or reading its root or a proof, computes the hashes: each
+changed node once, level by level, in batches for all trees of a block. The stored rows that enter a new root are first
+checked against the old root, so that a corrupt file cannot give a wrong root.
 
-Nodes are stored up to the lowest height that covers every leaf given out so far (`stored_height`). Above it the path
-runs along the left edge and every sibling is empty.
+Nodes are stored up to the lowest height that covers all used leaves (`stored_height`). Above it, the path follows the
+left edge and every sibling is empty.
 
-The leaves are ordered by age; an insertion, a deletion and a proof of absence need neighbours by key. The sorted index
-is a trie over the hexadecimal digits of the hkeys. A branch has sixteen places: nothing, a key (minus its number) where
-only one key begins so, or a further branch. Like all rows a branch never changes: a changed trie copies the few
-branches on the path and shares the rest.
+Leaves are ordered by age, but insertions, deletions and proofs of absence need neighbours by key. The sorted index is a
+trie over the hexadecimal digits of the hashed keys. A branch has sixteen entries: empty, a key (minus its number) if
+only one key has this prefix, or another branch. Branches never change: a changed trie copies the branches on the path
+and shares the others.
 
 Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
@@ -49,7 +48,7 @@ _Changed: TypeAlias = list[_Node]
 
 
 class _Neighbours(NamedTuple):
-    """Numbers of the key of an hkey and of its neighbours; 0 where there is none."""
+    """Numbers of the key with a hash and of its neighbours; 0 if there is none."""
 
     left: int
     exact: int
@@ -57,14 +56,14 @@ class _Neighbours(NamedTuple):
 
 
 class _KeyIndex:
-    """The sorted keys of one tree, from a stored branch on; `save` stores what changed."""
+    """Sorted keys of one tree, starting from a stored branch; `save` stores the changes."""
 
     def __init__(self, rows: SqlRows, branch: int) -> None:
         self._rows = rows
         self._root: _Node = branch
 
     def find(self, hkey: bytes) -> int | None:
-        """The leaf index of the key with that hash, `None` where it is absent."""
+        """Return the leaf index of the key with a hash, `None` if it is absent."""
         node, depth = self._root, 0
         while not isinstance(node, int):
             node = node[digit_at(hkey, depth)]
@@ -73,7 +72,7 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """The numbers of those keys that are there, by their hashes; each depth is read in one batch."""
+        """Return the numbers of the keys that are present, by hash; reads each depth in one batch."""
         nodes, depth = dict.fromkeys(hkeys, self._root), 0
         ends: dict[bytes, int] = {}
         while nodes:
@@ -91,7 +90,7 @@ class _KeyIndex:
         return {hkey: key for (hkey, key), row in zip(keys.items(), rows, strict=True) if row.hkey == hkey}
 
     def neighbours(self, hkey: bytes) -> _Neighbours:
-        """The key with that hash, and the nearest below and above it."""
+        """Return the key with a hash, and the nearest keys below and above it."""
         path = []
         node, depth = self._root, 0
         while not _is_key(node):
@@ -106,15 +105,15 @@ class _KeyIndex:
         return _Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
 
     def insert(self, hkey: bytes, key: int) -> None:
-        """Add a key whose hash is not there yet."""
+        """Insert a key whose hash is absent."""
         self._root = self._inserted(self._root, hkey, key, 0)
 
     def remove(self, hkey: bytes) -> None:
-        """Take out the key with that hash, which is there."""
+        """Remove the key with a hash that is present."""
         self._root = self._removed(self._root, hkey, 0)
 
     def save(self) -> int:
-        """Store the changed branches; the number of the top one."""
+        """Store the changed branches; return the number of the top branch."""
         self._root = self._saved(self._root)
         return self._root
 
@@ -122,7 +121,7 @@ class _KeyIndex:
         return self._rows.branches[node] if isinstance(node, int) else node
 
     def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
-        """The nearest key of a path: the last one below it (step -1) or the first one above (step 1)."""
+        """Return the key nearest to a path: the last one below it (step -1) or the first one above it (step 1)."""
         for branch, digit in reversed(path):
             for index in range(digit + step, -1 if step < 0 else DIGITS, step):
                 if branch[index] != EMPTY:
@@ -130,7 +129,7 @@ class _KeyIndex:
         return EMPTY
 
     def _outermost(self, node: _Node, step: int) -> int:
-        """The first key of a subtree (step 1), or its last (step -1)."""
+        """Return the first key of a subtree (step 1) or its last (step -1)."""
         for _ in range(2 * HASH_SIZE):
             if _is_key(node):
                 return _key(node)
@@ -170,7 +169,7 @@ class _KeyIndex:
 
 
 def _is_key(node: _Node) -> bool:
-    """Whether the path ends here: at a key, or at nothing."""
+    """Return whether the path ends here, at a key or at an empty entry."""
     return isinstance(node, int) and node <= EMPTY
 
 
@@ -183,7 +182,7 @@ _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the r
 
 
 class _Change(NamedTuple):
-    """A tree to update: its version before, its new counter and sorted keys, the edits of its leaves by index."""
+    """Tree to update: its old version, the new leaf counter and index, and the edited leaves by index."""
 
     version: Version
     next_free: int
@@ -192,9 +191,9 @@ class _Change(NamedTuple):
 
 
 def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[Version]:
-    """Store what changed; the new version of each tree, in order.
+    """Store the changes; return the new version of each tree, in order.
 
-    Raises `LedgerDamaged` where the stored rows contradict the old roots, or the edits the linked list of the leaves.
+    Raises `LedgerDamaged` if the stored rows contradict the old roots, or the edits contradict the linked list.
     """
     edits = {
         number << DEPTH | index: edit for number, change in enumerate(changes) for index, edit in change.edits.items()
@@ -220,7 +219,7 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
 
 
 def _ancestors(leaves: list[int]) -> list[list[int]]:
-    """The positions of the leaves and of the nodes above them, by height."""
+    """Return the positions of the leaves and of the nodes above them, by height."""
     levels = [leaves]
     for _ in range(DEPTH):
         levels.append(list(dict.fromkeys(position >> 1 for position in levels[-1])))
@@ -230,7 +229,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 def _stored(
     rows: SqlRows, changes: Sequence[_Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
-    """The rows at these positions before the change: nodes by height, then leaves."""
+    """Return the rows at these positions before the change: nodes by height, then leaves."""
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for index, change in enumerate(changes):
@@ -299,9 +298,9 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
 
 
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
-    """Raise `LedgerDamaged` where a leaf leaves its neighbour, and the neighbour keeps it.
+    """Raise `LedgerDamaged` if a link between neighbours was changed on one side only.
 
-    A damaged index of the keys leads to such edits.
+    A corrupt index leads to such edits.
     """
     for position, leaf in leaves.items():
         edit, first = edits[position], position >> DEPTH << DEPTH
@@ -312,7 +311,7 @@ def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
 
 
 def _check_order(leaves: dict[int, Leaf], hkeys: Sequence[bytes]) -> None:
-    """Raise `LedgerDamaged` where changed leaves that are neighbours now are not in the order of their keys."""
+    """Raise `LedgerDamaged` if changed leaves that are now neighbours are not in the order of their keys."""
     found = dict(zip(leaves, hkeys, strict=True))
     for position, leaf in leaves.items():
         following = (position >> DEPTH << DEPTH) | leaf.following
@@ -337,14 +336,14 @@ def _changed_leaves(rows: SqlRows, scheme: Scheme, edits: dict[int, Edit], leave
 
 
 def _leaf_hashes(rows: SqlRows, scheme: Scheme, leaves: Collection[Leaf]) -> tuple[list[bytes], list[bytes]]:
-    """The hashes of the leaves' keys, and of the leaves."""
+    """Return the hashes of the leaves' keys, and of the leaves."""
     hkeys = [key.hkey for key in rows.keys.many([leaf.key for leaf in leaves])]
     shown = [(leaf.previous, leaf.following, hkey, leaf.hval) for leaf, hkey in zip(leaves, hkeys, strict=True)]
     return hkeys, scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
 
 
 def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, bytes]) -> Node:
-    """A node over its children as they are now: changed, or as stored before, or empty."""
+    """Return the node above two children, each of which is changed, stored or empty."""
     left = level.get(2 * position)
     right = level.get(2 * position + 1)
     if left is None:
@@ -363,10 +362,10 @@ def _versions(scheme: Scheme, changes: Sequence[_Change], sub_roots: _Level) -> 
 
 
 class ProvenLeaf(NamedTuple):
-    """A leaf and the 42 entries that prove it.
+    """Leaf with the 42 entries that prove it.
 
-    The top node; on each level from 39 to 1 the two hashes below the sibling; the sibling leaf, 32 zero bytes when it
-    is empty; the leaf itself.
+    The entries are the top node; for each level from 39 to 1, the two hashes below the sibling; the sibling leaf, or 32
+    zero bytes if it is empty; and the leaf itself.
     """
 
     leaf_index: int
@@ -376,14 +375,14 @@ class ProvenLeaf(NamedTuple):
 
 
 class Tree:
-    """One state tree: the account tree, or the storage tree of an account.
+    """State tree: the account tree, or the storage tree of an account.
 
     Parameters
     ----------
     hashing : "poseidon2" or "mimc".
-    rows : where its rows are stored; in memory unless given.
-    version : where it starts from, a version stored in `rows`; empty unless given.
-    value_message : value of a leaf → the bytes that its hval is the hash of; unless given, values are not checked.
+    rows : storage for its rows; `None` means memory.
+    version : stored version in `rows` to start from; `None` means an empty tree.
+    value_message : function from a leaf's value to the bytes that are hashed; `None` disables the check of values.
 
     >>> tree = Tree("poseidon2")
     >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
@@ -408,31 +407,31 @@ class Tree:
 
     @property
     def version(self) -> Version:
-        """Save the tree; its stored version."""
+        """Stored version of the tree; reading it saves the tree."""
         if self._edits:
             save_all([self])
         return self._version
 
     @property
     def root(self) -> bytes:
-        """The hash of the top node: of `next_free` and `sub_root`."""
+        """Hash of the top node, which contains `next_free` and `sub_root`."""
         return self.version.root
 
     @property
     def next_free(self) -> int:
-        """The leaf index of the next new key."""
+        """Leaf index of the next new key."""
         return self._next_free
 
     def put(self, hkey: bytes, hval: bytes, value: bytes = b"", name: bytes = b"") -> None:
-        """Set a key: update its leaf, or insert one.
+        """Insert a key, or update its value.
 
         Parameters
         ----------
-        hkey, hval : [32 bytes] hashes of the key and of the value.
-        value : the value itself, for proofs.
-        name : what the key is the hash of, kept when the key is inserted.
+        hkey, hval : hashes of the key and of the value [32 bytes].
+        value : the value, for proofs.
+        name : the data that the key is the hash of, stored when the key is inserted.
 
-        Raises `InvalidInput` for a hash of another length, or an hkey that belongs to the head or the tail.
+        Raises `InvalidInput` for a hash of another length, or the hash of the first or last leaf.
         """
         _check_hash("hkey", hkey)
         _check_hash("hval", hval)
@@ -452,9 +451,9 @@ class Tree:
         self._edit(after, previous=index)
 
     def remove(self, hkey: bytes) -> None:
-        """Take a key out: its leaf becomes empty, its index is not used again.
+        """Remove a key: its leaf becomes empty, and its index is not reused.
 
-        Raises `InvalidInput` for a key that is not in the tree.
+        Raises `InvalidInput` if the key is absent.
         """
         left, exact, right = self._neighbours(hkey)
         if not exact:
@@ -469,18 +468,18 @@ class Tree:
         return self._keys.find(hkey) is not None
 
     def get(self, hkey: bytes) -> Leaf | None:
-        """The leaf of a key, `None` when it is absent.
+        """Return the leaf of a key, `None` if it is absent.
 
-        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
+        Raises `LedgerDamaged` if the stored path of the leaf does not lead to the root.
         """
         index = self._keys.find(hkey)
         return None if index is None else self._paths([index])[0].leaf
 
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
-        """The leaves of those keys that are present, by hkey; each level is read in one batch.
+        """Return the leaves of the keys that are present, by hash; reads each level in one batch.
 
-        Raises `LedgerDamaged` for a leaf of another key, or a value that has not its hash. The paths are not checked:
-        an import does so for the leaves that it changes.
+        Raises `LedgerDamaged` for a leaf of another key, or a value that does not match its hash. Paths are not
+        checked, because an import checks those of the leaves that it changes.
         """
         keys = self._keys.find_many(hkeys)
         indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
@@ -501,7 +500,7 @@ class Tree:
         return leaves
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
-        """The leaf index of a key, or where it is absent those of its two neighbours."""
+        """Return the leaf index of a key, or the indices of its two neighbours if it is absent."""
         _check_hash("hkey", hkey)
         if (present := self._keys.find(hkey)) is not None:
             return (present,)
@@ -509,16 +508,16 @@ class Tree:
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
 
     def proven_leaves(self, indices: Sequence[int]) -> list[ProvenLeaf]:
-        """The leaves of indices that are in use, and what proves them.
+        """Return used leaves by index, with their proofs.
 
-        Raises `LedgerDamaged` where the stored path of a leaf does not lead to the root.
+        Raises `LedgerDamaged` if the stored path of a leaf does not lead to the root.
         """
         return [self._proven(index, path) for index, path in zip(indices, self._paths(indices), strict=True)]
 
     def _check(self, indices: Sequence[int], paths: Sequence[MerklePath]) -> None:
-        """Raise `LedgerDamaged` unless each value has its hash and the hashes lead to the root.
+        """Raise `LedgerDamaged` unless each value matches its hash and the hashes lead to the root.
 
-        What is kept in memory is hashed once.
+        Cached rows are not hashed again.
         """
         message_of = self._value_message
         parts, values = [], []
@@ -564,9 +563,9 @@ class Tree:
 
 
 def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
-    """The leaf of each key, or the two leaves between which it is missing; all paths are checked in one call.
+    """Return the leaf of each key, or the two leaves between which it is missing; checks all paths together.
 
-    Raises `LedgerDamaged` where the stored rows prove neither.
+    Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
     located = [tree.locate(hkey) for hkey in hkeys]
     leaves = iter(tree.proven_leaves([index for indices in located for index in indices]))
@@ -577,7 +576,7 @@ def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
 
 
 def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
-    """Whether the one leaf has the key, or the two are neighbours around it."""
+    """Return whether one leaf has the key, or two leaves are neighbours around it."""
     left, right = entry[0], entry[-1]
     if left is right:
         return left.hkey == hkey
@@ -586,7 +585,7 @@ def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
 
 
 def save_all(trees: Sequence[Tree]) -> None:
-    """Bring trees of the same rows up to date together, each level hashed in one batch."""
+    """Save trees that share rows together, with each level hashed in one batch."""
     changed = [tree for tree in trees if tree._edits]
     if not changed:
         return
