@@ -1,4 +1,4 @@
-"""The arrays of an `.npz` file, whose sizes are checked before memory is taken for them."""
+"""Read the arrays of an `.npz` file; sizes are checked before memory is allocated."""
 
 import zipfile
 import zlib
@@ -19,10 +19,10 @@ MAX_HEADER = 10_000  # characters, NumPy's own bound
 
 
 def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
-    """The arrays of an `.npz` file by their names.
+    """Return the arrays of an `.npz` file by name.
 
-    Raises `UnreadableFile` for a file that is damaged or holds objects, and for arrays that are larger together than
-    the bound of `feemodel.io.bounds`.
+    Raises `UnreadableFile` for a file that is damaged or contains objects, and for arrays that together exceed the
+    limit of `feemodel.io.bounds`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
@@ -57,7 +57,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
 
 
 def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
-    """Raise `ValueError` where the shape that a header states does not take the bytes that follow it."""
+    """Raise `ValueError` if the shape and type in a header do not match the number of bytes after it."""
     version = npy.read_magic(file)
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
     if read is None:

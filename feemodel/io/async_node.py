@@ -1,6 +1,6 @@
-"""A node asked with coroutines: JSON-RPC 2.0 over HTTP, with limits on the size, the time and the number of answers.
+"""Asynchronous client of a node: JSON-RPC 2.0 over HTTP, with limits on size, time and number of responses.
 
-A transaction is sent once. Errors do not show the node's address, which may hold a password.
+A transaction is sent once. Errors do not show the node's address, which may contain a password.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class _Ask(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    """A response whose result stays as the node wrote it."""
+    """Response whose result is kept as the node encoded it."""
 
     id: Any = None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -41,19 +41,19 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 class NotSent(UpstreamError):
-    """A request that the node cannot have acted on."""
+    """Request that the node cannot have acted on."""
 
 
 class AsyncNode:
-    """A node at an address. Belongs to one event loop.
+    """Client of one node, for one event loop.
 
     Parameters
     ----------
-    url : with user and password, path and query as the provider gives them.
-    timeout : of one request [s].
-    requests : that are sent at the same time.
-    queue : requests that may wait.
-    max_bytes : of one answer.
+    url : address, with user, password, path and query.
+    timeout : time-out of one request [s].
+    requests : maximum number of concurrent requests.
+    queue : maximum number of waiting requests.
+    max_bytes : maximum size of a response [byte].
     """
 
     def __init__(self, url: str, *, timeout: float, requests: int = 64, queue: int = 1_024, max_bytes: int) -> None:
@@ -66,9 +66,9 @@ class AsyncNode:
         self._takes_batches = True
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the results of calls, in their order, with a `NodeError` for each that failed.
+        """Return the results of calls, in order, with a `NodeError` for each call that failed.
 
-        They are sent in one request, or one by one to a node that refuses batches. Raises `UpstreamError`.
+        They are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError`.
         """
         if self._takes_batches and len(calls) > 1:
             asked = [_Ask(index, method, params) for index, (method, params) in enumerate(calls)]
@@ -82,7 +82,7 @@ class AsyncNode:
         return await asyncio.gather(*(self._asked(method, params) for method, params in calls))
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
-        """Return the result of a call as the node wrote it; raises `NodeError` and `UpstreamError`."""
+        """Return the result of a call as the node encoded it; raises `NodeError` and `UpstreamError`."""
         sends = method.startswith("eth_send")
         body = _encode(_Ask(1, method, params))
         try:
@@ -106,7 +106,7 @@ class AsyncNode:
             return error
 
     def _result(self, method: str, reply: _Reply, identity: int) -> msgspec.Raw:
-        """Return the result of a response; raises the node's own error, without the node's address."""
+        """Return the result of a response; raises the node's error, without the node's address."""
         if reply.error is not None:
             error = reply.error
             code = error.get("code") if isinstance(error, dict) else None
@@ -133,7 +133,7 @@ class AsyncNode:
         return value
 
     async def _posted(self, body: bytes, *, fresh: bool = False) -> Any:
-        """Return the replies to a request; raises `UpstreamError` for an answer that is not JSON-RPC."""
+        """Return the responses to a request; raises `UpstreamError` for a response that is not JSON-RPC."""
         if self._waiting >= self._queue:
             raise LimitExceeded(f"requests that wait for the node: at most {self._queue:,}")
         self._waiting += 1
@@ -188,7 +188,7 @@ class AsyncNode:
         return replies
 
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
-        """Return the client; a fresh one opens a connection for each request, which the node has not closed."""
+        """Return the HTTP client; a fresh one opens a new connection for each request."""
         if fresh not in self._sessions:
             self._sessions[fresh] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, force_close=fresh),
@@ -201,7 +201,7 @@ class AsyncNode:
 
     @staticmethod
     def own(outcome: Any) -> Any:
-        """Return the answer to a call of the server's own; that it failed is not the fault of a caller."""
+        """Return the result of the server's own call; an error becomes `UpstreamError`, as no caller has caused it."""
         if isinstance(outcome, NodeError):
             raise UpstreamError(f"the node: {outcome}") from None
         return outcome

@@ -1,4 +1,4 @@
-"""Blocks from cryo Parquet, ethereum-etl CSV, `feemodel fetch` and `eth_getBlockByNumber` JSON, as one table."""
+"""Read blocks from cryo Parquet, ethereum-etl CSV, `feemodel fetch` files and `eth_getBlockByNumber` JSON."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,15 +26,28 @@ RPC_NAMES = {
 
 
 def read_blocks(path: PathLike) -> pd.DataFrame:
-    """The blocks of a file as the table `feemodel.io.tables.BLOCKS`, sorted by block number.
+    """Read the blocks of a file, sorted by block number.
 
     Parameters
     ----------
-    path : a cryo or `feemodel fetch` Parquet file, an ethereum-etl CSV file (either may be CSV or Parquet, CSV and JSON
-        may be gzipped), or JSON as `parse_blocks` takes it. What it is is seen by its content.
+    path : Parquet or CSV file of cryo, ethereum-etl or `feemodel fetch`, or JSON that `parse_blocks` accepts. CSV and
+        JSON may be gzipped. The format is recognised by the content, not by the file name.
 
-    Raises `UnreadableFile`, which names the file, the place and what was found there, if it is missing, cut off, of no
-    known format, or has a value that does not fit or a block twice.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block.
+
+    Raises
+    ------
+    UnreadableFile : the file is missing, truncated or of an unknown format, has an invalid value, or has a block twice.
+        The message names the file, the row and the value.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blocks.json")
+    ...     _ = path.write_text('{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208"}')
+    ...     read_blocks(path)[["block_number", "gas_used"]].to_numpy().tolist()
+    [[16, 21000]]
     """
     with reading(path):
         container = container_of(path)
@@ -45,14 +58,21 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
 
 
 def parse_blocks(data: bytes | str) -> pd.DataFrame:
-    """The blocks of `eth_getBlockByNumber` JSON as the table `feemodel.io.tables.BLOCKS`.
+    """Parse blocks from `eth_getBlockByNumber` JSON, sorted by block number.
 
     Parameters
     ----------
-    data : a block, a list of blocks, JSON-RPC responses that hold them (one or a batch), or JSON Lines of any of
-        these; the transactions of a block whole or as hashes.
+    data : a block, a list of blocks, JSON-RPC responses that contain blocks (one response or a batch), or JSON Lines of
+        any of these. A block may list its transactions in full or as hashes.
 
-    Raises `InvalidInput` that names the place.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block.
+
+    Raises
+    ------
+    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a block that occurs twice. The
+        message names the line or the block.
 
     >>> line = b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": []}'
     >>> parse_blocks(line)[["block_number", "timestamp", "gas_used"]].to_numpy().tolist()
@@ -63,20 +83,20 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
 
 
 def block_cells(place: str, block: Mapping[str, Any]) -> list[Any]:
-    """One block of `eth_getBlockByNumber` as a row of the table."""
+    """Return a block of `eth_getBlockByNumber` as a row of the table; `place` names the block in errors."""
     transactions = block.get("transactions")
     count = len(transactions) if isinstance(transactions, list) else None
     return cells_of_row(BLOCKS, place, {**block, "transaction_count": count}, RPC_NAMES)
 
 
 def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The blocks within the JSON that `parse_blocks` takes, each with its place."""
+    """Yield each block in the JSON that `parse_blocks` accepts, with its position for error messages."""
     for place, item in json_items(data, "block", "the block"):
         yield place, block_of(place, item)
 
 
 def block_of(place: str, item: Any) -> dict[str, Any]:
-    """The block that an object is, or the response of a node that holds it."""
+    """Return a block from a JSON object that is the block itself or a JSON-RPC response with it."""
     if isinstance(item, dict) and "error" in item:
         raise InvalidInput(place, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:

@@ -1,13 +1,13 @@
-"""Bounds on what a file holds once it is unpacked, so that reading any file ends in bounded memory and time.
+"""Limits on the unpacked size of a file, so that reading any file ends in bounded memory and time.
 
-| environment variable       | bounds                                                             | unless it is set |
+| environment variable       | limit                                                              | default          |
 |----------------------------|--------------------------------------------------------------------|------------------|
-| FEEMODEL_MAX_FILE_BYTES    | bytes of a file once unpacked, and of the tables and arrays in it  | 536,870,912      |
-| FEEMODEL_MAX_FILE_SECONDS  | how long a NetCDF file may take to be read                         | 30               |
+| FEEMODEL_MAX_FILE_BYTES    | unpacked bytes of a file, and of the tables and arrays in it       | 536,870,912      |
+| FEEMODEL_MAX_FILE_SECONDS  | time to read a NetCDF file                                         | 30               |
 
-JSON may have a quarter of the bytes, because its values take some twenty times the memory of their text. A row of a
-table counts as at least 32 bytes. A file that is read line by line (blocks and trie logs of a ledger, a large genesis)
-may be of any length, and each of its lines or accounts has the bound of JSON.
+The limit for JSON is a quarter of the bytes, because parsed values take some twenty times the memory of their text. A
+row of a table counts as at least 32 bytes. Files that are read line by line (a ledger's blocks and trie logs, a large
+genesis) may have any length; each line or account has the limit of JSON.
 """
 
 import io
@@ -23,15 +23,15 @@ from feemodel.progress import Progress, reporting
 
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
-ROW = 32  # bytes that a row of a table counts as at least
-JSON_SHARE = 4  # JSON may have one in so many of the bytes
-LONG_READ = 1 << 26  # bytes of a file from which on progress is shown
+ROW = 32  # bytes that a row of a table counts as, at least
+JSON_SHARE = 4  # the limit for JSON is this fraction of the bytes
+LONG_READ = 1 << 26  # bytes; progress is shown for larger files
 
 _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
 
 
 def most_bytes() -> int:
-    """The bytes that a file may have once unpacked; raises `InvalidInput` for a setting that is not a whole number.
+    """Return the maximum size of an unpacked file [byte]; raises `InvalidInput` if the setting is not a whole number.
 
     >>> most_bytes()
     536870912
@@ -40,7 +40,7 @@ def most_bytes() -> int:
 
 
 def most_json_bytes() -> int:
-    """The bytes that a JSON document, or a line of JSON Lines, may have.
+    """Return the maximum size of a JSON document, or of a line of JSON Lines [byte].
 
     >>> most_json_bytes()
     134217728
@@ -49,7 +49,7 @@ def most_json_bytes() -> int:
 
 
 def most_seconds() -> int:
-    """Return the longest time that reading a NetCDF file may take [s].
+    """Return the maximum time to read a NetCDF file [s].
 
     >>> most_seconds()
     30
@@ -67,7 +67,7 @@ def _setting(name: str, default: int) -> int:
 
 
 def too_large(path: object, most: int, what: str = "bytes") -> UnreadableFile:
-    """The error for a file that holds more than a bound.
+    """Return the error for a file that exceeds a limit.
 
     >>> str(too_large("fees.csv.gz", 1_000))
     'fees.csv.gz: holds more than 1,000 bytes once unpacked; the environment variable FEEMODEL_MAX_FILE_BYTES \
@@ -77,7 +77,7 @@ def too_large(path: object, most: int, what: str = "bytes") -> UnreadableFile:
 
 
 def raised_by() -> str:
-    """Return the sentence of an error that says how to raise the bound on bytes.
+    """Return the part of an error message that says how to raise the limit on bytes.
 
     >>> raised_by()
     'the environment variable FEEMODEL_MAX_FILE_BYTES (536,870,912 bytes) raises the bound'
@@ -86,7 +86,7 @@ def raised_by() -> str:
 
 
 def check_rows(path: object, rows: int) -> None:
-    """Raise `UnreadableFile` for a table of more rows than the bound on bytes allows.
+    """Raise `UnreadableFile` if a table has more rows than the limit on bytes allows.
 
     >>> check_rows("fees.csv", 1_000_000)
     """
@@ -95,7 +95,7 @@ def check_rows(path: object, rows: int) -> None:
 
 
 def bounded(file: BinaryIO, path: object, most: int) -> BinaryIO:
-    """A stream that raises `UnreadableFile` once more bytes than the bound were read from it.
+    """Return a stream that raises `UnreadableFile` once more bytes than the limit were read from it.
 
     >>> bounded(io.BytesIO(bytes(2_000)), "zeros", 1_000).read()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -120,7 +120,7 @@ class _Bounded(io.RawIOBase):
 
 
 def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
-    """The lines of a stream of any length; raises `UnreadableFile` for one above the bound of JSON.
+    """Yield the lines of a stream of any length; raises `UnreadableFile` for a line above the limit of JSON.
 
     >>> list(bounded_lines(io.BytesIO(b"one\\ntwo"), "words"))
     [b'one\\n', b'two']
@@ -136,12 +136,20 @@ def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
 
 @contextmanager
 def showing_progress(progress: Progress) -> Iterator[None]:
-    """Report the progress of long reads inside.
+    """Report the progress of reading large files within the context.
 
     Parameters
     ----------
-    progress : `True`: a bar on standard error, if that is a terminal, for each file of more than 64 MiB; or a function
-        that is called with the count of bytes read since its last call, before they are unpacked.
+    progress : `True` shows a progress bar for each file of more than 64 MiB if standard error is a terminal. A function
+        is called with the number of bytes read since its last call, before decompression.
+
+    Returns
+    -------
+    A context manager.
+
+    Raises
+    ------
+    InvalidInput : a file is read and `progress` is neither a bool nor a function.
 
     >>> with showing_progress(True):
     ...     pass
@@ -155,7 +163,7 @@ def showing_progress(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def reported(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """The same stream, whose progress is reported where that was asked for and the file is long."""
+    """Yield a stream that reports progress if it was requested and the file is large."""
     progress, size = _PROGRESS.get(), os.fstat(file.fileno()).st_size
     if not progress or size < LONG_READ:
         yield file

@@ -1,4 +1,4 @@
-"""Connections to nodes: ended when the head of an answer takes too long; what failed, without the host's name."""
+"""Connections to nodes with a time-out for response headers, and errors that do not show the host name."""
 
 import ssl
 import threading
@@ -16,7 +16,7 @@ LONGEST = 86_400.0  # seconds, of a connection without a time-out
 
 
 def connection_class(scheme: str) -> type[HTTPConnection]:
-    """A class of connections whose time-out holds for the whole head of an answer, not for each of its bytes.
+    """Return a connection class whose time-out applies to all response headers together, not to each read.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def connection_class(scheme: str) -> type[HTTPConnection]:
 
 @contextmanager
 def _ended_in_time(connection: HTTPConnection) -> Iterator[None]:
-    """Shut the connection down when its time-out is over: who waits for a byte then sees its end."""
+    """Shut the connection down when its time-out has passed, so that a pending read returns."""
 
     def end() -> None:
         with suppress(OSError, AttributeError):  # it has ended by itself
@@ -52,7 +52,7 @@ def _ended_in_time(connection: HTTPConnection) -> Iterator[None]:
 
 
 def without_host(error: NewConnectionError) -> str:
-    """Why there is no connection; urllib3's own words may quote the host."""
+    """Return why there is no connection, without urllib3's message, which may contain the host."""
     if isinstance(error, NameResolutionError):
         return "its name is not known"
     cause = error.__cause__ or error.__context__
@@ -60,7 +60,7 @@ def without_host(error: NewConnectionError) -> str:
 
 
 def of_certificate(error: BaseException) -> str:
-    """Why a connection is not secure; OpenSSL's words may quote the host that the certificate is not for."""
+    """Return why a connection is not secure, without OpenSSL's message, which may contain the host."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         reason = cause.args[0] if cause.args else None

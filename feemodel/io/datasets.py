@@ -1,4 +1,4 @@
-"""Results of experiments as files: NetCDF with coordinates, units and attributes, or a table."""
+"""Write and read results of experiments: NetCDF with coordinates, units and attributes, or a table."""
 
 import json
 from pathlib import Path
@@ -16,19 +16,19 @@ DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
-    """A Dataset into a file of the kind that its name ends in, which appears whole or not at all.
+    """Write a Dataset to a file in the format of its suffix. The file appears once it is complete.
 
     Parameters
     ----------
-    dataset : what is written.
-    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have a row for each cell, with its coordinates, and
+    dataset : Dataset to write.
+    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have one row per cell, with its coordinates, and
         only Parquet keeps the attributes, under the key "feemodel".
-    overwrite : replace a file that is there.
+    overwrite : whether to replace a file that exists.
 
     Raises
     ------
-    InvalidInput : another ending, results that no one table holds, a file that exists and `overwrite` is not set, a
-        folder that cannot be written.
+    InvalidInput : another suffix, variables over different dimensions in a table, a file that exists and `overwrite` is
+        not set, or a folder that is not writable.
 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
 
 
 def _table(dataset: "xarray.Dataset", path: PathLike) -> "pd.DataFrame":
-    """A row for each cell; coordinates first."""
+    """Return a table with one row per cell; coordinates first."""
     dims = {tuple(values.dims) for values in dataset.data_vars.values()}
     if len(dims) != 1:
         reason = "expected a name that ends in .nc: results over different dimensions are not one table"
@@ -74,14 +74,22 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 
 
 def read_dataset(path: PathLike) -> "xarray.Dataset":
-    """A Dataset from a NetCDF file, all of it in memory.
+    """Read a Dataset from a NetCDF file into memory.
 
-    It is read in a process of its own, which is ended after `feemodel.io.bounds.most_seconds`.
+    A separate process reads the file, so that a damaged file cannot block or end this one.
+
+    Parameters
+    ----------
+    path : NetCDF 4 file.
+
+    Returns
+    -------
+    The Dataset, with its coordinates and attributes.
 
     Raises
     ------
-    UnreadableFile : a missing file, one that is no NetCDF, or one that is not read within the bounds of
-        `feemodel.io.bounds`.
+    UnreadableFile : a missing file, a file that is not NetCDF, or one that exceeds the limits of `feemodel.io.bounds`
+        on size and time.
 
     >>> read_dataset("no such file.nc")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""TOML files, JSON whose objects have each name once, and files that may be gzipped."""
+"""Read TOML files, JSON with unique names in each object, and files that may be gzipped."""
 
 import gzip
 import json
@@ -20,16 +20,16 @@ _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in a
 
 
 def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
-    """The document of a TOML file; a byte order mark before it is skipped.
+    """Read a TOML file; a leading byte order mark is skipped.
 
     Parameters
     ----------
     path : the file.
-    secret : whether the file may hold keys: an error then shows the place of a mistake and no name of the file.
+    secret : whether the file may contain keys: errors then show the position of the fault but no names from the file.
 
     Raises
     ------
-    UnreadableFile : a file that cannot be read, or that is not TOML.
+    UnreadableFile : the file cannot be read, or is not TOML.
     """
     try:
         return tomllib.loads(contents(path).decode("utf-8-sig"))
@@ -46,15 +46,15 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it begins like gzip, read from the beginning to the end once.
+    """Open a file for reading from start to end, decompressed if it is gzip.
 
     Parameters
     ----------
     path : the file.
-    most : bytes that may be read of it, unpacked; `feemodel.io.bounds.most_bytes` unless given.
-    streamed : it is read in parts that are bounded each, such as lines, and may be of any length.
+    most : maximum number of decompressed bytes; `None` means `feemodel.io.bounds.most_bytes()`.
+    streamed : whether the caller limits the size itself, such as for each line; the file may then have any length.
 
-    Raises `UnreadableFile` for gzip data that is cut off or damaged, and for more bytes than the bound; `OSError` as
+    Raises `UnreadableFile` for gzip data that is truncated or corrupt and for more bytes than the limit; `OSError` as
     `open` does.
     """
     most = most_bytes() if most is None else most
@@ -74,7 +74,7 @@ def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: b
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """A whole document, unpacked where it begins like gzip; raises as `opened` with the bound of JSON.
+    """Return a whole document, decompressed if it is gzip, of at most `most_json_bytes()` bytes.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,9 +87,9 @@ def contents(path: str | os.PathLike[str]) -> bytes:
 
 
 def parse_json(text: str | bytes, place: str = "the document") -> Any:
-    """One JSON value.
+    """Parse a JSON value.
 
-    Raises `InvalidInput` with the place where the text stops being JSON, or the name that an object has twice.
+    Raises `InvalidInput` with the position at which the text is not valid JSON, or the name that an object has twice.
 
     >>> parse_json('{"value": 1, "gas": 2}')
     {'value': 1, 'gas': 2}
@@ -106,7 +106,7 @@ def parse_json(text: str | bytes, place: str = "the document") -> Any:
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, for `object_pairs_hook`; raises `InvalidInput` for a name that it has twice.
+    """Build a JSON object, as an `object_pairs_hook`; raises `InvalidInput` for a duplicate name.
 
     >>> unique_names([("value", 1), ("gas", 2)])
     {'value': 1, 'gas': 2}
@@ -119,7 +119,7 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def encoded(name: str, data: Any) -> bytes:
-    """The bytes of a document, or of its text; raises `InvalidInput` for anything else.
+    """Return a document's bytes, or encode its text; raises `InvalidInput` for other types.
 
     >>> encoded("data", "0x02")
     b'0x02'

@@ -36,9 +36,20 @@ TOLERANCE = 1e-9  # of a sum, in parts: both publish doubles
 
 
 def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of rollup_economics as one of `COLUMNS` [ETH]; columns in USD and gas are left out.
+    """Parse a table of Dune's rollup_economics; columns in USD and gas are ignored.
 
-    Raises `InvalidInput` that names the row for a day twice, an amount below 0, and a total that is not the sum.
+    Parameters
+    ----------
+    table : rows with `day`, `name` and at least one amount of rollup_economics [ETH].
+
+    Returns
+    -------
+    Table with the columns `COLUMNS`, one row per chain and day; amounts in ETH, missing where unknown.
+
+    Raises
+    ------
+    InvalidInput : missing columns, a day that occurs twice for a chain, an amount below 0 or not finite, or a total
+        that is not the sum of its parts; the message names the row.
 
     >>> row = {"day": "2026-01-08", "name": "linea", "data_fee_native": 0.5, "verification_fee_native": 1.0,
     ...        "blob_fee_native": 0.25, "l1_fee_native": 1.75}
@@ -54,9 +65,20 @@ def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def parse_growthepie(rows: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows of growthepie's fundamentals (`metric_key`, `origin_key`, `date`, `value`) as a table of `COLUMNS` [ETH].
+    """Parse rows of growthepie's fundamentals; metrics other than costs and revenue in ETH are ignored.
 
-    Metrics that are no cost or revenue in ETH are left out; errors as `parse_rollup_economics`.
+    Parameters
+    ----------
+    rows : rows with `metric_key`, `origin_key`, `date` and `value` [ETH].
+
+    Returns
+    -------
+    Table with the columns `COLUMNS`, one row per chain and day; amounts in ETH, missing where unknown.
+
+    Raises
+    ------
+    InvalidInput : missing columns, a metric that occurs twice for a chain and day, an amount below 0 or not finite, or
+        a total that is not the sum of its parts; the message names the row.
 
     >>> rows = [{"metric_key": key, "origin_key": "base", "date": "2024-03-14", "value": value}
     ...         for key, value in (("fees_paid_eth", 57.0), ("rent_paid_eth", 1.5), ("txcount", 9))]
@@ -82,7 +104,20 @@ def parse_growthepie(rows: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.Dat
 
 
 def to_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of `COLUMNS` under the names of rollup_economics; what it does not have stays empty.
+    """Convert a table to the column names of Dune's rollup_economics.
+
+    Parameters
+    ----------
+    table : table with columns of `COLUMNS` [ETH].
+
+    Returns
+    -------
+    Table of the same rows; missing amounts stay missing [ETH].
+
+    Raises
+    ------
+    InvalidInput : a row without day or chain, a day that occurs twice for a chain, an amount below 0 or not finite, or
+        a total that is not the sum of its parts.
 
     >>> table = parse_growthepie([{"metric_key": "costs_blobs_eth", "origin_key": "base", "date": "2024-03-14",
     ...                            "value": 1.5}])
@@ -94,7 +129,20 @@ def to_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_growthepie(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """A table of `COLUMNS` as growthepie's rows, one for each amount that is known.
+    """Convert a table to growthepie's rows, one row for each known amount.
+
+    Parameters
+    ----------
+    table : table with columns of `COLUMNS` [ETH].
+
+    Returns
+    -------
+    Rows with `metric_key`, `origin_key`, `date` and `value` [ETH].
+
+    Raises
+    ------
+    InvalidInput : a row without day or chain, a day that occurs twice for a chain, an amount below 0 or not finite, or
+        a total that is not the sum of its parts.
 
     >>> row = {"day": "2026-01-08", "name": "linea", "data_fee_native": 0.5, "verification_fee_native": 1.0}
     >>> to_growthepie(parse_rollup_economics(pd.DataFrame([row])))

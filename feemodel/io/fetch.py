@@ -1,4 +1,4 @@
-"""Blocks from a node, with the tips paid in them: as a table, or as a Parquet file that is whole or not there."""
+"""Fetch blocks from a node, with the tips paid in them, into a table or a Parquet file."""
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -21,7 +21,7 @@ from feemodel.io.tips import checked_percentile
 from feemodel.processors import map_in_order
 from feemodel.progress import Progress, reporting
 
-ROW_GROUP = 10_000  # blocks in memory at a time, some megabytes
+ROW_GROUP = 10_000  # blocks in memory at a time, a few megabytes
 MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit batches; a block of L1 with its transaction hashes has some 20 kB
 
@@ -37,7 +37,19 @@ Row: TypeAlias = list[Any]
 
 
 def parse_block_range(text: str) -> range:
-    """The blocks of `A:B`: from A on, B not included, as Python and cryo count.
+    """Parse a range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
+
+    Parameters
+    ----------
+    text : two block numbers, separated by a colon.
+
+    Returns
+    -------
+    The range of block numbers.
+
+    Raises
+    ------
+    InvalidInput : another form, or A not below B.
 
     >>> parse_block_range("19426587:19426590")
     range(19426587, 19426590)
@@ -60,23 +72,35 @@ def get_blocks(
     calls_per_request: int = CALLS_PER_REQUEST,
     progress: Progress = False,
 ) -> pd.DataFrame:
-    """The blocks of a range as the table `feemodel.io.tables.BLOCKS`.
+    """Fetch a range of blocks from a node.
 
     Parameters
     ----------
-    node : where they are asked for, by `eth_getBlockByNumber`.
-    blocks : without gaps.
-    tip_percentile : fills the columns `tip` and `blob_base_fee` from `eth_feeHistory`, which takes a request more for
-        each part of the range. The tip of a block is the priority fee at this percentile, from 0 to 100, of its gas
-        used, the transactions in order of their priority fees; 0 of a block without transactions.
-    concurrency : concurrent requests.
-    calls_per_request : blocks in one JSON-RPC batch.
-    progress : `True`: a bar on standard error if that is a terminal; or what is called with the number of blocks that
-        arrived since the last call.
+    node : node that answers `eth_getBlockByNumber`.
+    blocks : consecutive block numbers.
+    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. The tip is the priority
+        fee there, with transactions ordered by priority fee, and 0 for a block without transactions. Fills the columns
+        `tip` and `blob_base_fee` from `eth_feeHistory`, with one more request per batch. `None` leaves both empty.
+    concurrency : maximum number of concurrent requests, up to 256.
+    calls_per_request : number of blocks in one JSON-RPC batch.
+    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
+        blocks received since its last call.
 
-    Raises `UpstreamError` if a block is missing, is another than was asked for, is not the child of the one before
-    it, or lacks a field; the message names the block. With tips also if the node does not know `eth_feeHistory`,
-    answers no percentiles, or does not have the history of these blocks.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block, in order.
+
+    Raises
+    ------
+    InvalidInput : an invalid range, percentile, concurrency or batch size.
+    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
+        is not the child of the block before it, or, with tips, the node has no fee history of these blocks. The message
+        names the block.
+
+    >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+got range(7, 7)
     """
     _check(blocks, concurrency, calls_per_request, tip_percentile)
     with (
@@ -99,19 +123,37 @@ def fetch_blocks(
     retries: int = 4,
     progress: Progress = True,
 ) -> None:
-    """Write the blocks of a range to one Parquet file, which `feemodel.io.read_blocks` reads.
+    """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
 
-    The file has the columns of `feemodel.io.tables.BLOCKS`, each with its unit and meaning in the field's metadata. It
-    appears when it is whole; an error or an interrupt leaves nothing behind. Memory is bounded by a row group of 10,000
-    blocks and the requests in progress.
+    The file has the columns of `feemodel.io.tables.BLOCKS`; the metadata of each field states its unit and meaning. The
+    file appears once it is complete: an error or an interrupt leaves no file. At most 10,000 blocks are in memory.
 
     Parameters
     ----------
-    url, timeout, retries : of the node, as `feemodel.io.node.Node` takes them.
-    blocks, tip_percentile, concurrency, calls_per_request, progress : as `get_blocks` takes them.
-    out : the file; refused if it exists, unless `overwrite`.
+    url : address of the node, http:// or https://.
+    blocks : consecutive block numbers.
+    out : path of the file.
+    overwrite : whether to replace a file that exists.
+    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. Fills the columns `tip`
+        and `blob_base_fee` from `eth_feeHistory`; `None` leaves both empty.
+    concurrency : maximum number of concurrent requests, up to 256.
+    calls_per_request : number of blocks in one JSON-RPC batch.
+    timeout : time-out for connecting, for the first byte of a response, and for the whole response [s].
+    retries : number of retries after a failed attempt.
+    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
+        blocks received since its last call.
 
-    Raises `UpstreamError` as `get_blocks` does; `InvalidInput` for a range or file that cannot be.
+    Raises
+    ------
+    InvalidInput : an invalid range, address or limit, a file that exists and `overwrite` is not set, or a folder that
+        is not writable.
+    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
+        is not the child of the block before it, or, with tips, the node has no fee history of these blocks.
+
+    >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+got range(7, 7)
     """
     _check(blocks, concurrency, calls_per_request, tip_percentile)
     with (
@@ -150,7 +192,7 @@ def _rows(
     tip_percentile: float | None,
     report: Callable[[int], object],
 ) -> Generator[Row, None, None]:
-    """The blocks as rows of the table, in order, each the child of the one before it."""
+    """Yield the blocks as rows of the table, in order; each must be the child of the block before it."""
     _check_head(node, blocks[-1])
     before: Row | None = None
     numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
@@ -175,7 +217,7 @@ def _part(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> l
 
 
 def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHistory:
-    """The fee history of consecutive blocks, whole; raises `UpstreamError` that says which blocks have none."""
+    """Return the fee history of consecutive blocks; raises `UpstreamError` if it is not available for all of them."""
     where = f"{node.name}: eth_feeHistory of blocks {numbers[0]} to {numbers[-1]}"
     asked = int(percentile) if percentile == int(percentile) else percentile
     try:
@@ -199,7 +241,7 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
 
 
 def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
-    """Fill the columns of rows that a fee history of the same blocks has."""
+    """Fill the columns that a fee history of the same blocks provides."""
     for index, row in enumerate(rows):
         if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
             raise UpstreamError(
@@ -228,7 +270,7 @@ def _row(node: Node, number: int, answer: Any) -> Row:
 
 
 def _check_head(node: Node, last: int) -> None:
-    # Said before an hour of work rather than after it.
+    # Fail before an hour of downloads rather than after it.
     answer = node.call("eth_blockNumber")
     try:
         head = from_quantity(answer, "eth_blockNumber")

@@ -1,4 +1,4 @@
-"""Files of any kind opened with one rule: a wrong one is `UnreadableFile`, which names it and says what is wrong."""
+"""Open and write files. A file that is not valid raises `UnreadableFile`, which names the file and the fault."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two d
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
-    """Every failure inside that is the file's becomes `UnreadableFile` with its name in front."""
+    """Convert every error inside that concerns the file to `UnreadableFile`, with the path in front of the message."""
     try:
         yield
     except UnreadableFile:
@@ -50,13 +50,13 @@ def reading(path: PathLike) -> Iterator[None]:
 
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
-    """Errors about a file's content; pyarrow's where it is loaded, since only Parquet and CSV files need it."""
+    """Return the exceptions for invalid content; pyarrow's only if it is imported."""
     arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # none while another thread imports it
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
 def container_of(path: PathLike) -> Container:
-    """Parquet, CSV, JSON or lines of hexadecimal data, by the first bytes of the content and not by the name."""
+    """Return the container of a file, recognised by its first bytes: Parquet, CSV, JSON or hexadecimal lines."""
     check_regular(path)
     with Path(path).open("rb") as file:
         packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -85,14 +85,14 @@ def container_of(path: PathLike) -> Container:
 
 
 def check_regular(path: PathLike) -> None:
-    """Raise `UnreadableFile` for a pipe or a device; opening a folder has an error of its own."""
+    """Raise `UnreadableFile` for a pipe or a device; opening a directory raises its own error."""
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
 
 
 def column_names(path: PathLike, container: Container) -> list[str]:
-    """The columns of a Parquet or CSV file."""
+    """Return the column names of a Parquet or CSV file."""
     if container == "parquet":
         import pyarrow.parquet as pq
 
@@ -106,7 +106,7 @@ def column_names(path: PathLike, container: Container) -> list[str]:
 
 
 def column_units(path: PathLike) -> dict[str, str]:
-    """The units that a Parquet file states of its columns, as `feemodel fetch` writes them."""
+    """Return the unit of each column of a Parquet file that states one in its metadata."""
     import pyarrow.parquet as pq
 
     found = {field.name: (field.metadata or {}).get(b"unit") for field in pq.read_schema(path)}
@@ -114,13 +114,13 @@ def column_units(path: PathLike) -> dict[str, str]:
 
 
 def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> "pa.Table":
-    """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
+    """Read columns of a Parquet or CSV file into an Arrow table; columns of a CSV file are text."""
     need(f"reading {path}", "pyarrow")
     return _read_parquet(path, names) if container == "parquet" else _read_csv(path, names)
 
 
 def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
-    """Columns of bytes and text come as dictionaries, in which a value that is repeated takes memory once."""
+    """Read columns; those of bytes and text are dictionary-encoded, so that repeated values are in memory once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -157,7 +157,7 @@ def _schema(file: Any, names: Sequence[str]) -> "pa.Schema":
 
 
 def _unpacked(array: "pa.Array") -> int:
-    """The bytes of a column when every value is written out."""
+    """Return the size of a column without dictionary encoding [byte]."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -206,7 +206,7 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
 
 
 class _EndsWithLineBreak:
-    """A stream that remembers whether its last byte was a line break."""
+    """Stream that records whether its last byte was a line break."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.complete, self.closed = file, False, False
@@ -219,7 +219,7 @@ class _EndsWithLineBreak:
 
 
 def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
-    """The JSON values of a document or of JSON Lines, each with its place: "line 3", or "" for a single document."""
+    """Yield the JSON values of a document or of JSON Lines, each with its position, "line 3", or "" for a document."""
     try:
         text = encoded("data", data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -237,12 +237,13 @@ def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
 def json_items(
     data: bytes | str, kind: str, only: str, *, inside: Callable[[Any], Any] = lambda document: document
 ) -> Iterator[tuple[str, Any]]:
-    """The items of JSON documents that are lists, and the documents that are none, each with its place.
+    """Yield the items of JSON documents that are lists, and other documents as they are, each with its position.
 
     Parameters
     ----------
-    kind, only : what the place of an item is called, and that of a document which is the only one.
-    inside : a document → what of it is looked at.
+    kind : word for an item in its position, such as "block" in "block 2".
+    only : position of a single document that is not a list.
+    inside : function that returns the part of a document to look at.
     """
     for line, document in json_documents(data):
         found = inside(document)
@@ -261,12 +262,12 @@ def _is_json(text: str) -> bool:
 
 @contextmanager
 def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """A new file that appears under its name when all of it is on disk, or not at all.
+    """Open a new file that appears under its name once it is complete and on disk.
 
-    It is written in the same folder under another name, flushed to disk, and renamed; whatever goes wrong inside, an
-    interrupt included, leaves nothing behind.
+    It is written under another name in the same directory, flushed to disk, and renamed. An exception, including an
+    interrupt, removes it.
 
-    Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its folder cannot be written.
+    Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its directory is not writable.
     """
     target = Path(path)
     _check_target(target, overwrite)

@@ -1,4 +1,4 @@
-"""Finished parts of an experiment in a folder, so that an interrupted run goes on where it stopped."""
+"""Store finished parts of an experiment in a folder, so that an interrupted run can be resumed."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ PART_FILE = re.compile(r"part-(\d{7,})\.npz")
 
 
 class FinishedFolder:
-    """A folder of one experiment, with a file for each finished block of `sweep` or path of `simulate`.
+    """Folder of one experiment, with a file for each finished block of `sweep` or path of `simulate`.
 
-    A file appears whole or not at all, and has a checksum.
+    Each file appears once it is complete, and has a checksum.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ class FinishedFolder:
             raise InvalidInput("folder", "expected a folder that exists", str(folder))
 
     def open(self, experiment: str) -> None:
-        """Take an experiment's description; raises `InvalidInput` where the folder holds parts of another one."""
+        """Set the experiment's description; raises `InvalidInput` if the folder has parts of another experiment."""
         path = self.folder / EXPERIMENT
         self._experiment = hashlib.sha256(experiment.encode()).hexdigest()
         if not path.exists():
@@ -63,12 +63,12 @@ class FinishedFolder:
             raise InvalidInput("folder", reason, str(self.folder))
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the parts that are there, in order."""
+        """Return the numbers of the finished parts, in order."""
         found = (PART_FILE.fullmatch(file.name) for file in self.folder.iterdir())
         return sorted(int(match[1]) for match in found if match)
 
     def get(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a part, by name; raises `UnreadableFile` where it is not there or not whole."""
+        """Return the arrays of a part by name; raises `UnreadableFile` if it is missing or corrupt."""
         file = self._file(number)
         try:
             columns = read_arrays(file)
@@ -88,7 +88,7 @@ class FinishedFolder:
         return self.folder / f"part-{number:07d}.npz"
 
     def _checksum(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> str:
-        """Of the experiment, the part's number, and every array with its name, type and shape."""
+        """Return the checksum of the experiment, the part's number, and every array with its name, type and shape."""
         told = [self._experiment, number, *((name, array_digest(arrays[name])) for name in sorted(arrays))]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 

@@ -1,11 +1,11 @@
-"""Formats of files, recognised by their columns: the column names of each extractor, as rows.
+"""File formats, recognised by their columns: one row per extractor with its column names.
 
-The names of transactions are those of `feemodel.ethereum.transaction_fields`, so that one file may mix them.
+Names of transaction fields are those of `feemodel.ethereum.transaction_fields`; a file may mix them.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters; ethpandaops/xatu-data at 00014e9, schema/canonical_beacon_.md and at 00838fa,
 schema/canonical_execution_.md, in Parquet as ClickHouse writes it (clickhouse.com/docs/interfaces/formats/Parquet, read
-in November 2026): a date is a number of seconds or a time stamp, an integer of 128 bits 16 bytes, little-endian.
+in November 2026): a date is a number of seconds or a timestamp, a 128-bit integer is 16 bytes, little-endian.
 """
 
 import warnings
@@ -43,21 +43,21 @@ LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Column names of an extractor, where they differ from those of the table."""
+    """Column names of a file format, where they differ from those of the table."""
 
     name: str
-    reader: str  #: the function that reads it
+    reader: str  #: function that reads it
     columns: Columns
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: best first
-    needs: tuple[str, ...] = ()  #: optional columns of the table without which it is another format
-    ignored: frozenset[str] = IGNORED_NAMES  #: known columns that change nothing
+    needs: tuple[str, ...] = ()  #: optional columns that this format must have
+    ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
 
     def source_names(self, column: str) -> tuple[str, ...]:
-        """The names that a column may have in the file."""
+        """Return the names that a column may have in the file."""
         return self.names.get(column, (column,))
 
     def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
-        """Return the columns that a file lacks to be of this format, where `given` names other columns."""
+        """Return the required columns that a file lacks; `given` lists columns that the caller named."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
@@ -101,7 +101,7 @@ RECEIPT_FILES = Format(
     },
     ignored=IGNORED_NAMES | FIELD_OF.keys(),
 )  # fmt: skip
-#: Columns of xatu that say who recorded a block, and what else of it concerns no fee.
+#: Columns of xatu that are not needed for fees.
 XATU_NAMES = frozenset(
     """
     updated_date_time slot epoch epoch_start_date_time block_root block_version block_total_bytes
@@ -137,7 +137,7 @@ L1_FEE_FILES = Format(
         "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
-    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # how many a mean is of
+    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # number of blocks in a mean
 )  # fmt: skip
 PRICED_FILES = Format(
     "transactions with their gas and price",
@@ -152,7 +152,7 @@ PRICED_FILES = Format(
     ignored=IGNORED_NAMES | FIELD_OF.keys() | XATU_NAMES | {"block_hash", "block_timestamp"},
 )
 
-#: Of which a table of L1 fees has one at least.
+#: Columns of which a table of L1 fees has at least one.
 _FEES_OF_L1 = (*L1_FEE_FILES.names["base_fee"], *L1_FEE_FILES.names["excess_blob_gas"])
 
 ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
@@ -168,24 +168,24 @@ SHOWN = 12  # names of columns in a message
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
 
 
-#: What columns count by, where it is not the unit of ours.
+#: Units of columns whose names imply another unit than ours.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
 
 class Source(NamedTuple):
-    """Source of a column of the table."""
+    """Column of the file that a column of the table is read from."""
 
     name: str
-    scale: Fraction  #: of its unit in ours
+    scale: Fraction  #: of its unit to ours
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """One whose name says its unit."""
+        """Return a source whose unit follows from its name."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 
 def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
-    """The caller's names of columns: ours → theirs, with `:gwei` (wei, kwei, eth; s, ms) where the unit is another.
+    """Parse the caller's column names, ours → name in the file, with `:UNIT` (wei, kwei, gwei, eth; s, ms) if other.
 
     >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEE_FILES)["base_fee"].scale
     Fraction(1000000000, 1)
@@ -220,9 +220,10 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
 def sources(
     found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
 ) -> dict[str, Source]:
-    """Return the name in the file of each column of the table; missing columns are left out.
+    """Return the source of each column of the table; missing columns are left out.
 
-    Several names for one column are refused, but where `values`, of the one row that is asked about, are the same.
+    Raises `InvalidInput` if the file has several names for one column, unless `values`, those of a single row, are
+    equal for all of them.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -244,9 +245,9 @@ def sources(
 
 
 def say_unread(place: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
-    """Warn of the columns of a file that no column of ours is read from.
+    """Warn about columns of a file that are not read.
 
-    Raises `InvalidInput` for one whose name is nearly that of a column which the file does not have.
+    Raises `InvalidInput` for a name that is probably a misspelling of a column that the file lacks.
     """
     known = {name: column.name for column in form.columns for name in form.source_names(column.name)}
     taken = {source.name for source in read.values()}
@@ -265,7 +266,7 @@ def say_unread(place: str, found: Sequence[str], form: Format, read: Mapping[str
 def read_format(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> tuple[Format, pd.DataFrame]:
-    """A Parquet or CSV file as the table of the first of the formats that it has the columns of.
+    """Read a Parquet or CSV file in the first format whose columns it has.
 
     The attribute `not_in_file` of the table lists the columns that the file does not have.
     """
@@ -279,9 +280,9 @@ def read_format(
 def read_each_row(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """A Parquet or CSV file in pieces: tables of rows that can be read, and the error of each row that cannot.
+    """Yield a Parquet or CSV file as tables of rows that can be read, and the error of each row that cannot.
 
-    Yields the number of the first row of a piece, from 1, with the piece. Parameters are those of `read_format`.
+    Yields the number of the first row, counted from 1, with the table or the error.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []
@@ -300,7 +301,7 @@ def read_each_row(
 def _read_table(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None
 ) -> tuple[Format, dict[str, Source], Any]:
-    """The first of the formats that a file has the columns of, which columns these are, and their content."""
+    """Return the first format whose columns a file has, the sources of its columns, and the content."""
     found = column_names(path, container)
     given = {form.name: parse_columns(columns, form) for form in formats}
     chosen = next((form for form in formats if not form.missing(found, given[form.name])), None)
@@ -325,7 +326,7 @@ def _made(form: Format, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
 
 
 def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The objects of a JSON list, of JSON Lines, or of the answer of a Dune query, each with its place."""
+    """Return the objects of a JSON list, of JSON Lines, or of a Dune query's response, each with its position."""
     rows = list(json_items(data, "row", "row 1", inside=_rows_of_dune))
     for place, row in rows:
         if not isinstance(row, Mapping):
@@ -334,7 +335,7 @@ def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _rows_of_dune(document: Any) -> Any:
-    """The rows in the answer of a Dune query, or the list that a node answers; any other document as it is."""
+    """Return the rows in the response of a Dune query or of a node, or any other document unchanged."""
     result = document.get("result") if isinstance(document, Mapping) else None
     if isinstance(result, list):
         return result
@@ -348,13 +349,13 @@ def table_of_objects(
     *,
     decimal: bool = True,
 ) -> pd.DataFrame:
-    """JSON objects, each with its place, as the table of a format; their fields may have any of its names.
+    """Return JSON objects, each with its position, as the table of a format; fields may have any of its names.
 
-    `decimal` : whether text that is an integer may be decimal digits, which a node never writes.
+    `decimal` : whether integers in text may be decimal digits, which a node never writes.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))
-    sources(found, form, given, {})  # refuses names that the caller gave and no row has
+    sources(found, form, given, {})  # refuses given names that no row has
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:

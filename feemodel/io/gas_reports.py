@@ -1,12 +1,12 @@
-"""Reports of developers' tools about a project: transactions that were broadcast, and the gas of functions.
+"""Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
 read_project : a file of any of these kinds, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry
-read_forge_report : what `forge test --gas-report --json` prints
-read_hardhat_report : the JSON file of hardhat-gas-reporter
+read_forge_report : output of `forge test --gas-report --json`
+read_hardhat_report : JSON file of hardhat-gas-reporter
 
-Reports of gas have signatures and no calldata: `feemodel.ethereum.abi.example_calldata` stands in for it. Init code of
-a deployment comes from the project's artifacts, without the constructor's arguments.
+Gas reports have signatures but no calldata, which `feemodel.ethereum.abi.example_calldata` generates instead. The init
+code of a deployment is read from the project's artifacts, without constructor arguments.
 
 Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (2025).
 """
@@ -37,7 +37,7 @@ EXAMPLE_TO = keccak256(b"contract")[:20]
 
 
 class Use(NamedTuple):
-    """A transaction, a function or a deployment of a project."""
+    """Transaction, function or deployment of a project."""
 
     kind: Kind
     name: str  #: such as "Counter.increment()"
@@ -49,24 +49,24 @@ class Use(NamedTuple):
 
 
 class Project(NamedTuple):
-    """Everything that was read, and what was assumed or left out."""
+    """Everything that was read, with sentences on what was assumed or left out."""
 
     uses: list[Use]
     said: list[str]
 
 
 def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLike | None = None) -> Project:
-    """Read a broadcast, a report of gas, or every latest broadcast of a Foundry project.
+    """Read a broadcast, a gas report, or all latest broadcasts of a Foundry project.
 
     Parameters
     ----------
     path : a file, or the folder of a project.
-    statistic : which gas of a function counts: "min", "mean", "median" or "max" of its calls.
-    artifacts : a folder with the compiled contracts; `None`: `out` or `artifacts` next to the file.
+    statistic : statistic of the gas of a function's calls: "min", "mean", "median" or "max".
+    artifacts : folder with the compiled contracts; `None` means `out` or `artifacts` next to the file.
 
     Raises
     ------
-    UnreadableFile : a file of another kind, or a folder without a broadcast.
+    UnreadableFile : another kind of file, or a folder without a broadcast.
     InvalidInput : an unknown statistic.
     """
     choice("statistic", statistic, STATISTICS)
@@ -92,10 +92,10 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
 def read_broadcast(path: PathLike) -> Project:
     """Read the transactions of one run of `forge script`, with the gas that each used.
 
-    A transaction without a receipt counts with its gas limit. Where the file has no fees of a transaction of type 2,
-    both are the effective price of its receipt.
+    For a transaction without a receipt, gas used is its gas limit. If the file has no fees for a transaction of type 2,
+    both fees are the effective price of its receipt.
 
-    Raises `UnreadableFile` for anything else, with the place of what is wrong.
+    Raises `UnreadableFile`, which names the field, for any other file.
     """
     said: list[str] = []
     with reading(path):
@@ -141,9 +141,9 @@ def _transaction_name(entry: Mapping[str, Any]) -> str:
 
 
 def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
-    """Read what `forge test --gas-report --json` prints: functions and deployments with their gas.
+    """Read the output of `forge test --gas-report --json`: functions and deployments with their gas.
 
-    Raises `UnreadableFile` for anything else, with the place of what is wrong.
+    Raises `UnreadableFile`, which names the field, for any other file.
     """
     said: list[str] = []
     uses: list[Use] = []
@@ -163,7 +163,7 @@ def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts")
 def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
     """Read the JSON file of hardhat-gas-reporter: methods and deployments with their gas.
 
-    Raises `UnreadableFile` for anything else, with the place of what is wrong.
+    Raises `UnreadableFile`, which names the field, for any other file.
     """
     said: list[str] = []
     uses: list[Use] = []
@@ -183,7 +183,7 @@ def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts
 
 
 def _statistic(name: str, values: Any, statistic: str) -> int:
-    """One number of the gas of several calls; 0 without any."""
+    """Return a statistic of the gas of several calls; 0 without calls."""
     amounts = [whole_scalar(name, value) for value in sequence(name, values)]
     if not amounts:
         return 0
@@ -221,18 +221,18 @@ def _sendable(kind: Kind, name: str, call: Call, gas: int, source: str, said: li
 
 
 class Artifacts:
-    """The compiled contracts of a project: the files that forge and Hardhat write.
+    """Compiled contracts of a project, as written by forge and Hardhat.
 
     Parameters
     ----------
-    folder : `out` of Foundry, `artifacts` of Hardhat; it need not exist.
+    folder : `out` of Foundry or `artifacts` of Hardhat; it need not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def init_code(self, contract: str, file: str = "") -> bytes | None:
-        """The init code of a contract without arguments, `None` where there is no such file or it is not linked."""
+        """Return the init code of a contract without arguments; `None` if there is no such file or it is not linked."""
         name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
         for path in sorted(self.folder.rglob(f"{contract}.json")):
             if not path.as_posix().endswith(f"/{name}"):
@@ -246,7 +246,7 @@ class Artifacts:
 
 
 def _beside(path: Path) -> Path:
-    """The folder of artifacts of the project that a file of its top folder belongs to."""
+    """Return the folder of artifacts next to a file in the top folder of a project."""
     return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
 
 

@@ -1,17 +1,17 @@
-"""Bytes and numbers as Java programs serialize them field by field, where no converter writes them as text.
+"""Bytes and numbers that Java programs serialize field by field, without a converter to text.
 
 | class                                       | as JSON                                                             |
 |---------------------------------------------|---------------------------------------------------------------------|
-| byte[]                                      | [7, -24], each with a sign or without                               |
+| byte[]                                      | [7, -24], signed or unsigned                                        |
 | Tuweni ArrayWrappingBytes, and slices of it | {"bytes": [0, 7, 0], "offset": 1, "length": 1}; the inner one nests |
 | Tuweni ConcatenatedBytes                    | {"values": [bytes, bytes], "size": 2}                               |
 | Tuweni ConstantBytes32Value                 | {"value": 0, "size": 32}                                            |
 | Tuweni ByteBufferWrappingBytes              | {"byteBuffer": {"hb": [7], "offset": 0}, "offset": 0, "length": 1}  |
-| Tuweni UInt256                              | {"ints": [0, 0, 0, 0, 0, 0, 0, 7]}, big-endian, each with a sign    |
+| Tuweni UInt256                              | {"ints": [0, 0, 0, 0, 0, 0, 0, 7]}, big-endian, signed              |
 | Besu Address, Hash; Wei, Difficulty         | {"delegate": bytes}; {"value": bytes}                               |
-| java.math.BigInteger                        | {"signum": 1, "mag": [7]}, big-endian, each with a sign             |
+| java.math.BigInteger                        | {"signum": 1, "mag": [7]}, big-endian, signed                       |
 
-A cached `hashCode` is not read. Sources: Consensys/tuweni 2.7, bytes and units; OpenJDK 21, java.math.BigInteger.
+A cached `hashCode` is ignored. Sources: Consensys/tuweni 2.7, bytes and units; OpenJDK 21, java.math.BigInteger.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ CACHED = frozenset({"hashCode", "hash"})
 
 
 def java_bytes(value: Any, name: str) -> bytes:
-    """The bytes of a list or an object that Java wrote.
+    """Return the bytes of a list or an object that Java serialized.
 
     Raises `InvalidInput` that names the field for another form, an offset or a length beyond the bytes, and a number
-    that its type does not hold.
+    that is out of range for its type.
 
     >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}, "fee").hex()
     '03e8'
@@ -96,7 +96,7 @@ def _words(words: list[Any], name: str) -> bytes:
 
 
 def _integer(value: Any, name: str, bits: int) -> int:
-    """A number of so many bits, which Java may have written with a sign, without it."""
+    """Return a number of the given bits as unsigned; Java may have written it signed or unsigned."""
     if type(value) is not int or not -(1 << (bits - 1)) <= value < 1 << bits:
         raise InvalidInput(name, f"expected a whole number of {bits} bits", value)
     return value % (1 << bits)

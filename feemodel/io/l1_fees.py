@@ -1,4 +1,4 @@
-"""Histories of L1 fees, from files and from the answer of `eth_feeHistory`."""
+"""Histories of L1 fees, from files and from `eth_feeHistory` responses."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -24,22 +24,27 @@ SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "g
 
 
 def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """The L1 fees of a file as the table `feemodel.io.tables.L1_FEES`, sorted by block number or time.
+    """Read the L1 fees of a file, sorted by block number or time.
 
     Parameters
     ----------
-    path : CSV, Parquet or JSON rows with a time and a base fee, and what else of the table it has; or with
-        `blob_count` or `blob_gas_used`, and `excess_blob_gas`, without base fees; or L1 blocks in any form that
-        `feemodel.io.read_blocks` takes. CSV and JSON may be gzipped. Fees may be means with a fraction of a wei.
-    columns : the file's names of our columns, with a unit where it is another: `{"base_fee": "fee:gwei"}`. Fees without
-        a unit are taken as wei, and refused where they are probably not, see `feemodel.ethereum.fee_units`; with `:wei`
-        they are taken as they are.
+    path : CSV, Parquet or JSON rows with a time and a base fee; or with a time, `excess_blob_gas`, and `blob_count` or
+        `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads. Other columns of the table are optional. CSV
+        and JSON may be gzipped. Fees may be means with a fraction of a wei.
+    columns : our column → name in the file, with the unit where it differs: `{"base_fee": "fee:gwei"}`. Fees without a
+        unit are wei and are refused if they are probably not, see `feemodel.ethereum.fee_units`; `:wei` disables this
+        check.
 
-    What the file does not say stays `<NA>`, and so do the rows before the first value of a column; `gas_used_ratio`
-    follows from `gas_used` and `gas_limit`.
-    `feemodel.simulation.scenarios.replay` fills the rest and says what it assumes.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.L1_FEES`, one row per block or sample. Values that the file does not
+    have are `<NA>`; `gas_used_ratio` is computed from `gas_used` and `gas_limit`.
+    `feemodel.simulation.scenarios.replay` fills missing values and states its assumptions.
 
-    Raises `UnreadableFile`, which names the file, the place and what was found there.
+    Raises
+    ------
+    UnreadableFile : the file is missing, truncated or of an unknown format, or has an invalid value, implausible fees
+        or a value missing after the first one of its column. The message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +78,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
 
 def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Blocks of a node, or rows under names of `L1_FEE_FILES`."""
+    """Return the table of blocks of a node, or of rows with names of `L1_FEE_FILES`."""
     rows = rows_of_json(data)
     first = rows[0][1] if rows else {}
     result = first.get("result")
@@ -95,7 +100,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
 
 
 def _said(columns: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The columns of fees whose unit the caller said."""
+    """Return the fee columns whose unit the caller gave."""
     chosen = parse_columns(columns, L1_FEE_FILES)
     given = {ours: text for text, ours in zip((columns or {}).values(), chosen, strict=True)}
     return tuple(name for name in FEES if name in given and given[name] == f"{chosen[name].name}:wei")
@@ -117,7 +122,7 @@ def _check_whole(table: pd.DataFrame) -> None:
 
 
 def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
-    """Raise `InvalidInput` for fees that are probably not in wei, with the way to say the unit."""
+    """Raise `InvalidInput` for fees that are probably not in wei; the message says how to give the unit."""
     for name in FEES:
         if name in said or table[name].isna().all():
             continue
@@ -128,7 +133,7 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
 
 
 def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with `gas_used_ratio`, where gas used and gas limit say it."""
+    """Return the table with `gas_used_ratio`, computed from gas used and gas limit if both are known."""
     if table["gas_used_ratio"].notna().any() or table["gas_limit"].isna().any() or table["gas_used"].isna().any():
         return table
     if (wrong := (table["gas_used"] > table["gas_limit"]).to_numpy()).any():
@@ -140,7 +145,7 @@ def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class FeeHistory:
-    """The answer of `eth_feeHistory`, oldest block first; of `n` blocks."""
+    """Response of `eth_feeHistory` for `n` blocks, oldest block first."""
 
     oldest_block: int
     base_fees: tuple[int, ...]  #: n + 1: the last is that of the block that comes next [wei / gas]
@@ -150,15 +155,21 @@ class FeeHistory:
     rewards: tuple[tuple[int, ...], ...]  #: n rows, a priority fee for every percentile that was asked [wei / gas]
 
     def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
-        """The columns that `feemodel.simulation.scenarios.replay` takes, one row a block.
+        """Return the columns that `feemodel.simulation.scenarios.replay` takes, one row per block.
 
-        Blob base fees that are all 0, as geth answers before Cancun, are left out.
+        Blob base fees are left out if all are 0, as geth answers before Cancun.
 
         Parameters
         ----------
-        reward : which of the percentiles is the tip, counted from 0; needed where several were asked.
+        reward : index of the percentile that is the tip, from 0; required if several percentiles were requested.
 
-        Raises `InvalidInput` where several were asked and none is named, or none has this place.
+        Returns
+        -------
+        Column → list of `n` values; fees [wei / gas], ratios [1].
+
+        Raises
+        ------
+        InvalidInput : `reward` is missing although several percentiles were requested, or is out of range.
 
         >>> FeeHistory(16, (7, 8), (0.5,), (), (), ((3,),)).as_table()["tip"]
         [3]
@@ -182,13 +193,20 @@ class FeeHistory:
 
 
 def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
-    """The fee history in the answer of `eth_feeHistory`.
+    """Parse a response of `eth_feeHistory`.
 
     Parameters
     ----------
-    answer : JSON text or the object made of it: the result, or the whole JSON-RPC response.
+    answer : JSON text or the parsed object: the result, or the whole JSON-RPC response.
 
-    Raises `InvalidInput` that names the field, also where the lists do not have the lengths that belong together.
+    Returns
+    -------
+    The fee history; fees [wei / gas], ratios [1].
+
+    Raises
+    ------
+    InvalidInput : invalid JSON, a missing or invalid field, or lists whose lengths do not match; the message names the
+        field.
 
     >>> history = parse_fee_history('{"oldestBlock": "0x10", "baseFeePerGas": ["0x7", "0x8"], "gasUsedRatio": [0.5]}')
     >>> history.base_fees, history.gas_used_ratios

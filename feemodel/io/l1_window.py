@@ -1,4 +1,4 @@
-"""The L1 fees of the last weeks, read from a node and continued when they are asked for again."""
+"""L1 fees of the last weeks, read from a node and updated on each request."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ BLOCKS = 30 * 7_200  # 30 days of slots
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Fees of consecutive blocks, and the time of the first of them."""
+    """Fees of consecutive blocks, with the time of the first block."""
 
     timestamp: int  #: Unix time of the first block [s]
     fees: FeeHistory
@@ -30,24 +30,24 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The newest blocks of L1."""
+    """Fees of the newest blocks of L1."""
 
     columns: dict[str, Any]  #: as `feemodel.simulation.scenarios.replay` takes them; every row has the newest tip
     chain_id: int
 
 
 class L1Window:
-    """The L1 fees of the last weeks. Belongs to one event loop.
+    """L1 fees of the last weeks, for one event loop.
 
-    Times are asked for once in 1,024 blocks; between two of them, blocks are taken as equally far apart.
+    The time of every 1,024th block is requested; the times between are interpolated linearly.
 
     Parameters
     ----------
-    node : of L1.
-    chain_id : that the node must have; the first answer sets it.
-    blocks : length of the window.
-    tip_blocks, tip_percentile : the newest blocks whose median tip is taken, and which of each block [%].
-    max_age : of the newest block [s].
+    node : node of L1.
+    chain_id : chain id that the node must have; the first response sets it if it is unknown.
+    blocks : length of the window [blocks].
+    tip_blocks, tip_percentile : number of newest blocks whose median tip is used, and its percentile in each block [%].
+    max_age : maximum age of the newest block [s].
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class L1Window:
 
         Parameters
         ----------
-        seconds : to wait at most. Reading goes on after them, for the next call.
+        seconds : maximum time to wait. After it, reading continues in the background for the next call.
 
-        Raises `UpstreamError` for a node that does not answer, whose newest block is old, or that needs longer.
+        Raises `UpstreamError` if the node does not respond, its newest block is too old, or reading takes longer.
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -84,7 +84,7 @@ class L1Window:
             raise UpstreamError(f"the history of L1 fees: {held} are read so far; ask again later") from None
 
     async def close(self) -> None:
-        """Stop reading, and close the connections."""
+        """Stop reading and close the connections."""
         if self._reading is not None:
             self._reading.cancel()
         await self._node.close()
@@ -115,7 +115,7 @@ class L1Window:
         return window
 
     async def _part(self, start: int, head: int) -> Part:
-        """Return the part of the window that begins with a block; raises `NodeError` as the node answers."""
+        """Return the part of the window that begins with a block; raises `NodeError` with the node's error."""
         count = min(PART, head + 1 - start)
         history, block = await self._node.outcomes(
             [
@@ -150,7 +150,7 @@ class L1Window:
 
 
 def _retrieved(task: asyncio.Task[Window]) -> None:
-    """Note the error of a task, which nobody may be waiting for."""
+    """Retrieve the error of a task that may have no waiter, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

@@ -1,4 +1,4 @@
-"""A JSON document that is too large to be parsed at once, read a value at a time."""
+"""Read a JSON document one value at a time, if it is too large to parse as a whole."""
 
 import json
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 
 
 class JsonText:
-    """JSON text of which only a part is in memory; a value may have as many characters as `most_json_bytes` says.
+    """JSON text that is read in parts; one value may have at most `most_json_bytes()` characters.
 
-    Raises `InvalidInput`, which names the character where the text stops being JSON.
+    Raises `InvalidInput`, which names the position of the first character that is not valid JSON.
 
     >>> from io import StringIO
     >>> text = JsonText(StringIO('{"config": {}, "alloc": {"0x01": 5}}'))
@@ -31,7 +31,7 @@ class JsonText:
         self._most = most_json_bytes()  # characters of one value
 
     def members(self) -> Iterator[str]:
-        """The names of the object that comes next; the caller takes each value before the next name."""
+        """Yield the names of the next object; the caller reads each value before it asks for the next name."""
         if self._next() != "{":
             raise InvalidInput("JSON", "expected an object", self._part[self._place : self._place + 40])
         self._place += 1
@@ -50,7 +50,7 @@ class JsonText:
             self._take(",")
 
     def value(self) -> Any:
-        """The value that comes next."""
+        """Return the next value."""
         self._next()
         while True:
             try:
@@ -77,7 +77,7 @@ class JsonText:
         self._place += 1
 
     def _next(self) -> str:
-        """The next character that is not blank, nothing at the end."""
+        """Return the next character that is not white space, or "" at the end."""
         while True:
             while self._place < len(self._part):
                 if (character := self._part[self._place]) not in BLANK:
@@ -87,7 +87,7 @@ class JsonText:
                 return ""
 
     def _more(self) -> bool:
-        """Read on; whether there was more."""
+        """Read another part; return whether there was one."""
         if self._is_whole:
             return False
         kept = self._part[self._place :]

@@ -1,8 +1,7 @@
-"""Read a NetCDF file in a process of its own, which is ended when it takes too much time or memory.
+"""Read a NetCDF file in a separate process, which is killed if it takes too much time or memory.
 
-The HDF5 library reads some damaged files without end, and ends the process on others. Run as
-`python -m feemodel.io.netcdf_process FILE`, this module writes the pickled Dataset, or the text of an error, to
-standard output.
+The HDF5 library never returns for some damaged files, and crashes on others. As a program,
+`python -m feemodel.io.netcdf_process FILE` writes the pickled Dataset, or the text of an error, to standard output.
 """
 
 import os
@@ -20,18 +19,18 @@ if TYPE_CHECKING:
     import xarray
 
 ENGINE: Final = "h5netcdf"  # NetCDF 4, which has 64-bit integers; the format that SciPy writes has none
-WORKING_MEMORY = 1 << 28  # bytes, of the libraries
+WORKING_MEMORY = 1 << 28  # bytes, for the libraries
 COPIES = 4  # of the data in memory while the process reads and answers
 
 
 def read_netcdf(path: PathLike) -> "xarray.Dataset":
-    """The Dataset of a NetCDF file.
+    """Return the Dataset of a NetCDF file.
 
-    Raises `UnreadableFile` for what is no NetCDF file, and for one that is not read within the bounds of
-    `feemodel.io.bounds`; `OSError` for a missing file.
+    Raises `UnreadableFile` for a file that is not NetCDF or exceeds the limits of `feemodel.io.bounds`, and `OSError`
+    for a missing file.
     """
     check_regular(path)
-    with Path(path).open("rb"):  # the system's own error where it cannot be read
+    with Path(path).open("rb"):  # raises the system's error if it cannot be read
         pass
     command = [sys.executable, "-m", "feemodel.io.netcdf_process", os.fspath(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -53,7 +52,7 @@ def read_netcdf(path: PathLike) -> "xarray.Dataset":
 
 
 def answer(path: str) -> "xarray.Dataset | str":
-    """The Dataset of a file, or the text of an error; what this process may take of memory is bounded from then on."""
+    """Return the Dataset of a file, or the text of an error; limits the memory of this process."""
     import h5netcdf  # noqa: F401 (before memory is bounded)
     import xarray
 
@@ -71,7 +70,7 @@ def answer(path: str) -> "xarray.Dataset | str":
 
 
 def _bound_memory(most: int) -> None:
-    """Let this process take so many bytes more than it has, where the system can tell and can refuse."""
+    """Limit the memory that this process may take from now on, if the system supports it."""
     try:
         import resource
 

@@ -1,4 +1,4 @@
-"""Client of upstream nodes: JSON-RPC 2.0 over HTTP, pooled, with time-outs and bounded retries."""
+"""Client of a node: JSON-RPC 2.0 over HTTP, with a connection pool, time-outs and a limited number of retries."""
 
 import itertools
 import json
@@ -31,19 +31,19 @@ MAX_RESPONSE = 256 * 2**20  # bytes after unpacking: a batch of full blocks has 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
 RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what QuickNode and Alchemy answer
 LONGEST_BACKOFF = 8.0  # s
-LONGEST_RETRY_AFTER = 60.0  # s: a node that asks for more is given up at once
+LONGEST_RETRY_AFTER = 60.0  # s; a node that asks for more is not retried
 CHUNK = 1 << 16  # bytes
 
 Answer = TypeVar("Answer")
 
 
 class NodeError(UpstreamError):
-    """The error that a node answered with, as it gave it.
+    """Error that a node returned.
 
     Parameters
     ----------
-    method : that was called.
-    code, message, data : of the JSON-RPC error object; `data` is `None` where there was none.
+    method : method that was called.
+    code, message, data : fields of the JSON-RPC error object; `data` is `None` if absent.
     """
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
@@ -54,41 +54,42 @@ class NodeError(UpstreamError):
 
 
 class _Unanswered(UpstreamError):
-    """An HTTP answer that is no JSON-RPC response."""
+    """HTTP response that is not a JSON-RPC response."""
 
 
 class BatchRefused(Exception):
-    """A batch that the node turned away as a whole; its calls may still be answered one by one."""
+    """Batch that the node refused as a whole; its calls may still succeed one by one."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error  #: raised where its calls are not sent one by one
 
 
 class TryAgain(Exception):
-    """An attempt that failed for a reason that may pass."""
+    """Attempt that failed for a reason that may be temporary."""
 
     def __init__(self, error: UpstreamError, *, received: bool, wait: float = 0.0) -> None:
-        self.error, self.received, self.wait = error, received, wait  #: whether the node may have acted on the request
+        self.error, self.received, self.wait = error, received, wait  #: whether the node may have acted on it
 
 
 class Node:
-    """A node at an address. May be used by many threads at once; closed by `close` or at the end of a `with`.
+    """Client of one node. Thread-safe; close it with `close` or use it as a context manager.
 
-    A request is sent again, after a growing and jittered pause or the one that the node asks for, when the connection
-    fails, when the status is 429, 502, 503 or 504, and when the answer is a rate limit. A method that changes something
-    (`eth_send…`) is only sent again when the node cannot have seen it or has turned it away.
+    A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
+    It waits as long as the node asks, or for an exponential backoff with jitter. A method that changes state
+    (`eth_send…`) is retried only if the node cannot have received it or has rejected it.
 
     Parameters
     ----------
-    url : http:// or https://, with user and password, path and query as the provider gives them. Errors show no
-        more of it than scheme, host and port.
-    timeout : for a connection, for the first byte of an answer, and for the whole answer, each [s].
-    retries : attempts after the first.
-    backoff : the pause before the first of them, doubled before each that follows [s].
-    connections : open at the same time; a thread that finds none free waits, at most for `timeout`.
-    max_response : of an answer, unpacked [bytes].
+    url : http:// or https:// address, with user, password, path and query. Errors show only scheme, host and port.
+    timeout : time-out for connecting, for the first byte of a response, and for the whole response [s].
+    retries : number of retries after a failed attempt.
+    backoff : pause before the first retry, doubled for each further one [s].
+    connections : maximum number of open connections; a thread waits for a free one for at most `timeout`.
+    max_response : maximum size of a decompressed response [byte].
 
-    Raises `InvalidInput` for an address of another form, or a limit that is none.
+    Raises
+    ------
+    InvalidInput : not an address of this form, or an invalid limit.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Node:
         whole_scalar("max_response", max_response, minimum=1, unit="bytes")
         self.name = f"{address.scheme}://{address.netloc}"
         self._netloc, host = str(address.netloc), str(address.host).strip("[]")
-        # A bare word such as "node" may be part of any sentence; no message of this module has it.
+        # A host without a dot, such as "node", may be an ordinary word of a message.
         self._hosts = (host,) if "." in host or ":" in host else ()
         self.timeout, self.retries, self.backoff, self.max_response = timeout, retries, backoff, max_response
         self._target = address.request_uri
@@ -124,20 +125,20 @@ class Node:
         )
         self._pool.ConnectionCls = connection_class(str(address.scheme))
         self._ids = itertools.count(1)
-        self.takes_batches = True  #: until it has refused one and answered its calls
+        self.takes_batches = True  #: until the node refused a batch but answered its calls
         self._closed = threading.Event()
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """The result of one call.
+        """Return the result of one call.
 
-        Raises `NodeError` with the node's own error, or `UpstreamError` if the node cannot be reached or its answer
-        is not one to this call.
+        Raises `NodeError` with the node's error, or `UpstreamError` if the node cannot be reached or its response does
+        not belong to this call.
         """
         request = self._request(method, params)
         return self._answer([method], request, lambda reply: self._result(request, reply))
 
     def batch(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """The results of calls sent together, in the order of the calls; the first error among them is raised."""
+        """Return the results of calls sent in one request, in order; raises the first error among them."""
         outcomes = self.outcomes(calls)
         for outcome in outcomes:
             if isinstance(outcome, NodeError):
@@ -145,9 +146,9 @@ class Node:
         return outcomes
 
     def outcomes(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """The results of calls sent together, in the order of the calls, with a `NodeError` for each that failed.
+        """Return the results of calls sent in one request, in order, with a `NodeError` for each call that failed.
 
-        A node that refuses batches is asked for each of them, and for those of later batches at once.
+        If the node refuses batches, the calls of this and of later batches are sent one by one.
         """
         calls = list(calls)
         if self.takes_batches and calls:
@@ -168,7 +169,7 @@ class Node:
         return outcomes
 
     def anonymous(self, text: str) -> str:
-        """A text without this node's address, which callers of a server may not see."""
+        """Replace this node's address in a text, because callers of a server must not see it."""
         for address in (self.name, self._netloc, *self._hosts):
             text = re.sub(rf"(?<![\w.]){re.escape(address)}(?![\w])", "the node", text, flags=re.IGNORECASE)
         return text
@@ -183,12 +184,12 @@ class Node:
         return data
 
     def error_of(self, method: str, error: Any) -> UpstreamError:
-        """The exception for the `error` of a response: `NodeError` where that is an error object."""
+        """Return the exception for the `error` of a response: `NodeError` if it is a JSON-RPC error object."""
         failure = self._error(method, error)
         return failure.error if isinstance(failure, TryAgain) else failure
 
     def close(self) -> None:
-        """Close the idle connections, and end the pauses of threads that wait to try again."""
+        """Close idle connections, and cancel the pauses before retries."""
         self._closed.set()
         self._pool.close()
 
@@ -243,11 +244,11 @@ class Node:
                 data = self._body(response, deadline)
             except BaseException:
                 response.close()  # what is left of the answer must not be read as the next one
-                response.release_conn()  # its place in the pool, or none would be free after a few of these
+                response.release_conn()  # otherwise the pool would run out of connections
                 raise
             response.release_conn()
         except HTTPError as error:
-            if isinstance(error, ProtocolError) and time.monotonic() > deadline:  # which ended the connection
+            if isinstance(error, ProtocolError) and time.monotonic() > deadline:  # the timer ended the connection
                 raise self._too_late() from None
             raise self._failure(error) from None
         return self._parsed(response, data)
@@ -286,7 +287,7 @@ class Node:
         return reply
 
     def _failure(self, error: HTTPError) -> Exception:
-        """Return a failure in the words of this package: those of urllib3 may quote the whole address."""
+        """Return the error for a failure, without urllib3's message, which may contain the whole address."""
         match error:
             case ConnectTimeoutError() if not isinstance(error, NewConnectionError):
                 reason, again, received = f"no connection in {self.timeout:g} s", True, False
@@ -342,7 +343,7 @@ class Node:
             return error
 
     def _refused(self, error: Any) -> Exception:
-        """The error of a batch as a whole, whose calls are asked one by one; a rate limit is waited for."""
+        """Return the error of a refused batch, whose calls are then sent one by one; a rate limit is retried."""
         failure = self._error("batch", error)
         return failure if isinstance(failure, TryAgain) else BatchRefused(failure)
 
@@ -352,14 +353,14 @@ class Node:
             return UpstreamError(f"{self.name}: {method}: an error without a code")
         if not -(2**63) <= code < 2**63:
             return UpstreamError(f"{self.name}: {method}: an error whose code does not fit 64 bits")
-        # Half a surrogate pair is shown escaped: as it is, nothing could write it.
+        # A lone surrogate is escaped, because it cannot be encoded.
         message = str(error.get("message", "")).encode(errors="backslashreplace").decode()
         failure = NodeError(method, code, self.anonymous(message), self._anonymous_data(error.get("data")))
         return TryAgain(failure, received=False) if code in RATE_LIMITED else failure
 
 
 def node_address(url: str) -> urllib3.util.Url:
-    """The parts of a node's address; raises `InvalidInput` for another form."""
+    """Parse a node's address; raises `InvalidInput` if it is not valid."""
     expected = "expected an address such as https://host:port/path"
     if not isinstance(url, str):
         raise InvalidInput("url", expected, url)
@@ -380,5 +381,5 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
 
 
 def changes_state(method: str) -> bool:
-    """Whether asking twice may not be the same as asking once."""
+    """Return whether a call changes state, so that sending it twice may have another effect than sending it once."""
     return method.startswith("eth_send")

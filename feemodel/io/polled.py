@@ -1,4 +1,4 @@
-"""Values that are polled from a node: its chain id, its newest block, and how old they are."""
+"""Values that are polled from a node, such as its chain id and newest block, and their ages."""
 
 import asyncio
 import logging
@@ -20,17 +20,17 @@ _log = logging.getLogger(__name__)
 
 
 class OtherChain(UpstreamError):
-    """A node that serves another chain than before."""
+    """Node that serves another chain than before."""
 
 
 class ChainId:
-    """The chain id that a node must have: the first that it answered with, or a known one."""
+    """Chain id that a node must have: a known one, or the first that it reported."""
 
     def __init__(self, known: int | None = None) -> None:
         self.known = known
 
     def check(self, answer: Any) -> int:
-        """Return the id in an answer; raises `UpstreamError` for no id, `OtherChain` for another chain's."""
+        """Return the chain id in a response; raises `UpstreamError`, or `OtherChain` if the id has changed."""
         try:
             found = from_quantity(answer, "eth_chainId")
         except InvalidInput as error:
@@ -45,7 +45,7 @@ class ChainId:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block of a node; fields that are not always needed are read when they are."""
+    """Newest block of a node. Fields that are not always needed are parsed on demand."""
 
     block: Mapping[str, Any]
     number: int
@@ -54,12 +54,12 @@ class Head:
 
     @classmethod
     def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
-        """Return the block in an answer; raises `UpstreamError`.
+        """Return the block in a response; raises `UpstreamError`.
 
         Parameters
         ----------
-        answer : of `eth_getBlockByNumber`.
-        fee_history : of `eth_feeHistory` of one block, where the node has that method.
+        answer : result of `eth_getBlockByNumber`.
+        fee_history : result of `eth_feeHistory` for one block, if the node has that method.
         """
         if not isinstance(answer, Mapping):
             raise UpstreamError(f"the node: eth_getBlockByNumber: expected a block, got {answer!r:.120}")
@@ -67,10 +67,10 @@ class Head:
         return cls(answer, number, _read_number(answer, "timestamp"), _announced(fee_history, number))
 
     def next_base_fee(self) -> int:
-        """Return the base fee of the block that comes next [wei / gas].
+        """Return the base fee of the next block [wei / gas].
 
-        It is what the node announces, because chains have parameters and exceptions of their own; where it announces
-        none, that of EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block that has none of these.
+        It is the node's own announcement, because chains may have other parameters and exceptions, or else that of
+        EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block without the necessary fields.
         """
         if self.announced is not None:
             return self.announced
@@ -83,12 +83,12 @@ class Head:
             raise UpstreamError(f"the newest block: {error}") from None
 
     def extra_data(self) -> bytes:
-        """Return the extra data, which holds the pricing record."""
+        """Return the extra data, which contains the pricing record."""
         return from_hex(self.block.get("extraData") or "0x", "extraData")
 
 
 def _announced(fee_history: Any, number: int) -> int | None:
-    """Return the next base fee in a fee history; `None` where it is not of this block."""
+    """Return the next base fee in a fee history; `None` if it is not the history of this block."""
     fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
     if not isinstance(fees, list) or len(fees) != 2 or _read_number(fee_history, "oldestBlock") != number:
         return None
@@ -106,7 +106,7 @@ def _read_number(block: Mapping[str, Any], name: str) -> int:
 
 
 class Dated(Protocol):
-    """A value of a block."""
+    """Value of a block."""
 
     @property
     def timestamp(self) -> int:
@@ -117,18 +117,18 @@ Value = TypeVar("Value", bound=Dated)
 
 
 class Polled(Generic[Value]):
-    """The last value that was fetched from a node, and how old it is.
+    """Last value that was fetched from a node, and its age.
 
-    A node whose chain has stopped answers every poll, so that the age of a value is that of its block. A node that is
-    gone answers none, so that the age of the poll counts too.
+    If the chain has stopped, polls succeed but the block gets older. If the node is gone, polls fail. Therefore both
+    the age of the block and the age of the last poll are limited.
 
     Parameters
     ----------
-    what : the value, in messages.
-    fetch : returns the value; tried in this order.
+    what : name of the value, for messages.
+    fetch : functions that return the value, tried in this order.
     every : pause between two fetches [s].
-    max_age : above which neither age may be for the value to be used [s].
-    name : of the node, for the log; callers do not see it.
+    max_age : maximum of both ages for the value to be used [s].
+    name : name of the node, for the log; callers do not see it.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Polled(Generic[Value]):
 
     @property
     def value(self) -> Value:
-        """The last value; raises `UpstreamError` while there is none, and when it is too old."""
+        """Last value; raises `UpstreamError` if there is none or it is too old."""
         if self._held is None:
             raise UpstreamError(f"{self._what}: none yet{f', {self.error}' if self.error else ''}")
         value, since = self._held
@@ -157,25 +157,25 @@ class Polled(Generic[Value]):
 
     @property
     def last(self) -> Value | None:
-        """The last value whatever its age."""
+        """Last value, whatever its age."""
         return None if self._held is None else self._held[0]
 
     @property
     def age(self) -> float | None:
-        """Time since the block of the last value, below zero where that is ahead of this clock [s]."""
+        """Time since the block of the last value, negative if the block is ahead of this clock [s]."""
         return None if self._held is None else time.time() - self._held[0].timestamp
 
     @property
     def poll_age(self) -> float | None:
-        """Time since the last value came [s]."""
+        """Time since the last value was received [s]."""
         return None if self._held is None else monotonic() - self._held[1]
 
     def note(self, value: Value) -> None:
-        """Keep a value that came with another answer."""
+        """Store a value that was received with another response."""
         self._held, self.error = (value, monotonic()), None
 
     def fail(self, error: Exception) -> None:
-        """Note why there is no new value; the log has it once. Another chain leaves no value at all."""
+        """Store a failure, and log it unless the last fetch failed too. `OtherChain` discards the value."""
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)
             _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)
@@ -184,7 +184,7 @@ class Polled(Generic[Value]):
         self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
 
     async def refresh(self) -> None:
-        """Fetch once; a failure leaves the last value, and its reason in `error`."""
+        """Fetch once; a failure keeps the last value and sets `error`."""
         failure: Exception | None = None
         for fetch in self._fetch:
             try:
@@ -198,7 +198,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Fetch for ever, after the first pause."""
+        """Fetch forever, after the first pause."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

@@ -1,10 +1,11 @@
-"""Real blocks with the state that they touch, as the tracer of Linea's nodes keeps them for tests.
+"""Read captures of real blocks with the state that they access, as Linea's tracer records them for tests.
 
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 
-Accounts and slots are those before the first block; every transaction's `outcome` lists those that it touched, after it
-and before accounts that destroyed themselves are removed. Some captures are JSON text inside a JSON string, and some
-have bytes and numbers as Java's fields, see `feemodel.io.java`. Fields that execution does not need are not read.
+Accounts and storage slots have their values before the first block. The `outcome` of each transaction lists the
+accounts and slots that it accessed, with their values after it and before self-destructed accounts are removed. Some
+captures are JSON text inside a JSON string, and some have bytes and numbers as fields of Java objects, see
+`feemodel.io.java`. Fields that execution does not need are ignored.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
@@ -36,15 +37,15 @@ _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
 _PROTECTED_V = 35  # below it a legacy signature names no chain, whatever `chainId` says, EIP-155
 
-#: The rules of a capture that does not name any, which most were recorded under.
+#: Fork of captures that do not name one.
 DEFAULT_FORK = "osaka"
-#: The chain of a capture in which no transaction names one.
+#: Chain id of captures whose transactions have none.
 DEFAULT_CHAIN_ID = 59_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayState:
-    """Accounts and slots, all before the first block or those that a transaction touched, after it."""
+    """Accounts and storage slots, before the first block or after a transaction."""
 
     accounts: tuple[StoredAccount, ...]
     slots: tuple[StoredSlot, ...]
@@ -52,7 +53,7 @@ class ReplayState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTransaction:
-    """A transaction of a captured block and its outcome."""
+    """Transaction of a captured block, with its outcome."""
 
     type: int  #: 0 to 4
     sender: bytes
@@ -72,13 +73,13 @@ class ReplayTransaction:
     succeeded: bool
     gas_used: int  #: before refunds; some recorders count the calldata floor, EIP-7623, others do not [gas]
     output: bytes
-    state: ReplayState  #: what it left of the accounts and slots that it touched
-    self_destructs: tuple[bytes, ...]  #: accounts that are removed after it
+    state: ReplayState  #: the accounts and slots that it accessed, after it
+    self_destructs: tuple[bytes, ...]  #: accounts that it destroyed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayBlock:
-    """A captured block."""
+    """Captured block."""
 
     number: int
     parent_hash: bytes
@@ -89,16 +90,16 @@ class ReplayBlock:
     prev_randao: bytes
     difficulty: int
     extra_data: bytes
-    blob_base_fee: int | None  #: what BLOBBASEFEE answered, where it was recorded [wei / blob gas]
+    blob_base_fee: int | None  #: result of BLOBBASEFEE, if recorded [wei / blob gas]
     transactions: tuple[ReplayTransaction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Blocks and the state before the first of them."""
+    """Captured blocks, with the state before the first of them."""
 
-    fork: str  #: the rules by their name in lower case; those of `DEFAULT_FORK` where the capture names none
-    names_fork: bool  #: whether the capture says by which rules it was recorded
+    fork: str  #: fork in lower case; `DEFAULT_FORK` if the capture names none
+    names_fork: bool  #: whether the capture names its fork
     chain_id: int
     state: ReplayState
     block_hashes: Mapping[int, bytes]
@@ -106,16 +107,55 @@ class Replay:
 
 
 def read_replay(path: PathLike) -> Replay:
-    """The blocks of a capture, plain or gzipped JSON.
+    """Read the capture in a JSON file.
 
-    Raises `UnreadableFile` that names the file, the place and the value.
+    Parameters
+    ----------
+    path : plain or gzipped JSON.
+
+    Returns
+    -------
+    The blocks and the state before the first of them.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, invalid JSON, or a missing or invalid field; the message names the file and the
+        field.
+
+    >>> read_replay("no such file.json")
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.json: no such file
     """
     with reading(path):
         return parse_replay(contents(path))
 
 
 def parse_replay(text: bytes | str) -> Replay:
-    """The blocks of a capture; raises `InvalidInput` that names the place and the value."""
+    """Parse a capture.
+
+    Parameters
+    ----------
+    text : JSON, or JSON text inside a JSON string.
+
+    Returns
+    -------
+    The blocks and the state before the first of them.
+
+    Raises
+    ------
+    InvalidInput : invalid JSON, a missing or invalid field, no blocks, or transactions of several chains; the message
+        names the field.
+
+    >>> import json
+    >>> header = {
+    ...     "number": 7, "parentHash": "0x" + "11" * 32, "timestamp": 100, "gasLimit": 30_000_000, "baseFee": "0x7",
+    ...     "coinbase": "0x" + "22" * 20, "mixHashOrPrevRandao": "0x" + "33" * 32, "difficulty": 0, "extraData": "0x",
+    ... }
+    >>> capture = {"accounts": [], "storage": [], "blocks": [{"header": header, "txs": []}]}
+    >>> block = parse_replay(json.dumps(capture)).blocks[0]
+    >>> block.number, block.base_fee
+    (7, 7)
+    """
     value = parse_json(encoded("text", text), "the document")
     if isinstance(value, str):
         value = parse_json(value, "the document in the string")
@@ -138,7 +178,7 @@ def parse_replay(text: bytes | str) -> Replay:
 
 
 def _chain_id(document: "_Object") -> int:
-    """The chain that the transactions name."""
+    """Return the chain id that the transactions have."""
     transactions = [entry for block in document.objects("blocks") for entry in block.objects("txs")]
     protected = (entry for entry in transactions if _type(entry) or entry.bare_hex("v") >= _PROTECTED_V)
     chain_ids = {entry.whole("chainId") for entry in protected}
@@ -148,7 +188,7 @@ def _chain_id(document: "_Object") -> int:
 
 
 class _Object:
-    """A JSON object and its place in the file, for messages."""
+    """JSON object with its path in the file, for error messages."""
 
     def __init__(self, value: Any, place: str) -> None:
         if not isinstance(value, dict):
@@ -156,7 +196,7 @@ class _Object:
         self._value, self.place = value, place
 
     def get(self, name: str) -> Any:
-        """A field; an optional one is wrapped as `{"value": …}`, or `{}` where it is absent."""
+        """Return a field; an optional field is encoded as `{"value": …}`, or as `{}` if it is absent."""
         value = self._value.get(name)
         return value.get("value") if isinstance(value, dict) and value.keys() <= {"value"} else value
 
@@ -171,20 +211,20 @@ class _Object:
         return [] if self.get(name) is None else self.objects(name)
 
     def data_list(self, name: str, size: int) -> list[bytes]:
-        """Byte strings of one size; none where the field is absent."""
+        """Return byte strings of equal size; none if the field is absent."""
         path, entries = f"{self.place}.{name}", self.get(name)
         listed = () if entries is None else sequence(path, entries)
         return [_data(entry, f"{path}[{place}]", size) for place, entry in enumerate(listed)]
 
     def data(self, name: str, size: int | None = None) -> bytes:
-        """Bytes, as many as `size` says."""
+        """Return bytes of the given size."""
         return _data(self.get(name), f"{self.place}.{name}", size)
 
     def address(self, name: str) -> bytes:
         return self.data(name, ADDRESS)
 
     def whole(self, name: str, maximum: int = INT64_MAX) -> int:
-        """An integer: of JSON, hexadecimal with leading zeros, or the bytes of it as Java writes them."""
+        """Return an integer: a JSON integer, hexadecimal digits with leading zeros, or bytes of a Java object."""
         value = self.get(name)
         if isinstance(value, (list, dict)):
             number = int.from_bytes(java_bytes(value, f"{self.place}.{name}"), "big")
@@ -201,11 +241,11 @@ class _Object:
         return number
 
     def amount(self, name: str) -> int:
-        """An integer of up to 256 bits."""
+        """Return an integer of up to 256 bits."""
         return self.whole(name, UINT256_MAX)
 
     def bare_hex(self, name: str) -> int:
-        """An integer in hexadecimal digits, most often without a prefix; or as Java writes its bytes."""
+        """Return an integer from hexadecimal digits, usually without 0x, or from bytes of a Java object."""
         value = self.get(name)
         if isinstance(value, (list, dict)):
             return self.amount(name)

@@ -1,4 +1,4 @@
-"""The data that ships with the project; `data/README.md` describes every column, its source and how it was made."""
+"""Data that ships with the project. `data/README.md` describes every column, its source and its origin."""
 
 import csv
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06
 
 
 class L1Fees(NamedTuple):
-    """The fees of L1 at one time [wei / gas]."""
+    """L1 fees at one time [wei / gas]."""
 
     base_fee: int
     blob_base_fee: int
 
 
 class L1Sample(NamedTuple):
-    """Means of ten minutes of L1 [wei / gas]."""
+    """Ten-minute means of L1 fees [wei / gas]."""
 
     time: str  #: UTC, ISO 8601
     base_fee: float
@@ -33,12 +33,12 @@ class L1Sample(NamedTuple):
 
     @property
     def day(self) -> str:
-        """The day of the sample, UTC, ISO 8601."""
+        """Day of the sample, UTC, ISO 8601."""
         return self.time[:10]
 
 
 def shipped_path(name: str) -> Path:
-    """The path of a shipped file: in the installed package, or in a checkout next to the package."""
+    """Return the path of a shipped file, in the installed package or in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "data", package.parent / "data"):
         if (folder / name).is_file():
@@ -47,7 +47,15 @@ def shipped_path(name: str) -> Path:
 
 
 def read_shipped_transactions() -> "pd.DataFrame":
-    """Real Linea transactions: gas, lengths and measured sizes, no calldata; 2,282 rows.
+    """Read the shipped Linea transactions: gas, lengths and measured sizes, without calldata.
+
+    Returns
+    -------
+    Table of 2,282 real transactions, one row each; sizes in bytes, gas in gas.
+
+    Raises
+    ------
+    MissingExtra : pandas is not installed.
 
     >>> len(read_shipped_transactions())
     2282
@@ -59,15 +67,15 @@ def read_shipped_transactions() -> "pd.DataFrame":
 
 
 def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
-    """The median L1 base fee and blob base fee of a day (UTC) of the shipped month, or another quantile [wei / gas].
+    """Return the median L1 fees of a day (UTC) of the shipped month, or another quantile of each fee [wei / gas].
 
     Parameters
     ----------
-    name : of the argument that gave the time, for the error.
+    name : name of the argument with the time, for the error.
     timestamp : any second of the day, Unix time [s].
-    quantile : 0 to 1, of each fee by itself.
+    quantile : from 0 to 1, applied to each fee separately.
 
-    Raises `InvalidInput` for another day.
+    Raises `InvalidInput` for a day outside the month.
 
     >>> day_l1_fees("at", 1_769_904_000)
     L1Fees(base_fee=153278231, blob_base_fee=8284247)
@@ -82,7 +90,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
 
 
 def month_l1_fees(quantile: float = 0.5) -> L1Fees:
-    """The median L1 base fee and blob base fee of the shipped thirty days, or another quantile of each [wei / gas].
+    """Return the median L1 base fee and blob base fee of the shipped 30 days, or another quantile of each [wei / gas].
 
     >>> month_l1_fees()
     L1Fees(base_fee=69335406, blob_base_fee=4002699)
@@ -91,14 +99,14 @@ def month_l1_fees(quantile: float = 0.5) -> L1Fees:
 
 
 def fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
-    """A quantile of each fee over samples, between two samples by straight line, rounded to whole wei."""
+    """Return a quantile of each fee over samples, interpolated linearly and rounded to whole wei."""
     base_fees = np.array([one.base_fee for one in samples])
     blob_base_fees = np.array([one.blob_base_fee for one in samples])
     return L1Fees(round(np.quantile(base_fees, quantile)), round(np.quantile(blob_base_fees, quantile)))
 
 
 def shipped_l1_samples() -> list[L1Sample]:
-    """The samples of `read_shipped_l1_fees`, which need no pandas.
+    """Return the samples of `read_shipped_l1_fees`; does not need pandas.
 
     >>> samples = shipped_l1_samples()
     >>> len(samples), samples[0].day
@@ -111,7 +119,15 @@ def shipped_l1_samples() -> list[L1Sample]:
 
 
 def read_shipped_l1_fees() -> "pd.DataFrame":
-    """L1 base fee and blob base fee [wei / gas] as ten-minute means over thirty days; 4,341 rows.
+    """Read the shipped ten-minute means of L1 base fee and blob base fee over 30 days.
+
+    Returns
+    -------
+    Table of 4,341 rows with `time` (UTC), `base_fee` and `blob_base_fee` [wei / gas].
+
+    Raises
+    ------
+    MissingExtra : pandas is not installed.
 
     >>> fees = read_shipped_l1_fees()
     >>> len(fees), fees["time"].iloc[1] - fees["time"].iloc[0]

@@ -17,8 +17,8 @@ A column has one of these kinds:
 | text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that the file does not have is `<NA>` throughout. Rows are sorted by block number
-(and index within the block) whatever the order of the file; a block or transaction that is there twice is
-refused. A gap between block numbers is kept as it is: samples such as every tenth block are files like any other.
+(and index within the block); a duplicate block or transaction is refused. Gaps between block numbers are allowed, such
+as in a sample of every tenth block.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,11 +65,11 @@ class Column:
     unit: str
     meaning: str
     presence: Presence = "always"  #: nullable: values may be missing; optional: so may the whole column
-    length: int | None = None  #: of every value of a column of bytes
+    length: int | None = None  #: of each value of a column of bytes [byte]
 
     @property
     def dtype(self) -> "ExtensionDtype | np.dtype[Any]":
-        """The pandas dtype."""
+        """Return the pandas dtype."""
         return np.dtype(np.int64) if self.kind in INT64 and self.presence == "always" else _NULLABLE[self.kind]
 
 
@@ -84,7 +84,7 @@ BLOCKS: Columns = (
     Column("gas_limit", "whole", "gas", "of the block", "optional"),
     Column("base_fee_per_gas", "whole", "wei / gas", "missing before London", "optional"),
     Column("blob_gas_used", "whole", "gas", "missing before Cancun, and on most rollups", "optional"),
-    Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
+    Column("excess_blob_gas", "whole", "gas", "determines the blob base fee", "optional"),
     Column("blob_base_fee", "whole", "wei / gas", "by the node's own rules; missing before Cancun", "optional"),
     Column("tip", "whole", "wei / gas", "priority fee at a percentile of the gas used, 0 of no gas", "optional"),
     Column("transaction_count", "whole", "1", "transactions in the block", "optional"),
@@ -94,24 +94,24 @@ BLOCKS: Columns = (
 
 TRANSACTIONS: Columns = (
     Column("block_number", "whole", "1", "height of the block", "optional"),
-    Column("transaction_index", "whole", "1", "place within the block, from 0", "optional"),
+    Column("transaction_index", "whole", "1", "index within the block, from 0", "optional"),
     Column("transaction_hash", "data", "", "", "optional", HASH),
     Column("timestamp", "time", "s", "of the block, since 1970", "optional"),
     Column("transaction_type", "type", "1", "EIP-2718 type", "optional"),
     Column("chain_id", "whole", "1", "", "optional"),
-    Column("nonce", "whole", "1", "transactions that the sender made before"),
+    Column("nonce", "whole", "1", "number of earlier transactions of the sender"),
     Column("from_address", "data", "", "the sender", length=ADDRESS),
     Column("to_address", "data", "", "missing: a contract is created", "nullable", ADDRESS),
-    Column("value", "amount", "wei", "sent along"),
+    Column("value", "amount", "wei", "amount sent"),
     Column("input", "data", "", "calldata, or the creation code"),
-    Column("gas_limit", "whole", "gas", "that the sender allows"),
-    Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
+    Column("gas_limit", "whole", "gas", "set by the sender"),
+    Column("gas_price", "whole", "wei / gas", "as the node reports it: the price paid, once in a block", "optional"),
     Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
     Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
-    Column("max_fee_per_blob_gas", "whole", "wei / gas", "of type 3 alone", "optional"),
+    Column("max_fee_per_blob_gas", "whole", "wei / gas", "only of type 3", "optional"),
     Column("access_list", "accesses", "", "missing for type 0", "optional"),
-    Column("blob_versioned_hashes", "list", "", "of type 3 alone", "optional"),
-    Column("authorization_list", "list", "", "of type 4 alone", "optional"),
+    Column("blob_versioned_hashes", "list", "", "only of type 3", "optional"),
+    Column("authorization_list", "list", "", "only of type 4", "optional"),
     Column("v", "whole", "1", "of the signature; the parity for types 1 and above", "optional"),
     Column("y_parity", "whole", "1", "of the signature, for types 1 and above", "optional"),
     Column("r", "amount", "1", "of the signature", "optional"),
@@ -124,30 +124,30 @@ TRANSACTIONS: Columns = (
 RECEIPTS: Columns = (
     Column("transaction_hash", "data", "", "", length=HASH),
     Column("gas_used", "whole", "gas", "after refunds"),
-    Column("effective_gas_price", "whole", "wei / gas", "what was paid", "optional"),
+    Column("effective_gas_price", "whole", "wei / gas", "the price paid", "optional"),
     Column("success", "flag", "", "missing before Byzantium", "optional"),
 )
 
 PRICED: Columns = (
     Column("block_number", "whole", "1", "height of the block"),
     Column("gas_used", "whole", "gas", "after refunds"),
-    Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
+    Column("gas_price", "whole", "wei / gas", "as the node reports it: the price paid, once in a block", "optional"),
     Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
 )
 
 RAW_TRANSACTIONS: Columns = (
     Column("raw", "data", "", "the signed EIP-2718 encoding", "optional"),
-    Column("sender_and_unsigned_transaction", "data", "", "what is measured where `raw` is unknown", "optional"),
+    Column("sender_and_unsigned_transaction", "data", "", "measured if `raw` is unknown", "optional"),
     Column("block_number", "whole", "1", "height of the block", "optional"),
     Column("block_hash", "data", "", "", "optional", HASH),
     Column("timestamp", "whole", "s", "of the block, since 1970", "optional"),
-    Column("transaction_index", "whole", "1", "place within the block, from 0", "optional"),
-    Column("l2_block_index", "whole", "1", "place of the block within a channel, from 0", "optional"),
+    Column("transaction_index", "whole", "1", "index within the block, from 0", "optional"),
+    Column("l2_block_index", "whole", "1", "index of the block within a channel, from 0", "optional"),
     Column("hash", "data", "", "of the transaction", "optional", HASH),
     Column("type", "whole", "1", "EIP-2718 type", "optional"),
     Column("sender", "data", "", "", "optional", ADDRESS),
     Column("size", "whole", "bytes", "of `raw`", "optional"),
-    Column("gas_limit", "whole", "gas", "that the sender allows", "optional"),
+    Column("gas_limit", "whole", "gas", "set by the sender", "optional"),
     Column("gas_used", "whole", "gas", "before refunds or after, as the file's author says", "optional"),
     Column("status", "flag", "", "whether it succeeded", "optional"),
     Column("gas_price", "whole", "wei / gas", "", "optional"),
@@ -160,29 +160,29 @@ RAW_TRANSACTIONS: Columns = (
     Column("eth_gas_price_kwei", "whole", "kwei", "of the pricing record in force", "optional"),
     Column("linea_lzss_size", "whole", "bytes", "as the production compressor measures it", "optional"),
     Column("linea_packed_size", "whole", "bytes", "the same, packed into field elements", "optional"),
-    Column("source", "text", "", "where the row comes from", "optional"),
+    Column("source", "text", "", "origin of the row", "optional"),
 )
 
 L1_FEES: Columns = (
     Column("block_number", "whole", "1", "height of the L1 block", "optional"),
     Column("timestamp", "time", "s", "since 1970"),
     Column("base_fee", "fee", "wei / gas", "of execution gas", "optional"),
-    Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
+    Column("excess_blob_gas", "whole", "gas", "determines the blob base fee", "optional"),
     Column("blob_gas_used", "whole", "gas", "131,072 for every blob", "optional"),
     Column("blob_base_fee", "fee", "wei / gas", "of blob gas", "optional"),
     Column("gas_used", "whole", "gas", "by all transactions of the block", "optional"),
     Column("gas_limit", "whole", "gas", "of the block", "optional"),
     Column("gas_used_ratio", "real", "1", "gas used over gas limit", "optional"),
-    Column("blob_gas_used_ratio", "real", "1", "blob gas used over the most that a block may use", "optional"),
+    Column("blob_gas_used_ratio", "real", "1", "blob gas used over the maximum of a block", "optional"),
     Column("tip", "fee", "wei / gas", "priority fee", "optional"),
 )
 
 
 def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
-    """A table of the given columns from Arrow arrays (an object array where the kind is amount), checked.
+    """Return a table of the given columns from Arrow arrays (object arrays for amounts), after checking them.
 
-    Raises `InvalidInput` that names the column and the row, counted from 1, where a value is missing that must not be
-    or has another length than it must have.
+    Raises `InvalidInput` that names the column and the row, counted from 1, if a required value is missing or has the
+    wrong length.
     """
     return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows) for column in columns})
 
@@ -190,7 +190,7 @@ def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.Dat
 def table_of_rows(
     columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """A table from JSON objects, each with its place for error messages; `names`: column → name in the objects."""
+    """Return a table from JSON objects, each with its position for errors; `names`: column → name in the objects."""
     return table_of_cells(columns, (cells_of_row(columns, place, row, names or {}) for place, row in rows))
 
 
@@ -203,9 +203,9 @@ def cells_of_row(
     *,
     decimal: bool = False,
 ) -> list[Any]:
-    """The values of one JSON object in the order of the columns, `None` where missing.
+    """Return the values of a JSON object in the order of the columns, `None` where missing.
 
-    Raises `InvalidInput` that names the place and the field.
+    Raises `InvalidInput` that names the position and the field.
     """
     scales = scales or {}
     return [
@@ -227,27 +227,27 @@ def _cell(column: Column, place: str, row: Mapping[str, Any], name: str, scale: 
 
 
 def table_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """A table from rows of `cells_of_row`."""
+    """Return a table from rows of `cells_of_row`."""
     arrays = arrays_of_cells(columns, rows)
     return make_table(columns, arrays, len(next(iter(arrays.values()))))
 
 
 def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    """Rows of `cells_of_row` as one Arrow array a column."""
+    """Return rows of `cells_of_row` as one Arrow array per column."""
     by_column: Iterator[Sequence[Any]] = zip(*rows, strict=True)
     cells = list(by_column) or [()] * len(columns)
     return {column.name: array_of(column.kind, values) for column, values in zip(columns, cells, strict=True)}
 
 
 def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
-    """Values of `cell` as the array that `make_table` takes."""
+    """Return values of `cell` as an array for `make_table`."""
     if kind in OBJECTS:
         return objects(values)
     return fees(values, whole=True) if kind == "fee" else pa.array(values, ARROW_TYPES[kind])
 
 
 def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """The table sorted by its keys; `InvalidInput` where two rows have the same. As it is where a key is missing."""
+    """Return the table sorted by its keys, or unchanged if a key is missing; raises `InvalidInput` for equal keys."""
     if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table
     first = table[keys[0]].to_numpy()

@@ -1,7 +1,7 @@
-"""Tips of blocks from the transactions in them, as `eth_feeHistory` counts them.
+"""Compute tips of blocks from their transactions, in the same way as `eth_feeHistory`.
 
-Source: go-ethereum, eth/gasprice/feehistory.go: the transactions of a block in order of their priority fees; the fee of
-the first one with which the sum of gas reaches the percentile of the block's gas, rounded down to whole gas.
+Source: go-ethereum, eth/gasprice/feehistory.go: transactions of a block are ordered by priority fee; the tip is the fee
+of the first transaction at which cumulative gas reaches the percentile of the block's gas, rounded down to whole gas.
 """
 
 import os
@@ -19,20 +19,25 @@ from feemodel.io.formats import PRICED_FILES, read_format
 def percentile_tips(
     block: WholeArray, tip: WholeArray, gas_used: WholeArray, *, percentile: float
 ) -> tuple[WholeArray, WholeArray]:
-    """The numbers of blocks, rising, and the tip of each at a percentile of its gas used.
+    """Return block numbers in ascending order, and the tip of each block at a percentile of its gas used.
 
     Parameters
     ----------
-    block : (n,) the block of each transaction.
-    tip : (n,) what it paid above the base fee [wei / gas].
-    gas_used : (n,) by it [gas].
+    block : block number of each transaction, of shape (n,).
+    tip : priority fee of each transaction, of shape (n,) [wei / gas].
+    gas_used : gas used by each transaction, of shape (n,) [gas].
     percentile : from 0 to 100.
+
+    Returns
+    -------
+    Block numbers and tips [wei / gas], each of shape (blocks,).
 
     Raises
     ------
-    InvalidInput : a percentile out of range, arrays of several lengths, values that are no whole numbers from 0 on.
+    InvalidInput : a percentile out of range, arrays of different lengths, values that are not whole numbers of at
+        least 0.
 
-    A block of 21,000 gas at 3 wei and of 79,000 at 5: the percentile 21 is reached with the first, 22 with the second.
+    A block has 21,000 gas at 3 wei and 79,000 gas at 5 wei. The first transaction reaches percentile 21, not 22.
 
     >>> both = [np.array([7, 7]), np.array([5, 3]), np.array([79_000, 21_000])]
     >>> [percentile_tips(*both, percentile=at)[1].tolist() for at in (21, 22)]
@@ -54,27 +59,27 @@ def percentile_tips(
 
 
 def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike], *, percentile: float) -> pd.DataFrame:
-    """A table of L1 fees with the column `tip`, from files of all transactions in its blocks.
+    """Add the column `tip` to a table of L1 fees, from files with all transactions of its blocks.
 
     Parameters
     ----------
-    l1_fees : of `feemodel.io.read_l1_fees`, with block numbers, base fees and gas used.
-    transactions : one file or several, Parquet or CSV of xatu (canonical_execution_transaction), of cryo, or of one's
-        own with `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`. Transactions of other blocks are
-        left out.
-    percentile : of a block's gas used, from 0 to 100.
+    l1_fees : table of `feemodel.io.read_l1_fees` with block numbers, base fees and gas used.
+    transactions : one file or several, Parquet or CSV of xatu (canonical_execution_transaction), of cryo, or of another
+        source with `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`. Transactions of other blocks
+        are ignored.
+    percentile : percentile of a block's gas used, from 0 to 100.
 
     Returns
     -------
-    DataFrame : the same rows; the tip of a block without transactions is 0, as nodes answer it.
+    Table of the same rows with tips [wei / gas]; the tip of a block without transactions is 0, as nodes report it.
 
     Raises
     ------
-    InvalidInput : a percentile out of range, a table that lacks a column or has a tip, a block whose transactions do
-        not add up to its gas used, or with a price below the base fee.
-    UnreadableFile : a file that cannot be read, or of another kind.
+    InvalidInput : a percentile out of range, a table that lacks a column or already has tips, a block whose
+        transactions do not add up to its gas used, or a price below the base fee.
+    UnreadableFile : a file that cannot be read or has another format.
 
-    A transfer that pays 9 wei at a base fee of 7 makes a tip of 2:
+    A transfer that pays 9 wei at a base fee of 7 wei has a tip of 2 wei:
 
     >>> import tempfile, pathlib
     >>> row = {"block_number": [17], "base_fee": [7], "gas_used": [21_000]}
@@ -116,7 +121,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
 
 
 def _read(files: Sequence[PathLike]) -> pd.DataFrame:
-    """Block, gas used and price of the transactions of files."""
+    """Return block number, gas used and price of the transactions in files."""
     tables = []
     for path in files:
         with reading(path):
@@ -134,7 +139,7 @@ def _read(files: Sequence[PathLike]) -> pd.DataFrame:
 
 
 def checked_percentile(name: str, value: float) -> float:
-    """A number from 0 to 100; raises `InvalidInput` for another one.
+    """Return a number from 0 to 100; raises `InvalidInput` for other values.
 
     >>> checked_percentile("percentile", 60)
     60.0

@@ -1,4 +1,4 @@
-"""Transactions of cryo, ethereum-etl, Dune, a node or one's own tables as one table; and files of measured sizes."""
+"""Read transactions of cryo, ethereum-etl, Dune, a node or other tables; and read files of measured sizes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,28 +35,48 @@ _ALIASES = {"block": "block_number"}
 
 
 def read_raw_transactions(path: PathLike) -> pd.DataFrame:
-    """The transactions of a file of lines as the table `feemodel.io.tables.RAW_TRANSACTIONS`, in the order of the file.
+    """Read raw transactions from a text file with one transaction per line, in the order of the file.
 
     Parameters
     ----------
-    path : text, plain or gzipped, as `parse_raw_transactions` takes it.
+    path : plain or gzipped text. Each line is a JSON object, or the signed EIP-2718 encoding in hexadecimal with 0x;
+        empty lines are skipped.
 
-    Raises `UnreadableFile` that names the file, the line and the value; nothing is read in part.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, no transactions, or an invalid line; the message names the file, line and value.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "transactions.txt")
+    ...     _ = path.write_text("0x02f87782e708\\n")
+    ...     read_raw_transactions(path)["raw"].to_list()
+    [b'\\x02\\xf8w\\x82\\xe7\\x08']
     """
     with reading(path):
         return parse_raw_transactions(contents(path).split(b"\n"))
 
 
 def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
-    """The transactions of lines as the table `feemodel.io.tables.RAW_TRANSACTIONS`, in their order.
+    """Parse raw transactions from lines, in their order.
 
     Parameters
     ----------
-    lines : each a JSON object, or the signed encoding in hexadecimal with 0x; empty lines are skipped. An object has
-        `raw` (the signed EIP-2718 encoding) or `sender_and_unsigned_transaction`, and any of the other columns of the
-        table, integers as JSON integers or hexadecimal quantities; what else it has is left out.
+    lines : JSON objects, or signed EIP-2718 encodings in hexadecimal with 0x; empty lines are skipped. An object has
+        `raw` (the signed encoding) or `sender_and_unsigned_transaction`, and any other columns of the table; integers
+        are JSON integers or hexadecimal quantities. Other fields are ignored.
 
-    Raises `InvalidInput` that names the line and the value.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
+
+    Raises
+    ------
+    InvalidInput : no transactions, or an invalid line; the message names the line and the value.
 
     >>> lines = [b'{"raw": "0x02f87782e708", "gas_used": 21000}', b"0x02f87782e709"]
     >>> parse_raw_transactions(lines)["raw"].to_list()
@@ -85,7 +105,7 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
 
 
 def raw_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """A JSON object as a row of the table; `InvalidInput` where it holds no transaction."""
+    """Return a JSON object as a row of the table; raises `InvalidInput` if it has no transaction."""
     row = {_ALIASES.get(name, name): value for name, value in row.items()}
     given = [name for name in PAYLOADS if row.get(name) is not None]
     if not given:
@@ -101,25 +121,36 @@ RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
 def read_transactions(
     path: PathLike, *, columns: Mapping[str, str] | None = None, receipts: PathLike | None = None
 ) -> pd.DataFrame:
-    """The transactions of a file as the table `feemodel.io.tables.TRANSACTIONS`, sorted by block and index.
+    """Read the transactions of a file, sorted by block number and index.
 
     Parameters
     ----------
-    path : Parquet or CSV of cryo, ethereum-etl, Dune or one's own; JSON as `parse_transactions` takes it; JSON Lines or
-        hexadecimal lines of raw transactions, which come as the table `RAW_TRANSACTIONS` in the order of the file. CSV
-        and JSON may be gzipped. What it is is seen by its content. Of cryo's columns for the value, `value_string` or
-        `value_binary` must be there: `value_f64` alone has lost the last digits and is refused.
-    columns : the file's names of our columns where they are not among `feemodel.ethereum.transaction_fields`, with a
-        unit where it is another: `{"input": "payload", "gas_price": "price:gwei"}`.
-    receipts : the receipts of ethereum-etl for the same transactions, or the answers of `eth_getBlockReceipts` and
-        `eth_getTransactionReceipt`, whence `gas_used`, `success` and `effective_gas_price`.
+    path : Parquet or CSV file of cryo, ethereum-etl, Dune or another source; JSON that `parse_transactions` accepts; or
+        raw transactions, one per line, which stay in the order of the file. CSV and JSON may be gzipped. The format is
+        recognised by the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not exact.
+    columns : our column → name in the file, for names that are not in `feemodel.ethereum.transaction_fields`, with the
+        unit where it differs: `{"input": "payload", "gas_price": "price:gwei"}`.
+    receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
+        `eth_getTransactionReceipt`. Fills `gas_used`, `success` and `effective_gas_price`.
 
     Returns
     -------
-    The table. Its attribute `not_in_file` lists the columns that the file does not have; they are missing throughout.
+    Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    per transaction. Columns that the file lacks are `<NA>` and listed in the attribute `not_in_file`.
 
-    Raises `UnreadableFile`, which names the file, the place and what was found there, if it is missing, cut off, of no
-    known format, has a value that does not fit, a transaction twice, or one without its receipt.
+    Raises
+    ------
+    UnreadableFile : the file is missing, truncated or of an unknown format, has an invalid value or a transaction
+        twice, or a transaction has no receipt. The message names the file, the row and the value.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "transactions.csv")
+    ...     _ = path.write_text(
+    ...         f"nonce,from_address,to_address,value,input,gas_limit\\n5,0x{'11' * 20},0x{'22' * 20},7,0x,21000\\n"
+    ...     )
+    ...     read_transactions(path)[["nonce", "value", "gas_limit"]].to_numpy().tolist()
+    [[5, 7, 21000]]
     """
     with reading(path):
         container = container_of(path)
@@ -135,9 +166,9 @@ def read_transactions(
 def read_each_transaction(
     path: PathLike, *, columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """The transactions of a CSV or Parquet file in the file's order, in pieces between rows that cannot be read.
+    """Yield the transactions of a CSV or Parquet file in tables, and an error for each row that cannot be read.
 
-    Yields the number of a piece's first row, from 1, with its table, or with what is wrong with the one row.
+    Yields the number of the first row, counted from 1, with the table or the error, in the order of the file.
 
     Raises `UnreadableFile` for a file that is not a table of transactions.
     """
@@ -152,17 +183,26 @@ def _formats(path: PathLike, container: Container, columns: Mapping[str, str] | 
 
 
 def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """The transactions of JSON, or of lines, as the table `feemodel.io.tables.TRANSACTIONS`.
+    """Parse transactions from JSON or from lines, sorted by block number and index.
 
     Parameters
     ----------
-    data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole; answers of
-        `eth_getTransactionByHash`; transactions, one a line or in a list, under any names of
-        `feemodel.ethereum.transaction_fields`; the answer of a Dune query; or raw
-        transactions as `feemodel.io.parse_raw_transactions` takes them, which come as its table.
-    columns : as in `read_transactions`.
+    data : blocks that `feemodel.io.parse_blocks` accepts, with full transactions; responses of
+        `eth_getTransactionByHash`; transactions in a list or one per line, with any names of
+        `feemodel.ethereum.transaction_fields`; the response of a Dune query; or raw transactions that
+        `feemodel.io.parse_raw_transactions` accepts.
+    columns : our column → name in the data, for other names, with the unit where it differs:
+        `{"gas_price": "price:gwei"}`.
 
-    Raises `InvalidInput` that names the place; a block whose transactions are hashes only is refused.
+    Returns
+    -------
+    Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    per transaction.
+
+    Raises
+    ------
+    InvalidInput : invalid JSON, a missing or invalid field, a transaction twice, or a block with transaction hashes
+        only. The message names the line or the item.
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
@@ -187,7 +227,7 @@ transactions, got '0x11'
 
 
 def _is_raw(data: bytes) -> bool:
-    """Whether the first line is a raw transaction: hexadecimal, or an object that holds one."""
+    """Return whether the first line is a raw transaction: hexadecimal data, or an object with one."""
     first, _, _ = data.removeprefix(BOM).strip().partition(b"\n")
     if not first.startswith(b"{"):
         return first.startswith(b"0x")
@@ -251,18 +291,17 @@ _SHIPPED = frozenset((
 def read_measured(
     path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """A workload from a CSV or Parquet file, as arguments; `None` where the file has no column of sizes.
+    """Read a workload from a CSV or Parquet file, as keyword arguments; `None` if the file has no column of sizes.
 
-    Rows without a size or without gas are left out, and the name says how many for which reason.
+    Rows without a size or without gas are left out, and the workload's name states how many.
 
     Parameters
     ----------
-    path : the file. Of its columns are read the sizes and the gas, and where they are there `timestamp` [s] and
-        `calldata_bytes` [byte].
-    size, gas : columns of compressed sizes [byte] and of gas [gas].
-    columns : the file's names of our columns, as in `feemodel.io.read_transactions`.
+    path : the file. Also reads `timestamp` [s] and `calldata_bytes` [byte] if it has them.
+    size, gas : names of the columns of compressed sizes [byte] and of gas [gas].
+    columns : our column → name in the file, with the unit where it differs.
 
-    Raises `UnreadableFile` for a value that is no whole number, with its row, and where no row has both.
+    Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas.
     """
     with reading(path):
         container = container_of(path)
@@ -296,7 +335,7 @@ def read_measured(
 
 
 def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The rows that have all of these columns, and how many were left out for want of which."""
+    """Return the rows that have all of these columns, and a sentence for each column that rows were left out for."""
     reasons = []
     for name in names:
         missing = table[name].isna()

@@ -1,9 +1,9 @@
-"""Values as files and nodes spell them, one at a time (`cell`) or a whole Arrow column at once (`column`).
+"""Parse values as files and nodes write them, one at a time (`cell`) or a whole Arrow column at once (`column`).
 
-Integers are hexadecimal quantities, JSON integers or decimal digits; bytes are `0x` and hexadecimal digits, or binary;
-times are seconds since 1970, or dates with a time, in UTC where they name no zone. Nothing is rounded: a number with a
-fraction is refused where a whole one belongs, and a double where it may have lost digits. A value that does not fit
-raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
+Integers are hexadecimal quantities, JSON integers or decimal digits. Bytes are `0x` and hexadecimal digits, or binary.
+Times are seconds since 1970, or a date and time, in UTC if they have no zone. Nothing is rounded: a number with a
+fraction is refused where an integer is required, and so is a double that may have lost digits. A value that is not
+valid raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
 """
 
 import math
@@ -43,10 +43,9 @@ NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\
 
 
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: bool = False) -> Any:
-    """One value of a JSON object as a Python int, float, bytes, bool or str.
+    """Return a value of a JSON object as a Python int, float, bytes, bool or str.
 
-    `scale` is that of its unit in ours. Text that is an integer is a hexadecimal quantity, or with `decimal`, as
-    extractors write it, decimal digits.
+    `scale` converts its unit to ours. Text of an integer is a hexadecimal quantity, or, with `decimal`, decimal digits.
 
     >>> cell("whole", "0x5208", "gas_used")
     21000
@@ -72,9 +71,9 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
 
 
 def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
-    """An Arrow column of a Parquet or CSV file (there all strings) as the Arrow type of its kind.
+    """Convert an Arrow column of a Parquet or CSV file (all text in CSV) to the Arrow type of its kind.
 
-    Empty strings and `NO_VALUE` are missing values. Amounts and access lists come as a NumPy array of objects.
+    Empty strings and `NO_VALUE` are missing values. Amounts and access lists become a NumPy array of objects.
     """
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
@@ -120,7 +119,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
 
 
 def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
-    """One value of an Arrow column, of whatever type the file has it in."""
+    """Convert a value of an Arrow column, whatever its type."""
     if kind == "time":
         return _seconds(value, name, scale)
     if kind == "accesses":
@@ -154,7 +153,7 @@ _WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole se
 
 
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
-    """A number in our unit, exact; a fee may have a fraction of a wei."""
+    """Return a number in our unit, exactly; a fee may have a fraction of a wei."""
     exact = _number(value, name, whole=kind != "fee" and scale == ONE) * scale
     maximum = UINT256_MAX if kind == "amount" else INT64_MAX
     if exact > maximum:
@@ -172,7 +171,7 @@ def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
 
 
 def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
-    """An integer, a finite double by its shortest digits, or the text of either, at least 0."""
+    """Return an integer, a finite double (by its shortest digits) or the text of either as a fraction of at least 0."""
     if isinstance(value, str) and value[:2] in ("0x", "0X"):
         return Fraction(from_number(value, name, maximum=UINT256_MAX))
     found: Decimal | None = None
@@ -223,14 +222,14 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def fees(values: Sequence[Any], *, whole: bool) -> pa.Array:
-    """Fees as an int64 array where all are whole (and `whole` is set), as doubles otherwise."""
+    """Return fees as an int64 array if all are integers and `whole` is set, and as doubles otherwise."""
     if whole and all(value is None or isinstance(value, int) for value in values):
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
 def objects(values: Sequence[Any]) -> NDArray[np.object_]:
-    """An object array of the values."""
+    """Return an object array of the values."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -250,7 +249,7 @@ def _integer(value: Any, name: str, maximum: int, *, decimal: bool) -> int:
 
 
 def _wide_integers(array: Arrow, name: str) -> Arrow:
-    """Unsigned integers of 128 and 256 bits as ClickHouse writes them, little-endian bytes, as decimal digits."""
+    """Convert ClickHouse's unsigned integers of 128 and 256 bits (little-endian bytes) to decimal digits."""
     if array.type.byte_width not in WIDE:
         raise InvalidInput(name, "expected numbers, or integers of 16 or 32 bytes", str(array.type))
     digits = [None if value is None else str(int.from_bytes(value, "little")) for value in array.to_pylist()]
@@ -274,7 +273,7 @@ def _whole_column(array: Arrow, name: str) -> Arrow:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether all values are integers that 64 bits hold, as such or in decimal digits."""
+    """Return whether all values are integers that fit 64 bits, as integers or in decimal digits."""
     if _is_text(array):
         return bool(pc.all(pc.fill_null(pc.match_substring_regex(array, "^(0|[1-9][0-9]{0,17})$"), True)).as_py())
     return bool(pa.types.is_integer(array.type))
