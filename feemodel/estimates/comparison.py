@@ -125,14 +125,6 @@ def compare_transactions(
     Raises
     ------
     InvalidInput : the codec, fork, engine, search or tolerance is not valid.
-
-    A capture without blocks has no comparisons:
-
-    >>> from feemodel.io.replay import ReplayState
-    >>> before = ReplayState(accounts=(), slots=())
-    >>> replay = Replay(fork="osaka", names_fork=True, chain_id=59_144, state=before, block_hashes={}, blocks=())
-    >>> list(compare_transactions(replay, codec="zstd"))
-    []
     """
     runner, margins = engine_of(engine), preset or linea_preset()
     node, checked = node_named(search), check_tolerance(tolerance)

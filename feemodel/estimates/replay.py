@@ -72,14 +72,6 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
     Raises
     ------
     InvalidInput : the block or the index is not in the capture, or the fork is unknown.
-
-    A capture without blocks has no transaction 0 of block 10:
-
-    >>> before = ReplayState(accounts=(), slots=())
-    >>> replay = Replay(fork="osaka", names_fork=True, chain_id=59_144, state=before, block_hashes={}, blocks=())
-    >>> state_before(replay, (10, 0))
-    Traceback (most recent call last):
-    feemodel.errors.InvalidInput: before: expected the number of a captured block and an index in it, got (10, 0)
     """
     for step in steps(replay, fork=fork):
         if (step.block.number, step.index) == tuple(before):
