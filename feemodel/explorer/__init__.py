@@ -1,6 +1,6 @@
 """The fee explorer: a static page, and the JSON-RPC methods that compute all of its numbers.
 
-explorer_methods, Explorer : the methods by name, and what they answer from
+explorer_methods, Explorer : the methods by name, and the class that implements them
 page : the folder of the page's files, and their content security policy
 
 >>> from feemodel import explorer

@@ -1,6 +1,7 @@
-"""What the explorer says of a fee: its parts, what they pay in all, what they recover of L1, and how it was worked out.
+"""Fees of the explorer: parts and total, recovery of the L1 cost, and the steps of the computation.
 
-The formulas are those of `feemodel.linea`; on a curve one of the inputs is an array, and so is what depends on it.
+The formulas are those of `feemodel.linea`. For a curve, one input is an array, and the results that depend on it are
+arrays too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,23 +26,23 @@ ASSUMED = "verification at the L1 price that the form assumes"
 
 
 class L1Cost(NamedTuple):
-    """The L1 cost of a byte, and what it is the cost of."""
+    """L1 cost of a byte, and the basis on which it is computed."""
 
     basis: str
     per_byte: Any  #: [wei / byte]
 
 
 class Priced(NamedTuple):
-    """A fee, or the fees of a curve."""
+    """A fee, or the fees along a curve."""
 
-    form: Any  #: with the costs that the fee is computed from
+    form: Any  #: pricing form with the costs of the fee
     parts: Breakdown[Any]  #: [wei / gas]
-    size_alone: Any  #: what the size adds to the priority fee, margin included [wei / gas]
+    size_alone: Any  #: part of the priority fee that is due to the size, with the margin [wei / gas]
     l1_costs: tuple[L1Cost, ...]
 
 
 def price(point: Point) -> Priced:
-    """The fee of a point, or the fees of a curve.
+    """Return the fee at a point, or the fees along a curve.
 
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
@@ -57,7 +58,7 @@ def price(point: Point) -> Priced:
 
 
 def priced_form(point: Point) -> Form:
-    """The form with the point's costs; the variable cost from L1 fees is the one that a pricing record would hold."""
+    """Return the form with the point's costs; a variable cost from L1 fees is rounded as in a pricing record."""
     costs = {own: point[name] for name, own in OF_FORM.items() if name in point.values}
     if point.pricing == VerificationCost.name:
         return VerificationCost(**costs)
@@ -67,7 +68,7 @@ def priced_form(point: Point) -> Form:
 
 
 def unrounded_variable_cost(point: Point) -> float | RealArray:
-    """What one compressed byte costs at the point's L1 fees, held between its bounds [wei / byte]."""
+    """Return the cost of one compressed byte at the point's L1 fees, within its bounds [wei / byte]."""
     cost: float | RealArray = variable_cost(
         point["l1BaseFee"],
         point["l1Tip"],
@@ -83,7 +84,7 @@ def unrounded_variable_cost(point: Point) -> float | RealArray:
 
 
 def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
-    """What the bytes cost on L1, as far as the point says what L1 charges."""
+    """Return the L1 costs of a byte, for each basis whose L1 fees the point has."""
     if isinstance(form, VerificationCost):
         found = (L1Cost(ASSUMED, form.cost_per_byte),)
         if point.get("l1BaseFee") is None:
@@ -95,7 +96,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
         return (L1Cost(VERIFIED, verified), *found)
     if point.get("l1BaseFee") is None or point.get("blobBaseFee") is None:
         return ()
-    posted = variable_cost(  # as `Submission.cost_per_byte`, along an axis of any of its terms
+    posted = variable_cost(  # like `Submission.cost_per_byte`, but any term may be an array
         point["l1BaseFee"], point["l1Tip"], point["blobBaseFee"], execution_gas=point["executionGas"],
         blob_gas=point["blobGas"], bytes_per_submission=point["submissionBytes"], margin=1.0,
     )  # fmt: skip
@@ -103,7 +104,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
 
 
 def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """For each basis of the L1 cost: the cost, the share of it that is paid, and the break-even margin."""
+    """Return, for each basis of the L1 cost, the cost, the share of it that is paid, and the break-even margin."""
     size, gas = point["compressedSize"], point["gas"]
     total = (priced.form.base_fee + priced.parts.total) * gas
     found = []
@@ -123,16 +124,16 @@ def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
 
 
 class Columns(NamedTuple):
-    """The fees of a curve as lists of Python numbers, one element a point."""
+    """Fees along a curve as lists of Python numbers, one element per point."""
 
-    per_gas: dict[str, list[int]]  #: base fee, parts of the priority fee, and that fee [wei / gas]
+    per_gas: dict[str, list[int]]  #: base fee, priority fee and its parts [wei / gas]
     gas: list[int]  #: [gas]
     totals: list[int]  #: [wei]
-    l1_costs: dict[str, list[float]]  #: of the bytes, by what it is the cost of [wei]
+    l1_costs: dict[str, list[float]]  #: L1 cost of the transaction, by basis [wei]
 
 
 def in_columns(point: Point, priced: Priced, count: int) -> Columns:
-    """The fees of a curve of so many points; one number for all of them is repeated."""
+    """Return the fees along a curve of `count` points; a constant is repeated."""
     fees = {"base": priced.form.base_fee, **priced.parts._asdict(), "priority": priced.parts.total}
     per_gas = {name: as_column(fee, count) for name, fee in fees.items()}
     gas, sizes = as_column(point["gas"], count), as_column(point["compressedSize"], count)
@@ -143,12 +144,12 @@ def in_columns(point: Point, priced: Priced, count: int) -> Columns:
 
 
 def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
-    """`ratio` of each point of a curve."""
+    """Return `ratio` for each point of a curve."""
     return [ratio(*point) for point in zip(paid, costs, strict=True)]
 
 
 def ratio(paid: int, cost: float) -> float | None:
-    """What was paid over what it cost; `None` where it cost nothing.
+    """Return paid / cost; `None` if the cost is 0.
 
     >>> ratio(3, 2.0), ratio(3, 0.0)
     (1.5, None)
@@ -169,7 +170,7 @@ def _break_even(point: Point, form: Form, cost: float) -> float | None:
 
 
 def working(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """The formula with the numbers in it, one step a line: what it gives, how, its value [with unit]."""
+    """Return the steps of the computation with their numbers: name, formula, value and unit of each result."""
     form, parts, gas, size = priced.form, priced.parts, point["gas"], point["compressedSize"]
     margin = f"{point['margin']:.10g}"
     if isinstance(form, CostPerByte):
@@ -210,10 +211,10 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Errors of the formulas under the names that the caller used."""
+    """Rename the fields in errors of the formulas to the JSON-RPC names that the caller used."""
     names = {own: name for name, own in OF_FORM.items()} | {"upper_bound": "upperBound"}
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what passes a double is refused by name
+        with np.errstate(over="ignore", invalid="ignore"):  # values beyond the range of a double raise an error later
             yield
     except InvalidInput as error:
         name = f"{path}.{names[error.name]}" if error.name in names else f"{path}: {error.name}"
@@ -221,12 +222,12 @@ def naming(path: str) -> Iterator[None]:
 
 
 def along(point: Point, axis: str, values: Any) -> Point:
-    """The same point with one field as an array."""
+    """Return the point with one field replaced by an array."""
     return replace(point, values={**point.values, axis: values})
 
 
 def as_column(value: Any, count: int) -> list[Any]:
-    """As many Python numbers as a curve has points.
+    """Return a list of `count` Python numbers; a scalar is repeated.
 
     >>> as_column(7, 2), as_column(np.array([1, 2]), 2)
     ([7, 7], [1, 2])
@@ -236,7 +237,7 @@ def as_column(value: Any, count: int) -> list[Any]:
 
 
 def to_wire(name: str, value: Any) -> Any:
-    """A field's value as the wire has it: wei and gas as quantities, the rest as it is.
+    """Return a field's value in its JSON-RPC form: wei and gas as quantities, other values unchanged.
 
     >>> to_wire("gas", 21_000), to_wire("margin", 1.2)
     ('0x5208', 1.2)
@@ -245,7 +246,7 @@ def to_wire(name: str, value: Any) -> Any:
 
 
 def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Integers by name as minimal hexadecimal quantities; what a margin below 1 takes away has a minus sign.
+    """Return integers by name as minimal hexadecimal quantities, with a minus sign if negative (a margin below 1).
 
     >>> quantities({"fixed": 30_000_000})
     {'fixed': '0x1c9c380'}

@@ -1,6 +1,6 @@
-"""What the explorer's methods take: every field with its unit, default, source and range, and the reading of them.
+"""Fields of the explorer's requests, each with its unit, default, source and range, and their parsers.
 
-On the wire wei and gas are hexadecimal quantities, bytes and ratios plain numbers.
+In JSON-RPC, wei and gas are hexadecimal quantities; bytes and ratios are plain numbers.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,27 +18,27 @@ QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
 ANNOUNCED, FROM_L1 = "announced", "l1"
 FORMS = (CostPerByte.name, VerificationCost.name)
 Subject = TypeVar("Subject")
-SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
+SUBJECT_BYTES = 131_072  # largest transaction that geth's pool accepts [byte]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One number that a fee depends on."""
+    """An input of a fee computation."""
 
-    name: str  #: on the wire
+    name: str  #: in JSON-RPC
     label: str
     kind: str  #: QUANTITY, BYTES or REAL
     unit: str
-    group: str  #: where the page shows it
-    source: str  #: of the default
-    low: float  #: the slider's range; the number itself may lie outside
+    group: str  #: group of inputs on the page
+    source: str  #: source of the default
+    low: float  #: range of the slider; values outside are allowed
     high: float
     scale: str = "log"
-    decimals: int = 0  #: the page shows the number over 10**decimals, in `shown`
-    shown: str = ""  #: that unit
-    default: int | float | None = None  #: `None`: from the server's own pricing, or nothing
+    decimals: int = 0  #: the page shows the value divided by 10**decimals, in the unit `shown`
+    shown: str = ""  #: unit on the page
+    default: int | float | None = None  #: `None`: the server's own value, or none
     forms: tuple[str, ...] = FORMS
-    costs: tuple[str, ...] = (ANNOUNCED, FROM_L1)  #: cost-per-byte form: where the variable cost comes from
+    costs: tuple[str, ...] = (ANNOUNCED, FROM_L1)  #: sources of the variable cost that use the field
     nullable: bool = False
 
 
@@ -137,20 +137,20 @@ FIELDS: Mapping[str, Field] = {
     )
 }  # fmt: skip
 
-#: fields that come from a form, by the name that they have in it
+#: JSON-RPC name → attribute of a pricing form
 OF_FORM = {
     "variableCost": "variable_cost", "fixedCost": "fixed_cost", "baseFee": "base_fee",
     "minGasPrice": "min_gas_price", "verificationGasCost": "verification_gas_cost",
     "verificationCapacity": "verification_capacity", "gasPriceRatio": "gas_price_ratio", "adjustment": "adjustment",
 }  # fmt: skip
 TRANSACTION = ("compressedSize", "gas")
-L1_FEES = ("l1BaseFee", "blobBaseFee")  #: without them no recovery is shown
+L1_FEES = ("l1BaseFee", "blobBaseFee")  #: required for the recovery
 AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: divisors
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Every number that one fee is computed from; on a curve one of them is an array."""
+    """All inputs of a fee computation; for a curve one of them is an array."""
 
     pricing: str
     costs: str  #: ANNOUNCED or FROM_L1
@@ -160,26 +160,30 @@ class Point:
         return self.values[name]
 
     def get(self, name: str) -> Any:
-        """The value, `None` where it was not given."""
+        """Return the value of a field, or `None` if it was not given."""
         return self.values.get(name)
 
 
 def read_point(
     given: Any, path: str, *, form: Form, preset: LineaPreset, without: Collection[str] = (), also: Collection[str] = ()
 ) -> Point:
-    """The numbers of an options object, checked; what it leaves out comes from the server's pricing.
+    """Parse and check the inputs of an options object; missing inputs are taken from the server's pricing.
 
     Parameters
     ----------
-    given : `pricing`, `variableCostFrom` and fields of `FIELDS`, those that the chosen form reads.
-    path : of the object, for errors.
+    given : an object with any of `pricing`, `variableCostFrom` and the fields of `FIELDS` that the chosen form uses.
+    path : path of the object, for error messages.
     form, preset : the server's own pricing.
-    without : fields that this method does not take.
-    also : further names, which the method reads itself.
+    without : fields that this method does not accept.
+    also : further names that the method parses itself.
+
+    Returns
+    -------
+    Point : the inputs.
 
     Raises
     ------
-    InvalidInput : an unknown name, a missing or unreadable value, each with its path.
+    InvalidInput : an unknown name, a missing value or a value that is not valid; the error has the path.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
@@ -211,7 +215,7 @@ def read_point(
 
 
 def read_value(field: Field, value: Any, path: str) -> Any:
-    """One value of a field from the wire: an int, or a float for a ratio; `None` where that means "none".
+    """Parse a field's JSON value: an int, or a float for a ratio; `None` is allowed if the field is nullable.
 
     >>> read_value(FIELDS["gas"], "0x5208", "point.gas")
     21000
@@ -228,7 +232,7 @@ def read_value(field: Field, value: Any, path: str) -> Any:
 
 
 def check_subject_size(subject: Subject) -> Subject:
-    """The subject itself; raises `LimitExceeded` for one of more than 131,072 bytes.
+    """Return the subject unchanged; raises `LimitExceeded` if it has more than 131,072 bytes.
 
     >>> check_subject_size("0x00")
     '0x00'

@@ -1,4 +1,4 @@
-"""A fee over time: along the L1 fees that ship, hour by hour."""
+"""Fee history: a transaction's fee in every hour of the L1 fees that are part of the package."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,7 +18,9 @@ from feemodel.linea.pricing_forms import Form
 
 
 def means(samples: Iterable[L1Sample], length: int, least: int = 1) -> list[L1Sample]:
-    """Means over samples in a row whose times begin with the same `length` characters, where there are enough.
+    """Return means over consecutive samples whose times share the first `length` characters.
+
+    Groups of fewer than `least` samples are left out.
 
     >>> quiet = [L1Sample("2026-01-10T00:00:00", 1e8, 1.0), L1Sample("2026-01-10T00:10:00", 3e8, 2.0)]
     >>> means(quiet, len("YYYY-MM-DD"))
@@ -33,22 +35,23 @@ def means(samples: Iterable[L1Sample], length: int, least: int = 1) -> list[L1Sa
 
 
 def fee_history(point: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any]:
-    """The fee, its recovery and the deficit over the shipped month of L1 fees: columns of equal length.
+    """Compute the fee, its recovery and the deficit for every hour of the package's month of L1 fees.
 
     Parameters
     ----------
-    point : as `feemodel_fee` takes it, without the L1 fees, which are those of each hour.
+    point : the inputs of `feemodel_fee`, without the L1 fees, which are those of each hour.
     form, preset : the server's own pricing.
 
     Returns
     -------
-    `times` in UTC; `l1BaseFee` and `blobBaseFee`; `priorityFeePerGas`; `feeWei`; for each reckoning of the L1 cost
-    `cost`, `recovery` and `deficit`: cost less fee, summed up from the first hour on, for one such transaction an hour
-    [wei], below zero a surplus; `recoveryOfAll`, and at how many hours the fee was `below` its cost.
+    dict : columns of equal length: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas` [wei / gas],
+        `feeWei` [wei]. For each basis of the L1 cost: `cost` [wei], `recovery` [1], and `deficit`, the cumulative cost
+        less the cumulative fee of one transaction per hour, negative for a surplus [wei]; also `recoveryOfAll` over the
+        whole month [1], and `below`, the number of hours in which the fee was below the cost.
 
     Raises
     ------
-    InvalidInput : as `feemodel_fee`.
+    InvalidInput : an input, named by its path, is unknown, missing or not valid.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> from feemodel.linea.pricing_forms import form_of

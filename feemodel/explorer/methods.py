@@ -1,7 +1,7 @@
-"""The explorer's methods: a fee, a curve, a fee over time, a transaction explained, the other rollups' fees.
+"""JSON-RPC methods of the explorer: fees, curves, fee histories, explanations of transactions, fees on other rollups.
 
-The page at `GET /` calls them, and anybody else may. Integers of wei and gas are quantities (a part that a margin below
-1 takes away has a minus sign), bytes and ratios are plain numbers.
+The page at `GET /` uses these methods; other clients may call them too. Integers of wei and gas are hexadecimal
+quantities, with a minus sign if negative (a margin below 1); bytes and ratios are plain numbers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -51,11 +51,11 @@ from feemodel.simulation.recovery import Revenue
 from feemodel.simulation.surfaces import Submission
 from feemodel.sizes.codecs import Codec, get_codec
 
-POINTS = 500  # of a curve
-DAY = 144  # ten-minute means of a whole day
+POINTS = 500  # maximum of a curve
+DAY = 144  # number of ten-minute means per day
 CURVE = ("axis", "from", "to", "points", "scale")
 SCALES = ("linear", "log")
-DOUBLE_EXACT = 2**53  # to where steps along an axis of whole numbers are exact
+DOUBLE_EXACT = 2**53  # up to here, doubles represent all integers of an axis
 
 
 def explorer_methods(
@@ -69,17 +69,25 @@ def explorer_methods(
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID,
     ask_node: AskNode | None = None,
 ) -> dict[str, Callable[..., Any]]:
-    """The methods by their names on the wire.
+    """Return the explorer's methods by their JSON-RPC names.
 
     Parameters
     ----------
-    estimate : the gas estimate of a call object under overrides (or `None`) [gas]; without it a call that runs code
-        must say its gas.
-    form : what the server prices with now; without it the preset's cost-per-byte form.
-    preset : the margins, and the costs that `form` does not have; the newest of Linea mainnet unless given.
-    codec, measured, packed : how a size is taken, see `feemodel.fee_size`.
-    chain_id : of a call that names none.
-    ask_node : the answer of a node to a method and its parameters, for the hash of a transaction.
+    estimate : function from a call object and overrides (or `None`) to a gas estimate [gas]; without it, a call that
+        executes code must have a `gas` field.
+    form : function that returns the server's current pricing form; without it, the preset's cost-per-byte form.
+    preset : the margins, and the costs that `form` does not have; `None`: the newest of Linea mainnet.
+    codec, measured, packed : measurement of sizes, see `feemodel.fee_size`.
+    chain_id : function that returns the chain id of calls without one.
+    ask_node : function from a JSON-RPC method and its parameters to a node's result, to look up transaction hashes.
+
+    Returns
+    -------
+    dict : JSON-RPC name → function.
+
+    Raises
+    ------
+    InvalidInput : the codec or the form of measurement is unknown.
 
     >>> sorted(explorer_methods())
     ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_feeHistory', \
@@ -103,14 +111,14 @@ def explorer_methods(
 
 @dataclass(frozen=True, eq=False)
 class Explorer:
-    """The methods that know numbers only."""
+    """The methods whose inputs are numbers alone."""
 
     form: Callable[[], Form]
     preset: LineaPreset
     chain_id: Callable[[], int]
 
     def presets(self) -> dict[str, Any]:
-        """Real chains, real days, the server's own pricing; fields, formulas and what they take for granted."""
+        """Presets of chains and days, the server's own pricing, and the fields, formulas and assumptions."""
         return {
             "server": self._server(),
             "chains": [_chain(preset) for preset in LINEA_PRESETS.values()],
@@ -127,15 +135,20 @@ class Explorer:
         }
 
     def fee(self, point: Any) -> dict[str, Any]:
-        """One fee: its parts, what they pay in all, what they recover of L1, and how it was worked out.
+        """Compute a fee: parts and total, recovery of the L1 cost, and the steps of the computation.
 
         Parameters
         ----------
-        point : `compressedSize` [byte] and `gas`; any other field of `feemodel_presets` that its form reads.
+        point : an object with `compressedSize` [byte], `gas` [gas] and other fields of `feemodel_presets` that the
+            pricing form uses.
+
+        Returns
+        -------
+        dict : the result, with fees as hexadecimal quantities [wei], [wei / gas].
 
         Raises
         ------
-        InvalidInput : an unknown field or one that cannot be read, named by its path.
+        InvalidInput : a field, named by its path, is unknown or not valid.
 
         >>> answer = explorer_methods()["feemodel_fee"]({"compressedSize": 128, "gas": "0x5208"})
         >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
@@ -160,17 +173,22 @@ class Explorer:
         return answer
 
     def curve(self, curve: Any) -> dict[str, Any]:
-        """The fee along one field: columns of equal length.
+        """Compute the fee along one field, as columns of equal length.
 
         Parameters
         ----------
-        curve : a point as `feemodel_fee` takes it, whose `axis` is swept `from` … `to` in at most 500 `points` (101)
-            on a `scale`, "linear" or "log"; whole numbers are rounded, each taken once.
+        curve : the inputs of `feemodel_fee`, and `axis`, the field that varies; `from`, `to`, `points` (at most 500;
+            default 101) and `scale` ("linear" or "log"). Values of an integer field are rounded, without repetitions.
+
+        Returns
+        -------
+        dict : the columns, with fees as hexadecimal quantities [wei], [wei / gas].
 
         Raises
         ------
-        InvalidInput : as `feemodel_fee`; an axis that the form does not read; a range that is none.
-        LimitExceeded : more points.
+        InvalidInput : a field, named by its path, is unknown or not valid; the form does not use the axis; the range is
+            not valid.
+        LimitExceeded : more than 500 points.
 
         >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}
         >>> [int(fee, 16) for fee in explorer_methods()["feemodel_curve"](sweep)["feePerGas"]["priority"]]
@@ -204,7 +222,7 @@ class Explorer:
         }
 
     def history(self, point: Any) -> dict[str, Any]:
-        """The fee over the shipped month of L1 fees, see `feemodel.explorer.history.fee_history`."""
+        """Compute the fee over a month of L1 fees, see `feemodel.explorer.history.fee_history`."""
         return fee_history(point, form=self.form(), preset=self.preset)
 
     def _server(self) -> dict[str, Any]:
@@ -219,11 +237,11 @@ class Explorer:
 
 
 def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
-    """Days of L1 to choose from: the cheapest, the middle and the dearest for posting, and the dearest ten minutes.
+    """Return the days of minimum, median and maximum posting cost on L1, and the ten minutes of maximum cost.
 
     Parameters
     ----------
-    samples : ten-minute means in order of time; days that are not whole are left out.
+    samples : ten-minute means in order of time; incomplete days are left out.
 
     >>> quiet = [L1Sample(f"2026-01-10T{i // 6:02}:{i % 6}0:00", 1e8, 1e6) for i in range(DAY)]
     >>> [day["date"] for day in l1_days([*quiet, L1Sample("2026-01-11T00:00:00", 1e9, 1e6)])][2:]
@@ -231,12 +249,16 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     """
     samples = list(samples)
     days = sorted(means(samples, len("YYYY-MM-DD"), least=DAY), key=_cost)
-    dearest = max(samples, key=_cost)
+    peak = max(samples, key=_cost)
     chosen = [
         ("calm-day", "Calm day", days[0]),
         ("median-day", "Median day", days[len(days) // 2]),
-        ("dearest-day", "Dearest day", days[-1]),
-        ("dearest-minutes", "Dearest ten minutes", dearest._replace(time=f"{dearest.time[:16].replace('T', ' ')} UTC")),
+        ("dearest-day", "Most expensive day", days[-1]),
+        (
+            "dearest-minutes",
+            "Most expensive ten minutes",
+            peak._replace(time=f"{peak.time[:16].replace('T', ' ')} UTC"),
+        ),
     ]
     return [
         {
@@ -253,7 +275,7 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
 
 @cache
 def shipped_days() -> list[dict[str, Any]]:
-    """`l1_days` of the L1 fees that ship with the package."""
+    """Return `l1_days` of the L1 fees that are part of the package."""
     return l1_days(shipped_l1_samples())
 
 
@@ -293,7 +315,7 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
-    """The variable cost that L1 fees give, and which bound holds it."""
+    """Return the variable cost from L1 fees, and the bound that limits it."""
     cost = unrounded_variable_cost(point)
     free = unrounded_variable_cost(along(along(point, "lowerBound", None), "upperBound", None))
     held = None if cost == free else "lowerBound" if cost > free else "upperBound"
@@ -301,14 +323,14 @@ def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
 
 
 def _inputs(point: Point) -> dict[str, Any]:
-    """Everything that an answer was computed from, in the form in which it can be sent again."""
+    """Return all inputs of a result in the form of a request."""
     values = {name: to_wire(name, value) for name, value in point.values.items()}
     given = {name: value for name, value in values.items() if value is not None or FIELDS[name].nullable}
     return {"pricing": point.pricing} | ({"variableCostFrom": point.costs} if "fixedCost" in given else {}) | given
 
 
 def _axis(curve: Mapping[str, Any], point: Point) -> tuple[str, Any]:
-    """The field that is swept, and its values."""
+    """Return the name and the values of the field that varies along a curve."""
     axis = choice("curve.axis", curve.get("axis"), point.values)
     scale = choice("curve.scale", curve.get("scale", "linear"), SCALES)
     points = whole_scalar("curve.points", curve.get("points", 101), minimum=2)

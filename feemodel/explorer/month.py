@@ -1,6 +1,6 @@
-"""A month of a pricing policy: the baseline of `feemodel simulate` on the thirty days that ship, hour by hour.
+"""Simulation of a pricing policy over a month: the baseline of `feemodel simulate`, with hourly results.
 
-What simulates is imported with the first month.
+The simulator is imported at the first request.
 """
 
 from functools import lru_cache
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 HOUR, STEP = 3_600.0, 12.0  # seconds
 STEPS = round(HOUR / STEP)
 DEFAULTS = {"pricing": "linea", "posting": "fill", "slaHours": 16.0, "elasticity": 0.0}
-CACHED_MONTHS = 32  # each some 0.1 MB
+CACHED_MONTHS = 32  # about 0.1 MB each
 
-#: What can be asked for; the page offers these.
+#: Allowed values of each option; the page offers these.
 CHOICES: dict[str, tuple[Any, ...]] = {
     "pricing": PRICINGS,
     "posting": POSTINGS,
@@ -32,20 +32,22 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 
 def simulate_month(choices: Any) -> dict[str, Any]:
-    """A month of a policy in a closed loop with its users and L1, hour by hour: price, backlog, balance.
+    """Simulate a month of a pricing policy in a closed loop with users and L1.
 
     Parameters
     ----------
-    choices : an object with any of `pricing`, `posting`, `slaHours` and `elasticity`, each one of `CHOICES`; the rest
-        is that of `DEFAULTS`.
+    choices : an object with any of `pricing`, `posting`, `slaHours` and `elasticity`; their values are those of
+        `CHOICES`, the defaults those of `DEFAULTS`.
 
     Returns
     -------
-    `series`, each `{unit, values}` with a value an hour: `price` (mean), `l1Cost` of a byte in a full blob (mean),
-    `backlog` (largest), `balance` (at the end). `days`: recovery of each UTC day on accrued cost. Then statistics of
-    the month.
+    dict : `series`, each `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full blob
+        (mean), `backlog` (maximum), `balance` (at the end). `days`: recovery of each UTC day on accrued cost [1].
+        Further keys are statistics of the month.
 
-    Raises `InvalidInput` for an unknown key or value.
+    Raises
+    ------
+    InvalidInput : an unknown key or value.
 
     >>> month = simulate_month({"pricing": "fixed"})
     >>> month["start"], len(month["series"]["price"]["values"]), round(month["recovery"], 6)

@@ -1,4 +1,4 @@
-"""The explorer's page: its files, and the content security policy that allows these files and nothing else."""
+"""The explorer's page: the folder of its files, and a content security policy that allows only these files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The other rollups: a transaction under their rules on any day, and the largest value that a balance can send."""
+"""Other rollups: the fee of a transaction under their rules on a given day, and the largest value that can be sent."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at", "parameters")
 STARKNET_GAS = {"l1DataGas": "l1_data_gas", "l2Gas": "l2_gas"}  # field of a request → column of a rule
-MAX_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
+MAX_BLOCKS = 1_000  # maximum of `blocksAhead` in `feemodel_maxSend`
 
 
 def read_at(options: Mapping[str, Any], path: str) -> str | None:
-    """The day that is asked for, ISO 8601 text; `None`: the newest rules."""
+    """Return the requested day as ISO 8601 text, or `None` for the newest rules."""
     at = options.get("at")
     if at is None:
         return None
@@ -37,7 +37,7 @@ def read_at(options: Mapping[str, Any], path: str) -> str | None:
 
 
 def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
-    """L1 base fee and blob base fee of a request; with a day, what it leaves out is that day's shipped median."""
+    """Return L1 base fee and blob base fee of a request; if it has a day, the defaults are that day's medians."""
     missing = [name for name in L1_FEES if moment.get(name) is None]
     known: dict[str, int] = {}
     if at is not None and missing:
@@ -51,7 +51,7 @@ def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
 
 
 def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
-    """Chain → parameters in place of its own, where a request has some."""
+    """Return the parameters in a request, by chain, that replace the chains' own."""
     found: dict[str, Mapping[str, Any]] = {}
     for name, values in mapping(path, {} if given is None else given).items():
         choice(path, name, CHAINS)
@@ -60,7 +60,7 @@ def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
 
 
 def read_values(given: Any, path: str) -> dict[str, Any]:
-    """The parameters of a chain; one that is text is read as a command line's, so that a number may pass 2**53."""
+    """Return the parameters of a chain; text is parsed as on the command line, which allows numbers above 2**53."""
     return {
         name: parse_parameter(name, value) if isinstance(value, str) else value
         for name, value in mapping(path, {} if given is None else given).items()
@@ -68,7 +68,7 @@ def read_values(given: Any, path: str) -> dict[str, Any]:
 
 
 def read_starknet_gas(given: Any) -> dict[str, int]:
-    """The columns that Starknet's rule reads, where a request has them."""
+    """Return the columns of Starknet's rule that a request has."""
     if given is None:
         return {}
     known_fields("moment.starknet", given, STARKNET_GAS)
@@ -81,7 +81,7 @@ def read_starknet_gas(given: Any) -> dict[str, int]:
 def read_rules(
     given: Any, at: str | None, parameters: Mapping[str, Mapping[str, Any]]
 ) -> "tuple[list[Rule], dict[str, InvalidInput]]":
-    """The rules that are compared, and why some chains have none at that time."""
+    """Return the rules to compare, and for chains without a rule at that time the reason."""
     if given is None:
         found, without = rules_at(at, parameters=parameters)
         return list(found), without
@@ -96,7 +96,7 @@ def read_rules(
 
 
 def unknown_rows(without: Mapping[str, InvalidInput]) -> list[dict[str, str]]:
-    """A row for every chain whose parameters are unknown, which says since when."""
+    """Return a row for every chain with unknown parameters, with the date since which they are unknown."""
     return [
         {"rule": name, "token": CHAINS[name].token, "date": error.since, "source": error.reason, "error": error.brief}
         for name, error in without.items()
@@ -115,7 +115,7 @@ def compared(
     chain_id: int,
     starknet_gas: Mapping[str, int],
 ) -> tuple[list[dict[str, Any]], int, str]:
-    """A row for every rule, how long the signed transaction is [byte], and the rule that ratios are taken to."""
+    """Return a row for every rule, the length of the signed transaction [byte], and the reference rule of ratios."""
     from feemodel.rollups.tables import comparison, measured_sizes
 
     senders = None
@@ -128,12 +128,12 @@ def compared(
     table = measured_sizes([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     table |= {name: np.array([amount], dtype=np.int64) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
-    # Ratios are to a rule that has an answer, where any has.
+    # The reference must be a rule that has a fee, if there is one.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
     reference = priced.get("linea") or next(iter((priced or by_name).values()))
 
     def row(one: "Rule") -> dict[str, Any]:
-        """One rule and its ratio to the reference; a rule that has no answer here says why."""
+        """Return the row of one rule with its ratio to the reference, or the reason why it has no fee."""
         known = {
             "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
             "remarks": list(one.remarks),
@@ -158,22 +158,26 @@ def compared(
 
 
 def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any]:
-    """The largest value that a balance can send on a chain, and what is held back for fees.
+    """Compute the largest value that a balance can send on a chain, and the amount held back for fees.
 
     Parameters
     ----------
-    chain : its name, such as "op-mainnet".
-    balance : of the sender [wei].
-    call : without `value`.
-    options : `gas` (on Arbitrum without the gas that pays for L1) and `baseFee`; `l1BaseFee` and `blobBaseFee` where
-        the chain charges for data, or `pricePerUnit` on Arbitrum; `blocksAhead` (1, at most 1,000),
-        `maxPriorityFeePerGas` (0), `maxFeePerGas` where it is decided, `at`, a day, and `parameters` in place of the
-        chain's.
+    chain : name of the chain, such as "op-mainnet".
+    balance : balance of the sender [wei].
+    call : a call object without `value`.
+    options : required: `gas` (on Arbitrum without the gas that pays for L1) [gas] and `baseFee`; for chains with a data
+        fee also `l1BaseFee` and `blobBaseFee`, or `pricePerUnit` on Arbitrum [wei / gas]. Optional: `blocksAhead`
+        (default 1, at most 1,000), `maxPriorityFeePerGas` (default 0), `maxFeePerGas`, `at` (a day), and `parameters`
+        that replace the chain's.
+
+    Returns
+    -------
+    dict : the largest value and the amounts held back, as hexadecimal quantities [wei].
 
     Raises
     ------
-    InvalidInput : an unknown chain, anything out of range, a call with a value; see `feemodel.rollups.max_send`.
-    LimitExceeded : a call of more than 131,072 bytes.
+    InvalidInput : an unknown chain, an option out of range, or a call with a value; see `feemodel.rollups.max_send`.
+    LimitExceeded : a call of more than 131,072 bytes, or more than 1,000 blocks ahead.
 
     >>> fees = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
     >>> answer = max_send("op-mainnet", "0x38d7ea4c68000", {"to": "0x" + "11" * 20}, fees)

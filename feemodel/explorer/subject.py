@@ -1,4 +1,4 @@
-"""A transaction or a call, explained and priced under the other rollups: what the explorer says of a pasted subject."""
+"""Explanation of a transaction or call (the *subject* of a request), and its fees on other rollups."""
 
 import asyncio
 import re
@@ -31,10 +31,10 @@ from feemodel.linea.pricing_forms import Form
 from feemodel.rollups.rules import PUBDATA
 from feemodel.sizes.codecs import Codec
 
-INLINE_BYTES = 8_192  # of calldata that are measured at once
+INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
 MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters", "starknet")
-IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
+IN_BYTES = ("compressedSize", "measuredBytes")  # fields of an explanation in bytes; its other integers are wei or gas
 
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -57,20 +57,24 @@ class Subjects:
     ask_node: AskNode | None
 
     async def explain(self, subject: Any, options: Any = None) -> dict[str, Any]:
-        """Size, gas, every part of the fee, what wallets set, and what each of a node's checks says.
+        """Explain a transaction or call: size, gas, parts of the fee, fees set by wallets, and a node's checks.
 
         Parameters
         ----------
-        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node knows, whose
-            receipt says the gas used.
-        options : fields as of `feemodel_fee`, without its size; `gas`, the estimate, where a call should not be run;
-            `gasUsed`; `poolMargin`, `selectionMargin`; `nonce` of a call that names none; `overrides` of the state
-            that a call is run on.
+        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has; the gas
+            used is then taken from its receipt.
+        options : the fields of `feemodel_fee` without `compressedSize`; `gas`, an estimate in place of an execution
+            [gas]; `gasUsed` [gas]; `poolMargin` and `selectionMargin` [1]; `nonce` for a call without one; and
+            `overrides` of the state on which a call is executed.
+
+        Returns
+        -------
+        dict : the explanation, with integers of wei and gas as hexadecimal quantities.
 
         Raises
         ------
-        InvalidInput : a subject or an option that cannot be read; a call that runs code, where no gas is known; a hash
-            that the node does not know, or where there is no node.
+        InvalidInput : the subject or an option is not valid; a call executes code and its gas is not known; the node
+            does not have the hash, or there is no node.
         LimitExceeded : a subject of more than 131,072 bytes.
         """
         options = {} if options is None else options
@@ -89,7 +93,7 @@ class Subjects:
                 explain, read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
                 packed=self.packed, nonce=nonce, chain_id=self.chain_id(),
             )  # fmt: skip
-            # Much data takes a codec long, but not the interpreter's lock.
+            # Compressing much data takes long, but codecs release the global interpreter lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
             sized = {"compressedSize": answer["compressedSize"], "gas": gas["estimated"]}
             full = replace(point, values={**point.values, **sized})
@@ -101,20 +105,25 @@ class Subjects:
         }
 
     async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
-        """What the subject pays under each rollup's rule at one sample of L1 fees.
+        """Compute the fee of a transaction or call under each rollup's rule at given L1 fees.
 
         Parameters
         ----------
-        subject : as `feemodel_explain`.
-        moment : `l1BaseFee` and `blobBaseFee`; `gas` where a call should not be run, and `overrides` where it is;
-            `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all"; `at`, a
-            day whose rules hold (then `rules` are names of chains), and whose median L1 fees where they ship;
-            `parameters`, chain → values in place of its own, a number as such or as text; `starknet`, `l1DataGas` and
-            `l2Gas` of the same action there.
+        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
+        moment : an object with any of `l1BaseFee` and `blobBaseFee` [wei / gas]; `gas`, an estimate in place of an
+            execution [gas]; `overrides` of the state on which a call is executed; `pubdata`, the assumed number of
+            bytes published on zkSync [byte]; `rules`, a list of names or "all"; `at`, a day, whose rules and median L1
+            fees are used (then `rules` are names of chains); `parameters`, chain → values that replace its own, as
+            numbers or text; `starknet`, an object with `l1DataGas` and `l2Gas` of the same action on Starknet [gas].
+
+        Returns
+        -------
+        dict : a row for each rule, and the reference rule of the ratios.
 
         Raises
         ------
-        InvalidInput, LimitExceeded : as `feemodel_explain`; an unknown rule.
+        InvalidInput : the subject or an option is not valid, or a rule is unknown.
+        LimitExceeded : a subject of more than 131,072 bytes.
         """
         known_fields("moment", moment, MOMENT)
         at = read_at(moment, "moment")
@@ -125,7 +134,7 @@ class Subjects:
         rules, without = read_rules(moment.get("rules"), at, parameters)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
-        # In a thread: the first time much has to be loaded.
+        # In a thread, because the first comparison imports many modules.
         rows, signed_bytes, reference = await asyncio.to_thread(
             compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id(), starknet_gas
         )
@@ -141,7 +150,7 @@ class Subjects:
         }
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """What was pasted; for a hash, its transaction, and the gas that it used once it is in a block [gas]."""
+        """Return the subject; for a hash, its transaction, and the gas used if it is in a block [gas]."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
@@ -168,7 +177,7 @@ class Subjects:
         return replace(self.preset, estimate_margin=margin, **given)
 
     async def _gas(self, subject: Any, read: Subject, options: Mapping[str, Any], path: str) -> dict[str, int]:
-        """The gas that is estimated, and the limit that the subject carries."""
+        """Return the estimated gas, and the subject's own gas limit [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
         if "gas" in options:
             estimated = _gas_of(options, "gas", path)
@@ -184,7 +193,7 @@ class Subjects:
 
 
 def read_subject(subject: Any) -> Subject:
-    """A signed transaction of its hexadecimal text, or a call of its object.
+    """Parse a signed transaction given as hexadecimal text, or a call object.
 
     >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas
     21000
@@ -211,7 +220,7 @@ def _on_wire(value: Any, name: str = "") -> Any:
 
 
 def _decoded(read: Subject, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
-    """The fields of the transaction, or of the one that a call would send."""
+    """Return the fields of the transaction, or of the transaction that a call would send."""
     if isinstance(read, Transaction):
         transaction, sender = read, read.sender()
     else:

@@ -1,4 +1,4 @@
-"""What the explorer shows with its numbers: the formulas, what they take for granted, and calls to try."""
+"""Texts of the explorer: formulas, assumptions, and example calls and transactions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,16 +39,16 @@ FORMULAS: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 
 ASSUMPTIONS = (
-    "Every fee per gas is computed as a node computes it: integer division, then one double operation after the other.",
-    "A transaction pays its own compressed size; the stream that is posted compresses many together and is smaller.",
-    "Blobs are as full as “bytes of a submission” says; by default they are filled.",
-    "L1 cost is posting, or verification in its form: not proving, finalization or machines.",
-    "A day's L1 fees are means over every tenth block of Ethereum mainnet; the series has no tips.",
-    "The other rollups are in a steady state: their controllers have settled at the L1 fees that are chosen.",
+    "Fees per gas are computed as a node does: integer division, then operations in double precision, in its order.",
+    "A transaction pays for its own compressed size; posted data is compressed together and therefore smaller.",
+    "Each blob carries “bytes of a submission” bytes; by default blobs are full.",
+    "The L1 cost is that of posting (verification in its form), without proving, finalization and machines.",
+    "L1 fees of a day are means over every tenth block of Ethereum mainnet; the series has no tips.",
+    "Other rollups are in a steady state: their controllers have settled at the chosen L1 fees.",
 )
 
-DEVELOPMENT = 1337  # the chain id of the development genesis
-#: A token of each chain by its id: USDC, as public lists of tokens have it, and ALD of the development genesis.
+DEVELOPMENT = 1337  # chain id of the development genesis
+#: Chain id → address of a token: USDC, from public token lists; on the development genesis ALD.
 TOKENS: Mapping[int, str] = {
     1: "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48",
     10: "0x0b2c639c533813f4aa9d7837caf62653d097ff85",
@@ -58,7 +58,7 @@ TOKENS: Mapping[int, str] = {
     LINEA_CHAIN_ID: "0x176211869ca2b568f2a7d4ee941e073a821ee1ff",
     DEVELOPMENT: "0xaaaa2a3e812a24562cd3f7b309273796b2c3aaaa",
 }
-#: A signed token transfer of a chain: of Linea one that was sent, of the development chain one of its first account.
+#: Chain id → a signed token transfer: on Linea a real one, on the development chain one of its first account.
 SIGNED: Mapping[int, str] = {
     LINEA_CHAIN_ID: (
         "0x02f8b182e70807840243d5808402625a0082f23094176211869ca2b568f2a7d4ee941e073a821ee1ff80b844a9059cbb00000000000000"
@@ -77,10 +77,10 @@ _SENDER, _RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "70997970c518
 
 
 def example_subjects(chain_id: int) -> list[dict[str, Any]]:
-    """Calls and transactions to try on a chain: a transfer, and where a token of it is known, calls of that token.
+    """Return example calls and transactions for a chain: a transfer, and a token call if a token is known.
 
-    On the development chain the sender has ether and tokens; elsewhere nothing is known of it, so that it sends no
-    ether and approves tokens, which takes none.
+    On the development chain the sender has ether and tokens. On other chains its balances are not known, so the
+    examples send no ether and approve tokens instead of transferring them.
 
     >>> [(one["name"], one["label"]) for one in example_subjects(10)]
     [('transfer', 'a transfer'), ('token', 'a token approval, as a call')]
