@@ -1,9 +1,9 @@
-"""Compressed sizes: bytes in, sizes out.
+"""Compressed sizes of payloads.
 
-compressed_size, compressed_sizes : of one payload, of many on all processors
+compressed_size, compressed_sizes : size of one payload, and of many on all processors
 Zstd, Brotli, Deflate, FastLz, Lzss : codecs with their options; get_codec finds one by name
 train_dictionary : a zstd dictionary from payloads
-packed_size : bytes of a blob's field elements that a size fills
+packed_size : size rounded up to the field elements of a blob
 
 >>> from feemodel import sizes
 >>> sizes.compressed_size(bytes(100), "fastlz")

@@ -1,4 +1,4 @@
-"""Compressed sizes of payloads under zstd (the default), brotli, deflate and FastLZ: one payload, or millions.
+"""Compressed sizes of payloads by zstd (the default), brotli, deflate and FastLZ.
 
 | name    | measured                                                                     | never more than the payload |
 |---------|------------------------------------------------------------------------------|-----------------------------|
@@ -7,8 +7,8 @@
 | deflate | a raw stream of level 6                                                      | no                          |
 | fastlz  | the OP Stack's measure of a transaction since Fjord                          | no, as the OP Stack has it  |
 
-A codec is anything with `name`, `size(data)` and `sizes(payloads)`; those of this module are frozen, hashable and cheap
-to make, and each may be used from any number of threads.
+A codec is any object with `name`, `size(data)` and `sizes(payloads)`. The codecs of this module are frozen, hashable
+and thread-safe.
 """
 
 import threading
@@ -32,13 +32,13 @@ from feemodel.processors import cores, map_in_order
 from feemodel.progress import Progress, reporting
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
-CHUNK = 2_048  # payloads handed to a thread at once: some milliseconds of zstd, a megabyte or so of real transactions
-DICTIONARY_SIZE = 65_536  # bytes, as long as the production compressor's
+CHUNK = 2_048  # payloads per task of a thread: some milliseconds of zstd
+DICTIONARY_SIZE = 65_536  # bytes, as in Linea's production compressor
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 
 class Codec(Protocol):
-    """Measure of payloads: a name, the size of one payload, the sizes of many."""
+    """Interface of a codec: a name, the size of one payload, the sizes of many."""
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ def _check_dictionary(dictionary: Any, level: int) -> None:
     try:
         zstandard.ZstdCompressionDict(dictionary).precompute_compress(level=level)
     except zstandard.ZstdError as error:
-        reason = f"expected a whole trained dictionary behind its magic number ({error})"
+        reason = f"expected a whole trained dictionary after its magic number ({error})"
         raise InvalidInput("dictionary", reason, dictionary) from None
 
 
@@ -79,11 +79,11 @@ class Zstd:
     ----------
     level : 1 to 22.
     dictionary : a trained dictionary (recognised by its magic number, 0xEC30A437), or any other bytes as raw content.
-    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None`: what the level sets for the payload's length.
+    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the level's value at the payload's length.
     magicless : leave out the 4 bytes that open a frame.
     content_size : write the payload's length into the frame's header.
     checksum : close the frame with 4 bytes of checksum.
-    capped : count a payload that does not shrink by its own length, as a rollup would publish it.
+    capped : limit the size to the payload's length, because a rollup publishes such a payload uncompressed.
 
     The dictionary's id is never written. Raises `InvalidInput` for a level or window outside its range and for a
     dictionary that is empty or damaged. Source: RFC 8878; facebook/zstd 1.5.
@@ -108,32 +108,31 @@ class Zstd:
             _check_field(self, "window_log", zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
         if self.dictionary is not None:
             _check_dictionary(self.dictionary, self.level)
-        # A tuple is hashed several times faster than this object.
         parameters = (self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum)
         object.__setattr__(self, "_parameters", parameters)
 
     def size(self, data: Payload) -> int:
-        """Size [bytes] of one payload."""
+        """Return the size of one payload [byte]."""
         if type(data) is not bytes:
             data = payload_bytes(data)
         length = len(_this_thread.compressor(*self._parameters).compress(data))
         return min(length, len(data)) if self.capped else length
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Sizes [bytes] of many payloads, on this thread."""
+        """Return the sizes of many payloads [byte], computed on this thread."""
         chunk = payload_list(payloads)
-        if not any(chunk):  # multi_compress_to_buffer refuses to compress nothing at all
+        if not any(chunk):  # multi_compress_to_buffer refuses payloads that are all empty
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
         compressed = lengths_of(_this_thread.compressor(*self._parameters).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
 
     def compress(self, data: Payload) -> bytes:
-        """The frame that is measured."""
+        """Return the compressed frame whose length is the size."""
         return _this_thread.compressor(*self._parameters).compress(payload_bytes(data))
 
 
 class _ThisThread(threading.local):
-    """The zstd compressors of the running thread: not thread-safe, and dearer to make than to use on a transaction."""
+    """Cached zstd compressors of the running thread; they are not thread-safe and are expensive to create."""
 
     def __init__(self) -> None:
         self.compressor = lru_cache(maxsize=8)(_zstd_compressor)
@@ -142,7 +141,7 @@ class _ThisThread(threading.local):
 def _zstd_compressor(
     level: int, dictionary: bytes | None, window_log: int | None, magicless: bool, content_size: bool, checksum: bool
 ) -> zstandard.ZstdCompressor:
-    # Only the level is given, not the parameters that it stands for: libzstd then fits them to each payload's length.
+    # From the level alone, libzstd chooses its parameters for each payload's length.
     parameters = zstandard.ZstdCompressionParameters(
         compression_level=level,
         window_log=window_log or 0,
@@ -164,7 +163,7 @@ class Brotli:
 
     Parameters
     ----------
-    quality : 0 to 11. The default is Arbitrum's from ArbOS 20 on; OP Stack batches use 10; the library's own is 11.
+    quality : 0 to 11. The default is Arbitrum's since ArbOS 20; OP Stack batches use 10; the library's default is 11.
     window : base-2 logarithm of the window [bytes], 10 to 24.
 
     Source: RFC 7932; OffchainLabs/nitro, arbos/l1pricing/l1pricing.go (2026-04-23).
@@ -182,15 +181,15 @@ class Brotli:
         _check_field(self, "window", 10, 24)
 
     def size(self, data: Payload) -> int:
-        """Size [bytes] of one payload."""
+        """Return the size of one payload [byte]."""
         return len(self.compress(data))
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Sizes [bytes] of many payloads, on this thread."""
+        """Return the sizes of many payloads [byte], computed on this thread."""
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
-        """The stream that is measured."""
+        """Return the compressed stream whose length is the size."""
         stream: bytes = brotli.compress(payload_bytes(data), quality=self.quality, lgwin=self.window)
         return stream
 
@@ -201,8 +200,8 @@ class Deflate:
 
     Parameters
     ----------
-    level : 0 to 9; the default is zlib's own.
-    zlib_header : wrap the stream as zlib does, in 2 bytes before and 4 bytes of checksum behind; OP Stack channels do.
+    level : 0 to 9; the default is zlib's.
+    zlib_header : add zlib's 2 bytes of header and 4 bytes of checksum, as OP Stack channels do.
 
     Source: RFC 1951, RFC 1950.
 
@@ -218,22 +217,22 @@ class Deflate:
         _check_field(self, "level", 0, 9)
 
     def size(self, data: Payload) -> int:
-        """Size [bytes] of one payload."""
+        """Return the size of one payload [byte]."""
         return len(self.compress(data))
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Sizes [bytes] of many payloads, on this thread."""
+        """Return the sizes of many payloads [byte], computed on this thread."""
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
-        """The stream that is measured."""
+        """Return the compressed stream whose length is the size."""
         window_bits = zlib.MAX_WBITS if self.zlib_header else -zlib.MAX_WBITS
         return zlib.compress(payload_bytes(data), self.level, wbits=window_bits)
 
 
 @dataclass(frozen=True)
 class FastLz:
-    """Length of the FastLZ level 1 form, as the OP Stack measures a signed transaction since Fjord.
+    """Length of the FastLZ level 1 stream, the OP Stack's measure of a signed transaction since Fjord.
 
     Source: ethereum-optimism/op-geth, core/types/rollup_cost.go (2024-10-23).
 
@@ -244,12 +243,12 @@ class FastLz:
     name: ClassVar[str] = "fastlz"
 
     def size(self, data: Payload) -> int:
-        """Size [bytes] of one payload."""
+        """Return the size of one payload [byte]."""
         return int(self.sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Sizes [bytes] of many payloads, on this thread."""
-        from feemodel.sizes.fastlz import fastlz_lengths  # compiled at its first use
+        """Return the sizes of many payloads [byte], computed on this thread."""
+        from feemodel.sizes.fastlz import fastlz_lengths  # imported late, because it is compiled
 
         chunk = payload_list(payloads)
         bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
@@ -259,17 +258,27 @@ class FastLz:
         return measured
 
 
-# What Scroll measures from its codec version 8 on (scroll-tech/da-codec, libzstd). Scroll also turns the compression of
-# literals off, a switch out of python-zstandard's reach; the sizes that Scroll's tests publish are met without it.
+# Scroll's measure since its codec version 8 (scroll-tech/da-codec, libzstd). Scroll also turns off the compression of
+# literals, which python-zstandard does not support; the sizes in Scroll's tests are the same without it.
 SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
 
 CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), Brotli(), Deflate(), FastLz())})
 
 
 def get_codec(codec: str | Codec) -> Codec:
-    """The codec of a name, with its defaults; a codec object is returned as it is.
+    """Return the codec of a name, with its default parameters; a codec object is returned unchanged.
 
-    Raises `InvalidInput` for an unknown name, for "lzss", which needs a dictionary, and for an object without sizes.
+    Parameters
+    ----------
+    codec : "zstd", "brotli", "deflate" or "fastlz", or a codec object.
+
+    Returns
+    -------
+    Codec.
+
+    Raises
+    ------
+    InvalidInput : an unknown name; "lzss", which needs a dictionary; or an object that is not a codec.
 
     >>> get_codec("zstd")
     Zstd(level=3, window_log=None, magicless=True, content_size=False, checksum=False, capped=True)
@@ -286,14 +295,20 @@ def get_codec(codec: str | Codec) -> Codec:
 
 
 def compressed_size(data: Payload, codec: str | Codec = "zstd") -> int:
-    """Compressed size of one payload [bytes].
+    """Compressed size of one payload.
 
     Parameters
     ----------
-    data : the payload.
+    data : bytes-like object.
     codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
 
-    Raises `InvalidInput` for a payload that is not bytes-like, and for an unknown codec.
+    Returns
+    -------
+    int [byte].
+
+    Raises
+    ------
+    InvalidInput : a payload that is not bytes-like, or an unknown codec.
 
     >>> compressed_size(bytes(1000))
     14
@@ -307,18 +322,24 @@ def compressed_sizes(
     threads: int | None = None,
     progress: Progress = None,
 ) -> Sizes:
-    """Compressed sizes of many payloads [bytes], int64, in their order.
+    """Compressed sizes of many payloads, in their order.
 
     Parameters
     ----------
-    payloads : any iterable of bytes-like objects, or a table of transactions, of which `fee_payloads` are measured;
-        beyond it, only a few chunks of payloads are held at once.
+    payloads : iterable of bytes-like objects, which is read in chunks; or a table of transactions, whose `fee_payloads`
+        are measured.
     codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
-    threads : how many measure at once; `None`: one for each processor.
-    progress : called with the number of payloads that each chunk adds; `True` draws a bar, if on a terminal.
+    threads : number of threads, at least 1; `None` for one per processor.
+    progress : function that is called with the number of payloads in each finished chunk; `True` for a progress bar, if
+        standard error is a terminal.
 
-    Raises `InvalidInput` for the first payload that is not bytes-like, with its index, for an unknown codec, and for
-    less than one thread.
+    Returns
+    -------
+    int64 array, one size for each payload [byte].
+
+    Raises
+    ------
+    InvalidInput : a payload that is not bytes-like, named by its index; an unknown codec; fewer than one thread.
 
     >>> compressed_sizes([bytes(1000), b"ab"]).tolist()
     [14, 2]
@@ -332,7 +353,6 @@ def compressed_sizes(
 
     def measure(piece: tuple[int, list[Payload]]) -> Sizes:
         first, chunk = piece
-        # Checked here, in the cache of the thread that compresses.
         return measured_by.sizes(payload_list(chunk, first))
 
     measured = [np.empty(0, dtype=np.int64)]
@@ -344,8 +364,8 @@ def compressed_sizes(
 
 
 def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
-    """Payloads in lists of at most `CHUNK`, each with the index of its first; `total`: how many, if that is known."""
-    # A short list is cut finer, so that a slow codec keeps every thread busy.
+    """Yield lists of at most `CHUNK` payloads, each with the index of its first one; `total` may be `None`."""
+    # A short list is split into smaller chunks, so that every thread gets some.
     size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
     remaining, first = iter(payloads), 0
     while chunk := list(islice(remaining, size)):
@@ -360,16 +380,23 @@ def _of_table(payloads: Any) -> Any:
 
 
 def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:
-    """A zstd dictionary trained on sample payloads, for `Zstd(dictionary=...)`.
+    """Train a zstd dictionary on sample payloads, for `Zstd(dictionary=...)`.
 
     Parameters
     ----------
-    payloads : the samples, or a table of transactions; some hundred, together at least ten times as long as the
-        dictionary, make a good one.
-    size : the longest that the dictionary may become [bytes]; few samples make a shorter one.
-    level : the level that the dictionary will serve.
+    payloads : samples, or a table of transactions. A few hundred samples, together at least ten times as long as the
+        dictionary, give a good one.
+    size : maximum length of the dictionary, at least 256 [byte]; few samples give a shorter one.
+    level : compression level at which the dictionary will be used, 1 to 22.
 
-    Raises `InvalidInput` for samples that no dictionary can be trained on, and for a size of less than 256 bytes.
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : too few or too short samples, or a size or level outside its range.
+
     Source: facebook/zstd, lib/dictBuilder (the fast cover trainer).
 
     >>> samples = [b"transfer(address,uint256)" + n.to_bytes(4, "big") * 8 for n in range(500)]

@@ -1,10 +1,10 @@
-"""FastLZ level 1 as the OP Stack measures it since Fjord: the length of the compressed form, not the form itself.
+"""Length of the FastLZ level 1 stream of a payload, as the OP Stack measures it since Fjord.
 
-A stream is runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of data,
-3 bytes for up to 264).
+A stream consists of runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of
+data, 3 bytes for up to 264).
 
-The measure is that of `FlzCompressLen`, which advances before it tests for the end of the input: a match that begins
-14 bytes before the end is discarded, although the format allows it there.
+The measure is `FlzCompressLen`, which advances before it tests for the end of the input. It therefore discards a match
+that begins 14 bytes before the end, although the format allows one there.
 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """
@@ -16,22 +16,30 @@ from numpy.typing import NDArray
 
 from feemodel.compiled import kept
 
-TABLE_SIZE = 8192  # last position of each hashed triple of bytes
+TABLE_SIZE = 8192  # entries: the last position of each hashed triple of bytes
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
-WINDOW = 8191  # the farthest that a match reaches back
-TAIL = 14  # no match starts in the last 14 bytes ...
-MATCH_TAIL = 4  # ... or is compared into the last 4
+WINDOW = 8191  # maximum distance of a match
+TAIL = 14  # no match starts in the last 14 bytes
+MATCH_TAIL = 4  # no match extends into the last 4 bytes
 LITERAL_RUN = 32
-SHORT_MATCH, LONGEST_MATCH = 6, 262  # lengths less 3 at which a token takes a third byte, a match another token
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, another token is needed
 
 
 @kept(nogil=True)
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Lengths [bytes] of the FastLZ forms of `data[bounds[k]:bounds[k + 1]]`, one for each k.
+    """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
 
-    `data` is a uint8 array for the compiled function, `bytes` for the plain one, whose elements are Python ints. One
-    table serves all payloads: an entry from before a payload stands for the payload's first byte, as an empty entry
-    does in FastLZ, so nothing is reset in between.
+    All payloads use the same table, which is not reset: an entry from before a payload is replaced by the payload's
+    first byte, which is also the meaning of an empty entry in FastLZ.
+
+    Parameters
+    ----------
+    data : concatenated payloads: a uint8 array for the compiled function; `bytes` without numba.
+    bounds : int64 array of their start indices, and the end of the last one.
+
+    Returns
+    -------
+    int64 array, one length for each payload [byte].
     """
     lengths = np.empty(len(bounds) - 1, dtype=np.int64)
     table = np.zeros(TABLE_SIZE, dtype=np.int64)
@@ -51,7 +59,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             ):
                 here += 1
                 continue
-            compared = 0  # bytes after the first three, the one that differs included
+            compared = 0  # bytes compared after the first three, including the one that differs
             while here + 3 + compared < end - MATCH_TAIL:
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:

@@ -1,9 +1,9 @@
-"""The size that the production compressor of Linea's blobs gives a transaction, to the byte.
+"""Compressed sizes of the production compressor of Linea's blobs, exact to the byte.
 
-The compressor is LZSS with a dictionary of 65,536 bytes that is published but not shipped here:
+The compressor is LZSS with a dictionary of 65,536 bytes. The dictionary is published, but not included in this package:
 `prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
-Consensys/linea-monorepo. What the node measures is the packed size (since May 2025) of the sender and the unsigned
-transaction (since February 2026; before, of the signed one).
+Consensys/linea-monorepo. A node measures the packed size (since May 2025) of the sender and the unsigned transaction
+(since February 2026; before, of the signed transaction).
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, p
 if TYPE_CHECKING:
     from feemodel.sizes.lzss_dictionary import DictionaryIndex
 
-FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits of a field element, and its bytes in a blob
-_LARGEST_PACKED = 2**59  # bytes; counted in bits, it still fits an int64
-CHUNK = 512  # payloads measured in one call of the kernel: at most 128 MiB, some milliseconds of real transactions
+FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and bytes of a field element in a blob
+_LARGEST_PACKED = 2**59  # bytes; the number of bits still fits an int64
+CHUNK = 512  # payloads per call of the kernel; at most 128 MiB
 
-# SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → the name of each.
+# SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
 PUBLISHED_DICTIONARIES = MappingProxyType(
     {
         "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0": "2024",
@@ -42,23 +42,30 @@ PUBLISHED_DICTIONARIES = MappingProxyType(
 
 
 class UnknownDictionary(UserWarning):
-    """A dictionary file is none of the published ones: sizes will not be those of mainnet."""
+    """Warning that a dictionary is not a published one, so sizes differ from those of mainnet."""
 
 
 @dataclass(frozen=True)
 class Lzss:
-    """Sizes under the production compressor with one dictionary; a codec like those of `feemodel.sizes.codecs`.
+    """Codec of the production compressor with one dictionary.
+
+    The codec is thread-safe. With numba, the first size compiles the kernel, which takes some seconds once per
+    installation; without numba, plain Python takes milliseconds for each payload.
 
     Parameters
     ----------
-    dictionary : bytes that payloads often share with it; `from_file` reads a published one.
+    dictionary : bytes that payloads often contain; `from_file` reads a published dictionary.
 
-    May be used from any number of threads. The first size compiles the kernel, some seconds once per installation;
-    without numba a plain form measures, milliseconds for each payload.
-    Raises `InvalidInput` for a dictionary that is not bytes, `LimitExceeded` for one of more than 1,835,008 bytes.
+    Raises
+    ------
+    InvalidInput : a dictionary that is not bytes.
+    LimitExceeded : a dictionary of more than 1,835,008 bytes.
+
     Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
 
-    >>> Lzss(b"").size(bytes(100))  # a zero of 8 bits, and a reference of 30 for the others: 5 bytes behind the header
+    A header of 3 bytes, a zero of 8 bits, and a reference of 30 bits to it for the other 99 zeros:
+
+    >>> Lzss(b"").size(bytes(100))
     8
     """
 
@@ -73,9 +80,17 @@ class Lzss:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
-        """The compressor with the dictionary of a file; warns with `UnknownDictionary` if it is none of the published.
+        """Create the codec with the dictionary in a file.
 
-        Raises `UnreadableFile` for a file that cannot be read.
+        Warns with `UnknownDictionary` if the dictionary is not a published one.
+
+        Parameters
+        ----------
+        path : path of the file.
+
+        Raises
+        ------
+        UnreadableFile : a file that cannot be read.
         """
         try:
             with Path(path).open("rb") as file:
@@ -90,30 +105,33 @@ class Lzss:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the dictionary, in hexadecimal."""
+        """SHA-256 hash of the dictionary, in hexadecimal."""
         return hashlib.sha256(self.dictionary).hexdigest()
 
     @property
     def dictionary_name(self) -> str | None:
-        """Name of the dictionary if it is a published one: "2024" or "2025-04-21"."""
+        """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other."""
         return PUBLISHED_DICTIONARIES.get(self.sha256)
 
     def size(self, data: Payload) -> int:
-        r"""Size [bytes] of one payload: compressed, or where that is longer, three bytes more than the payload.
+        r"""Return the compressed size of one payload [byte], at most the payload's length plus three.
 
-        >>> Lzss(b"").size(b"\xff"), Lzss(b"").raw_size(b"\xff")  # a reserved byte takes a reference of 37 bits
+        >>> Lzss(b"").size(b"\xff"), Lzss(b"").raw_size(b"\xff")  # a reserved byte needs a reference of 37 bits
         (4, 8)
         """
         return int(self.sizes([payload_bytes(data)])[0])
 
     def raw_size(self, data: Payload) -> int:
-        """Size [bytes] of one payload compressed, also where it does not shrink."""
+        """Return the compressed size of one payload [byte], even if it is longer than the payload."""
         return int(self._raw_sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Sizes [bytes] of many payloads, int64, on this thread; no more than `CHUNK` of them are copied at once.
+        """Return the sizes of many payloads [byte], an int64 array, computed on this thread.
 
-        Raises `InvalidInput` for the first that is not bytes-like, `LimitExceeded` for one of more than 256 KiB.
+        Raises
+        ------
+        InvalidInput : a payload that is not bytes-like, named by its index.
+        LimitExceeded : a payload of more than 256 KiB.
         """
         remaining, done = iter(payloads), 0
         measured = [np.empty(0, dtype=np.int64)]
@@ -134,7 +152,7 @@ class Lzss:
 
             dictionary = complete_dictionary(self.dictionary)
             return np.array([lzss_size(bytes(one), dictionary) for one in payloads], dtype=np.int64)
-        from feemodel.sizes.lzss_kernel import lzss_sizes  # compiled at its first use
+        from feemodel.sizes.lzss_kernel import lzss_sizes  # imported late, because it is compiled
 
         return lzss_sizes(np.frombuffer(b"".join(payloads), dtype=np.uint8), bounds, self._index)
 
@@ -146,7 +164,7 @@ class Lzss:
 
 
 def complete_dictionary(dictionary: bytes) -> bytes:
-    """Return a dictionary that holds both reserved bytes: the compressor appends them where one is missing.
+    """Return a dictionary that contains both reserved bytes; the compressor appends both if one is missing.
 
     >>> complete_dictionary(b"ab").hex()
     '6162feff'
@@ -159,14 +177,24 @@ def packed_size(size: int) -> int: ...
 @overload
 def packed_size(size: WholeArray) -> WholeArray: ...
 def packed_size(size: int | WholeArray) -> int | WholeArray:
-    """Size [bytes] after packing into field elements: `32 * ceil(8 * size / 254)`.
+    """Size after packing into field elements: `32 * ceil(8 * size / 254)`.
 
     Parameters
     ----------
-    size : before packing [bytes], an int of at least 0 or an array of integers.
+    size : size before packing, an int of at least 0 or an array of such integers [byte].
 
-    Raises `InvalidInput` for anything else, `Int64Overflow` for more than 2**59 in an array.
+    Returns
+    -------
+    int for a scalar, an int64 array otherwise [byte].
+
+    Raises
+    ------
+    InvalidInput : a size that is negative or not an integer.
+    Int64Overflow : a size of more than 2**59 in an array.
+
     Source: Consensys/linea-monorepo, prover/lib/compressor/blob (2025-05-15).
+
+    8 · 103 = 824 bits fill 3.2 field elements, so 4 are used:
 
     >>> packed_size(103), packed_size(128)
     (128, 160)

@@ -1,4 +1,4 @@
-"""The index of a dictionary: built once, searched at every place of every payload."""
+"""Index of an LZSS dictionary, in which the longest match at each index of a payload is searched."""
 
 from typing import NamedTuple
 
@@ -25,12 +25,11 @@ from feemodel.sizes.lzss_primitives import (
 )
 from feemodel.sizes.lzss_suffixes import suffix_order
 
-KEY_WIDTH = 5  # bytes: a shorter match in the dictionary is of no use, except at a reserved byte
-FILTER_BITS_PER_SLOT = 4  # two are set for a key; 64 KiB for the published dictionaries, which stay in the cache
+KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
+FILTER_BITS_PER_SLOT = 4  # of which two are set for a key; 64 KiB for the published dictionaries
 
-# An entry of the table of keys: whether one suffix has the key or several, some bits of the hash, and one more than the
-# start of the suffix or the number of the group. Four bytes, so that the table of a published dictionary stays in the
-# second cache.
+# An entry of the table of keys is four bytes: whether several suffixes have the key, some bits of its hash, and the
+# start of the suffix or the number of the group of suffixes, plus one.
 _POSITION_BITS, _TAG_BITS = 21, 10
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
 _GROUP = 1 << (_POSITION_BITS + _TAG_BITS)
@@ -39,19 +38,19 @@ _ONE = np.uint64(1)
 
 
 class DictionaryIndex(NamedTuple):
-    """A dictionary's suffixes in order, and where in that order each prefix begins and ends."""
+    """Sorted suffixes of a dictionary, and the range of suffixes of each key."""
 
     data: Data  # followed by zeros
-    order: Positions  # starts of the suffixes in their order
-    byte_bounds: NDArray[np.int64]  # [257]: where in the order the suffixes begin that start with each byte
-    longest_run: Positions  # [256]: of each byte
-    table: NDArray[np.uint32]  # open-addressed: of each key its suffix, or its group of them; 0: empty
-    groups: Positions  # [2 · groups]: where in the order the suffixes of a key begin and end
-    key_filter: Words  # two bits in the word of every hashed key: most searches end here
+    order: Positions  # starts of the suffixes, sorted
+    byte_bounds: NDArray[np.int64]  # [257]: index in `order` of the first suffix that starts with each byte
+    longest_run: Positions  # [256]: length of the longest run of each byte
+    table: NDArray[np.uint32]  # open-addressed hash table: suffix or group of suffixes of each key; 0: empty
+    groups: Positions  # [2 · groups]: start and end in `order` of the suffixes of a key
+    key_filter: Words  # Bloom filter of the keys: two bits in one word for each key
 
 
 def index_dictionary(dictionary: bytes) -> DictionaryIndex:
-    """The index of a dictionary, which must hold both reserved bytes."""
+    """Build the index of a dictionary, which must contain both reserved bytes."""
     data = np.frombuffer(dictionary, dtype=np.uint8)
     padded = np.concatenate([data, np.zeros(LONGEST + PADDING, dtype=np.uint8)])
     runs = _runs(data)
@@ -64,7 +63,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
 
 @kept(nogil=True)
 def _runs(data: Data) -> Positions:
-    """Return, for each index, the number of bytes from it on that equal the byte there."""
+    """Return, for each index, the length of the run of equal bytes that starts there."""
     runs = np.empty(len(data), dtype=np.int32)
     for i in range(len(data) - 1, -1, -1):
         runs[i] = runs[i + 1] + 1 if i + 1 < len(data) and data[i] == data[i + 1] else 1
@@ -73,7 +72,7 @@ def _runs(data: Data) -> Positions:
 
 @njit(inline="always")
 def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
-    """The key of a place of the dictionary; 0 where too little follows for one."""
+    """Return the key of an index of the dictionary; 0 if too few bytes follow."""
     if i + max(runs[i] + 1, KEY_WIDTH) > len(runs):
         return np.uint64(0)
     if runs[i] >= KEY_WIDTH:
@@ -83,9 +82,10 @@ def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
 
 @kept(nogil=True)
 def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
-    """The table of keys, its groups, and the filter before it: suffixes of one key are next to each other in the order.
+    """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 
-    They are not where a run is longer than the order looks, `LONGEST`: no match goes beyond such a run.
+    Suffixes with the same key are adjacent in `order`, except for those of runs longer than `LONGEST`, which the order
+    does not distinguish. No match extends beyond such a run.
     """
     slots = 64
     while slots < 2 * len(order):
@@ -136,7 +136,7 @@ def _filter_bits(mixed: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def may_hold(dictionary: DictionaryIndex, key: np.uint64) -> bool:
-    """Whether a key may be in the dictionary; where not, it is not."""
+    """Return whether a key may be in the dictionary; `False` is certain."""
     mixed = hashed(key)
     bits = _filter_bits(mixed)
     return bool(dictionary.key_filter[unsigned(_filter_word(dictionary.key_filter, mixed))] & bits == bits)
@@ -144,16 +144,16 @@ def may_hold(dictionary: DictionaryIndex, key: np.uint64) -> bool:
 
 @njit(inline="always")
 def may_match(dictionary: DictionaryIndex, payload: Workspace, i: int) -> bool:
-    """Whether the dictionary may have a match of `KEY_WIDTH` bytes with those at `i`, which are not all equal."""
+    """Return whether the dictionary may contain the `KEY_WIDTH` bytes at `i`, which must not be all equal."""
     return may_hold(dictionary, load_word(payload.data, i) & _KEY_MASK)
 
 
 @njit(inline="always")
 def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: int, limit: int, known: int) -> int:
-    """Length of the longest match at `i` in the dictionary, or `known` if it has nothing longer [bytes].
+    """Return the length of the longest match at `i` in the dictionary, or `known` if none is longer [byte].
 
-    Lengths are right from `KEY_WIDTH` on, at a reserved byte from 1 on where `known` is less than `KEY_WIDTH - 1`;
-    none is more than `limit`.
+    Lengths are exact from `KEY_WIDTH` on; at a reserved byte, from 1 on if `known` is less than `KEY_WIDTH - 1`. No
+    length exceeds `limit`.
     """
     byte, word = payload.data[unsigned(i)], load_word(payload.data, i)
     long_run = limit >= KEY_WIDTH and all_equal(word, KEY_WIDTH)
@@ -162,7 +162,7 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
         low, high = dictionary.byte_bounds[unsigned(byte)], dictionary.byte_bounds[unsigned(byte + 1)]
     elif limit < KEY_WIDTH:
         return known
-    elif known >= KEY_WIDTH:  # what is longer has the key that ends behind what is known
+    elif known >= KEY_WIDTH:  # a longer match contains the key that ends one byte after the known match
         last = i + known + 1 - KEY_WIDTH
         if not all_equal(load_word(payload.data, last), KEY_WIDTH) and not may_match(dictionary, payload, last):
             return known
@@ -195,7 +195,8 @@ def _suffixes_of_key(
 ) -> tuple[int, int, int]:
     """Return the start and end, in sorted order, of the suffixes that share a key with the payload.
 
-    Where that is one, nothing remains to be searched: how long its match is, if more than `known`.
+    If only one suffix has the key, the range is empty, and the third value is the length of its match or `known`,
+    whichever is greater.
     """
     if not may_hold(dictionary, key):
         return 0, 0, known

@@ -1,4 +1,4 @@
-"""The production LZSS, sizes only: what is written at each place, and the search for matches that real data ask for."""
+"""Compiled kernel that computes compressed sizes of the production LZSS, without the compressed bytes."""
 
 import numpy as np
 from numba import njit
@@ -31,26 +31,30 @@ from feemodel.sizes.lzss_primitives import (
 )
 from feemodel.sizes.lzss_suffixes import tabulate_savings
 
-# Comparisons for each byte of a payload, after which all its matches are tabulated: dearer on real transactions, never
-# slow on any.
+# Average comparisons per byte of a payload, after which all of its matches are tabulated in O(n log n). On real
+# transactions the search is faster; the table prevents quadratic time on adversarial payloads.
 PATIENCE = 8
-FEW = 4  # places of a key that are sooner compared than a rarer key is found
-_UNKNOWN = NO_MATCH - 1  # savings that have not been looked up
+FEW = 4  # earlier positions of a key, at most, for which no rarer key is searched
+_UNKNOWN = NO_MATCH - 1  # savings that are not computed yet
 
 
 def lzss_sizes(
     buffer: Data, bounds: NDArray[np.int64], dictionary: DictionaryIndex, patience: int = PATIENCE
 ) -> NDArray[np.int64]:
-    """Sizes [bytes] of the compressed forms of `buffer[bounds[k]:bounds[k + 1]]`, one for each k.
+    """Compressed sizes of `buffer[bounds[k]:bounds[k + 1]]` for each k.
 
-    May be called from several threads at once, as each call has a workspace of its own.
+    Thread-safe, because each call has its own workspace.
 
     Parameters
     ----------
-    buffer : payloads behind each other, together less than 2**31 bytes, each at most `LONGEST_INPUT`.
-    bounds : where they begin and end, one more than there are payloads.
-    dictionary : its index.
-    patience : comparisons for each byte of a payload; it changes the time that is taken, never a size.
+    buffer : concatenated payloads, together less than 2**31 bytes, each at most `LONGEST_INPUT`.
+    bounds : start indices of the payloads, and the end of the last one.
+    dictionary : index of the dictionary.
+    patience : comparisons per byte of a payload before its matches are tabulated; it affects the time, not the sizes.
+
+    Returns
+    -------
+    int64 array, one size for each payload [byte].
     """
     sizes = np.zeros(len(bounds) - 1, dtype=np.int64)
     workspace = new_workspace(int(np.diff(bounds).max(initial=0)))
@@ -77,10 +81,10 @@ def _measure(
 
 @njit(inline="always")
 def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, patience: int) -> int:
-    """Bits of all symbols of a payload.
+    """Return the number of bits of all symbols of a payload.
 
-    At each place where a reference saves something, the next place and the one after are looked at: one that saves
-    more takes its turn. `here` is exact; of the others it is enough to know that they do not save more.
+    If a reference at an index saves bits, the references at the next two indices are tried, and one that saves more is
+    used instead. `here` is exact; for the other two it suffices to know that they do not save more.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -142,13 +146,15 @@ def _savings_at(
         return payload.savings[unsigned(i)], 0
     limit = min(LONGEST, length - i)
     reserved = is_reserved(payload.data[unsigned(i)])
-    known = SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3  # no more would save nothing more
-    short = reserved and floor == _UNKNOWN  # any match counts
+    known = (
+        SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3
+    )  # a match of this length does not save more
+    short = reserved and floor == _UNKNOWN  # a match of any length is needed
     if limit <= known and not short:
         return NO_MATCH, 0
     before, start, comparisons = known, -1, 0
     if limit > known:
-        if floor == _UNKNOWN and not reserved and payload.previous[unsigned(i)] < 0:  # most places of real transactions
+        if floor == _UNKNOWN and not reserved and payload.previous[unsigned(i)] < 0:  # the most frequent case
             word = load_word(payload.data, i)
             if not all_equal(word, SHORTEST_NEAR) and (limit < KEY_WIDTH or not may_match(dictionary, payload, i)):
                 return NO_MATCH, 0
@@ -167,17 +173,18 @@ def _savings_at(
 
 @njit(inline="always")
 def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple[int, int, int]:
-    """The longest match at `i` in the data before: its length, its latest place, and the comparisons that it took.
+    """Return the longest match at `i` in the earlier data: its length, its latest start, and the comparisons made.
 
-    Only what is longer than `known` is searched, which is at least `SHORTEST_NEAR - 1`; the place is negative where
-    nothing is. Candidates come latest first, so the first of each length is the latest. They share a key with `i`, or
-    some bytes further on: whichever of the keys within the length that must be exceeded has the fewest places.
+    Only matches longer than `known` are searched, which is at least `SHORTEST_NEAR - 1`; the start is negative if there
+    is none. Candidates come latest first, so the first one of each length is the latest. A candidate shares a key with
+    `i`, or with an index after `i` within the length that must be exceeded, whichever key has the fewest earlier
+    positions.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
     length, start, comparisons = known, -1, 0
     if whole_run > known:
-        length = whole_run  # what has the same key goes beyond it
+        length = whole_run  # matches with the same key are longer than the run
         if i > 0 and payload.data[unsigned(i - 1)] == payload.data[unsigned(i)]:
             start = i - 1
     shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)
@@ -194,14 +201,14 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     break
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
-                # The places of a key within the match lead on from it; those of one that ends behind it, from `i`.
+                # A key within the match is found from the candidate on, any other key from `i` on.
                 index = candidate if shift + SHORTEST_NEAR <= length else i
                 following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:
                     comparisons += 1
                     following = payload.previous[unsigned(following + shift)] - shift
         candidate = following
-    if start < 0 and whole_run > known:  # nothing goes beyond the run, but other runs may match it or a part of it
+    if start < 0 and whole_run > known:  # no match is longer than the run, but other runs may match it or a part of it
         length = known
         candidate = payload.previous_run[unsigned(i)]
         while candidate >= 0 and length < whole_run:
@@ -217,7 +224,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
     """Return the offset, within `length + 1` bytes behind `i`, of the key with the fewest earlier indices.
 
-    A run's key says where it ends, which may be further on: only that at `i` counts, whose run has been exceeded.
+    The key of a run depends on the run's end, which may be after those bytes. So keys of runs are skipped, except the
+    key at `i`.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR

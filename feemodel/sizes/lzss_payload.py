@@ -1,4 +1,4 @@
-"""A payload made ready: for each of its places the latest place before that may match, and how many there are."""
+"""Workspace of the LZSS kernel: for each index of a payload, the earlier indices with the same key."""
 
 from typing import NamedTuple
 
@@ -21,33 +21,33 @@ from feemodel.sizes.lzss_primitives import (
     unsigned,
 )
 
-# Slots of the table of latest places: two for each byte of a payload, within these bounds.
+# Slots of the table of latest positions: two for each byte of a payload, within these limits.
 FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
-_RANK_BITS = 32  # of a head, below its place: one look finds both
+_RANK_BITS = 32  # of a head: its low bits; the high bits are the position
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
 
 
 class Workspace(NamedTuple):
-    """The arrays that hold one payload after the other; a place is an index into the payload."""
+    """Arrays that are used for one payload after the other."""
 
-    data: Data  # with zeros behind the payload
-    runs: Positions  # number of equal bytes from each place on, where it is `SHORTEST_NEAR` or more
-    previous: Positions  # the latest place before with the same hashed key; negative: none
-    rank: Positions  # how many places before have the same hashed key
-    previous_run: Positions  # for the first place of such a run, that of the one before of its byte; negative: none
-    previous_pair: Positions  # for a reserved byte, the latest place before with it and the next one; negative: none
-    previous_byte: Positions  # for a reserved byte, the latest place before with it; negative: none
-    savings: Positions  # bits that the best reference saves, where they are tabulated
-    heads: NDArray[np.int64]  # of each hashed key the latest place, from 1 at the first payload on; its rank
-    last_runs: Positions  # [256]: the latest run of each byte, counted likewise
-    last_pairs: Positions  # [2 · 256]: the latest place of each reserved byte with each next one
-    last_bytes: Positions  # [2]: the latest place of each reserved byte
+    data: Data  # the payload, followed by zeros
+    runs: Positions  # length of the run of equal bytes from each index on, if it is at least `SHORTEST_NEAR`
+    previous: Positions  # latest earlier index with the same hashed key; negative: none
+    rank: Positions  # number of earlier indices with the same hashed key
+    previous_run: Positions  # for the start of such a run, the start of the run of this byte before; negative: none
+    previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
+    previous_byte: Positions  # for a reserved byte, its latest earlier index; negative: none
+    savings: Positions  # bits that the best reference saves, if they are tabulated
+    heads: NDArray[np.int64]  # latest position of each hashed key, counted from 1 at the first payload, and its rank
+    last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 too
+    last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
+    last_bytes: Positions  # [2]: latest position of each reserved byte
 
 
 def new_workspace(longest: int) -> Workspace:
-    """A workspace for payloads of up to `longest` bytes."""
+    """Return a workspace for payloads of up to `longest` bytes."""
     room = longest + PADDING
     previous, rank, runs, previous_run, previous_pair, previous_byte, savings = np.empty((7, room), dtype=np.int32)
     return Workspace(
@@ -67,16 +67,15 @@ def _head_bits(length: int) -> int:
 
 @njit(inline="always")
 def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
-    """Take `buffer[start:start + length]` into the workspace; successive payloads must follow each other.
+    """Copy `buffer[start:start + length]` to the workspace; successive payloads must be adjacent in the buffer.
 
-    The tables of latest places are never reset: what they hold from before `start` becomes negative. A short payload
-    uses few of the slots, so that they stay in the nearest cache.
+    The tables of latest positions are never reset, because positions before `start` become negative indices.
     """
     for i in range(length):
         payload.data[unsigned(i)] = buffer[unsigned(start + i)]
     for i in range(length, length + PADDING):
         payload.data[unsigned(i)] = 0
-    origin = start + 1  # so that zeros, which take no time to make, are places before the first payload
+    origin = start + 1  # so that 0 is a position before the first payload
     shift = np.uint64(64 - _head_bits(length))
     i = 0
     while i + SHORTEST_NEAR <= length:
@@ -101,7 +100,7 @@ def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
 
 @njit(inline="always")
 def _end_of_run(data: Data, i: int, length: int) -> int:
-    """The first place behind `i` whose byte is another, at most `length`."""
+    """Return the first index after `i` with another byte, at most `length`."""
     repeated = np.uint64(data[unsigned(i)]) * _EVERY_BYTE
     while i < length:
         difference = load_word(data, i) ^ repeated
@@ -123,11 +122,11 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 
 @njit(inline="always")
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
-    """Enter the places of a run that have at least `SHORTEST_NEAR` of its bytes before them.
+    """Enter the indices of a run that are followed by at least `SHORTEST_NEAR` of its bytes.
 
-    They match beyond the run's end only where just as much is left of another one, so each has a key of its own: the
-    byte, the one behind the run, and how much is left. Slots of neighbours are neighbours, which is fast to fill. What
-    has `LONGEST` left or more does not match beyond the end, and is in no chain.
+    They match beyond the run's end only if the same number of bytes remains of another run. So the key of each index is
+    the byte, the byte after the run, and the number of bytes that remain. Indices with `LONGEST` bytes or more
+    remaining do not match beyond the end, and are in no chain.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

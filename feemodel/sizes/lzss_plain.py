@@ -1,4 +1,4 @@
-"""The production LZSS in plain Python, rule by rule: what the compiled kernel must equal, and measures without numba.
+"""Production LZSS in plain Python: the reference for the compiled kernel, and its replacement without numba.
 
 A payload of 200 bytes takes milliseconds. Source of the rules: Consensys/compress v0.2.5, lzss.
 """
@@ -23,14 +23,14 @@ from feemodel.sizes.lzss_format import (
 
 
 class Symbols(NamedTuple):
-    """One or more symbols of the compressed form."""
+    """One or more symbols of the compressed payload."""
 
-    bits: int  #: that they take
-    length: int  #: bytes of the payload that they replace
+    bits: int  #: length in the compressed payload
+    length: int  #: bytes of the payload that are replaced
 
     @property
     def savings(self) -> float:
-        """Bits saved against literals; minus infinity where they replace nothing."""
+        """Bits saved compared with literals; minus infinity if nothing is replaced."""
         return 8 * self.length - self.bits if self.length else float("-inf")
 
 
@@ -38,12 +38,16 @@ NONE = Symbols(0, 0)
 
 
 def lzss_size(data: bytes, dictionary: bytes) -> int:
-    """Size [bytes] of the compressed form of one payload.
+    """Compressed size of one payload.
 
     Parameters
     ----------
     data : the payload, at most 256 KiB.
-    dictionary : with both reserved bytes in it.
+    dictionary : dictionary that contains both reserved bytes.
+
+    Returns
+    -------
+    int [byte].
 
     >>> lzss_size(bytes(100), bytes([0xFE, 0xFF]))
     8
@@ -84,13 +88,13 @@ def _symbols_at(data: bytes, i: int, reference: Callable[[int], Symbols]) -> Sym
 
 
 def _best_reference(data: bytes, dictionary: bytes, i: int) -> Symbols:
-    """The reference that saves most; `NONE` behind the end of the data and where nothing matches."""
+    """Return the reference that saves the most bits; `NONE` without a match or after the end of the data."""
     if i >= len(data):
         return NONE
     longest = min(LONGEST, len(data) - i)
 
     def before(first: int) -> int:
-        """Length of the longest match that starts from `first` on and before `i`; it may reach beyond `i`."""
+        """Return the length of the longest match that starts in [first, i); it may extend beyond `i`."""
         return bisect_left(range(1, longest + 1), True, key=lambda n: data.find(data[i : i + n], first, i + n - 1) < 0)
 
     near = before(max(0, i - WINDOW))

@@ -1,7 +1,7 @@
-"""The small parts of the compiled LZSS: what a reference is worth, bytes eight at a time, keys of places.
+"""Helpers of the compiled LZSS: savings of references, words of eight bytes, keys of positions.
 
-numba's cache knows a cached function by the text of its own file. After a change in this file alone, remove what it
-keeps in `__pycache__`, or change the files that use it too.
+numba's cache recognizes changes of a cached function by the text of its own file. After a change in this file alone,
+delete the cache files in `__pycache__`, or change the files that use this one too.
 """
 
 import sys
@@ -18,33 +18,33 @@ from feemodel.sizes.lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_B
 
 Data: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
-Positions: TypeAlias = NDArray[np.int32]  # places in the data, lengths, or bits: one for each place
+Positions: TypeAlias = NDArray[np.int32]  # indices of the data, lengths or bits, one for each index
 
-NO_MATCH = -8 * LONGEST  # savings where there is no reference: less than any
-PADDING = 16  # zeros behind data that are read a word at a time
+NO_MATCH = -8 * LONGEST  # savings without a reference: less than those of any reference
+PADDING = 16  # zeros after data that is read in words of eight bytes
 
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
-_RUN_MARK = np.uint64(1 << 63)  # no key of up to seven bytes has it
-# numba types an intrinsic as the compiler calls it; compiled code calls it with everything but the context.
+_RUN_MARK = np.uint64(1 << 63)  # not set in a key of up to seven bytes
+# An intrinsic is typed with the compiler's context as its first parameter, but compiled code calls it without.
 _instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 
 
 @njit(nogil=True)
 def is_reserved(byte: int) -> bool:
-    """Whether a byte must be written as a reference."""
+    """Return whether a byte must be written as a reference."""
     return byte >= FIRST_RESERVED
 
 
 @njit(nogil=True)
 def reference_savings(near: int, longest: int, reserved: bool) -> int:
-    """Bits that the best reference saves against literals; `NO_MATCH` where there is none.
+    """Return the bits that the best reference saves compared with literals; `NO_MATCH` without a reference.
 
-    A far reference costs seven bits more, less than one literal: it is taken only where it is longer.
+    A far reference takes seven bits more than a near one, less than a literal, so it is used only if it is longer.
 
     Parameters
     ----------
-    near : length of the longest match in the window [bytes]; where that is less than `longest`, anything less.
-    longest : length of the longest match in all data before and the dictionary [bytes].
+    near : length of the longest match in the window; if it is less than `longest`, any lower value will do [byte].
+    longest : length of the longest match in all earlier data and the dictionary [byte].
     reserved : whether the first byte is reserved.
     """
     if near == longest and (near >= SHORTEST_NEAR or reserved):
@@ -56,13 +56,13 @@ def reference_savings(near: int, longest: int, reserved: bool) -> int:
 
 @njit(nogil=True)
 def reference_length(savings: int) -> int:
-    """Length [bytes] of the reference that saves so many bits: those of equal length differ by less than eight."""
+    """Return the length of a reference [byte] from the bits that it saves."""
     return (savings + FAR_BITS) >> 3
 
 
 @_instruction
 def leading_zeros(_typing: Any, _word: Any) -> Any:
-    """Zero bits above the highest set bit of a word that is not zero."""
+    """Return the number of zero bits above the highest set bit of a word that is not zero."""
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], context.get_constant(types.boolean, True))
@@ -72,7 +72,7 @@ def leading_zeros(_typing: Any, _word: Any) -> Any:
 
 @_instruction
 def trailing_zeros(_typing: Any, _word: Any) -> Any:
-    """Zero bits below the lowest set bit of a word that is not zero."""
+    """Return the number of zero bits below the lowest set bit of a word that is not zero."""
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
@@ -82,10 +82,11 @@ def trailing_zeros(_typing: Any, _word: Any) -> Any:
 
 @_instruction
 def borrowed(_typing: Any, arrays: Any) -> Any:
-    """The same named tuple of arrays, without their reference counts.
+    """Return the same named tuple of arrays without reference counts.
 
-    numba counts references, atomically, wherever an array is handed to a helper; in innermost loops that takes longer
-    than the work. The owner must outlive what is borrowed: borrow arguments, never what the same function allocates.
+    numba updates reference counts, atomically, whenever an array is passed to a helper, which is slow in inner loops.
+    The owner must outlive the borrowed tuple: only arguments may be borrowed, not arrays allocated in the same
+    function.
     """
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -101,7 +102,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
 
 @_instruction
 def load_word(_typing: Any, data: Any, index: Any) -> Any:
-    """The eight bytes from a place on, the first one lowest; they must be within the array, at any alignment."""
+    """Load the eight bytes at an index, little endian; they must be within the array, and need no alignment."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -114,7 +115,7 @@ def load_word(_typing: Any, data: Any, index: Any) -> Any:
 
 @njit(inline="always")
 def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int:
-    """Return the number of equal bytes from `a` and from `b` on, at most `limit`. Both end in `PADDING` zeros."""
+    """Return the number of equal bytes from `a` and `b` on, at most `limit`; both arrays end in `PADDING` zeros."""
     length = 0
     while length < limit:
         difference = load_word(a_data, a + length) ^ load_word(b_data, b + length)
@@ -127,34 +128,34 @@ def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int
 
 @njit(inline="always")
 def all_equal(word: np.uint64, width: int) -> bool:
-    """Whether the first `width` bytes of a word are one value."""
+    """Return whether the first `width` bytes of a word are equal."""
     mask = (np.uint64(1) << np.uint64(8 * (width - 1))) - np.uint64(1)
     return bool((word ^ (word >> np.uint64(8))) & mask == 0)
 
 
 @njit(inline="always")
 def run_key(run: int, byte: int, following: int) -> np.uint64:
-    """The key of a place from which on `run` bytes are equal, with their value and the byte behind them.
+    """Return the key of an index at which `run` equal bytes start, from number, value and the byte after.
 
-    A run matches beyond its end only where just as much is left of another, so the places inside a run, alike in
-    their first bytes, have keys of their own. The key of any other place is its first bytes.
+    A run matches beyond its end only if the same number of bytes remains of another run. So indices inside a run, whose
+    first bytes are all the same, have different keys. The key of any other index is its first bytes.
     """
     return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 
 
 @njit(inline="always")
 def signed(word: np.unsignedinteger[Any]) -> int:
-    """A word below 2**63 as a number to count and index with."""
-    return np.int64(word)  # type: ignore[return-value]  # to type checkers no int, to numba the only one
+    """Convert a word below 2**63 to a signed integer."""
+    return np.int64(word)  # type: ignore[return-value]  # an int for numba, not for type checkers
 
 
 @njit(inline="always")
 def unsigned(number: int) -> int:
-    """A number that is not negative, as an index: numba asks of a signed one whether it counts from the end."""
+    """Convert a number of at least 0 to an unsigned index, which avoids a check for negative ones."""
     return np.uint64(number)  # type: ignore[return-value]
 
 
 @njit(inline="always")
 def hashed(key: np.uint64) -> np.uint64:
-    """A key mixed into 64 bits, of which the higher ones depend on all of it (Fibonacci hashing)."""
+    """Hash a key to 64 bits, of which the higher bits depend on the whole key (Fibonacci hashing)."""
     return key * _GOLDEN_RATIO

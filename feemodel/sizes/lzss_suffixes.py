@@ -1,8 +1,7 @@
-"""Suffixes in order: of a dictionary, to search it; of a payload, to find all its matches whatever its bytes are.
+"""Sorted suffixes: of a dictionary, for searching it; of a payload, for tabulating all of its matches.
 
-Suffixes that share their first bytes stand together in the order, so of any set of suffixes, one of the two that stand
-next to a given one shares most with it: the longest match of a place is with a neighbour among the places before it,
-and the longest in the window with a neighbour among those of the window.
+Suffixes with a common prefix are adjacent in sorted order. So among any set of suffixes, the longest match of a given
+suffix is with one of its two neighbours in the set. The set is the earlier indices, or those in the window.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from feemodel.sizes.lzss_primitives import (
 if TYPE_CHECKING:
     from feemodel.sizes.lzss_dictionary import DictionaryIndex
 
-# A set of numbers below 64**3, as bits: one for each number, one for each word of those that is not zero, and one for
-# each word of these. `LONGEST_INPUT` is 64**3.
+# A set of numbers below 64**3 in three levels of words: a bit for each number, a bit for each word of the first level
+# that is not zero, and a bit for each such word of the second level. `LONGEST_INPUT` is 64**3.
 _LEVELS = (0, 64**2, 64**2 + 64)  # the first word of each
 _SET_WORDS = 64**2 + 64 + 1
 _ONE = np.uint64(1)
@@ -37,18 +36,18 @@ _ONE = np.uint64(1)
 
 @kept(nogil=True)
 def suffix_order(data: Data) -> Positions:
-    """Starts of all suffixes in the order of their first `LONGEST` bytes; one that ends before comes first.
+    """Return the starts of all suffixes, sorted by their first `LONGEST` bytes; a prefix comes first.
 
-    Prefix doubling (Manber and Myers, 1993): in order by some bytes, suffixes are put in order by twice as many, as
-    the order of what follows the first half is known. The rank of a suffix is the first place of those that equal it
-    so far, plus one; zeros follow the end.
+    Prefix doubling (Manber and Myers, 1993): suffixes sorted by their first n bytes are sorted by 2n bytes with the
+    known order of their second halves. The rank of a suffix is one more than the index of the first suffix that equals
+    it so far; zeros follow the end.
     """
     length = len(data)
     order = np.empty(length, dtype=np.int32)
     by_second_half = np.empty(length, dtype=np.int32)
     spare = np.empty(length, dtype=np.int32)
     rank = np.zeros(length + LONGEST, dtype=np.int32)
-    smaller = np.zeros(257, dtype=np.int32)  # bytes of the data that are less than each
+    smaller = np.zeros(257, dtype=np.int32)  # number of bytes in the data that are less than each value
     for byte in data:
         smaller[byte + 1] += 1
     for byte in range(256):
@@ -69,7 +68,7 @@ def suffix_order(data: Data) -> Positions:
 
 @kept(nogil=True)
 def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
-    """Suffixes in the order of what follows their first `width` bytes; those that have nothing more come first."""
+    """Sort suffixes by the bytes after their first `width` bytes; those without further bytes come first."""
     filled = 0
     for i in range(max(0, len(order) - width), len(order)):
         by_second_half[filled] = i
@@ -82,7 +81,7 @@ def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
 
 @kept(nogil=True)
 def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: Positions) -> None:
-    """Suffixes in the order of their ranks; those of one rank as they come."""
+    """Sort suffixes by rank, keeping the order of those with equal rank."""
     for index in range(len(order)):
         free[index] = index
     for i in suffixes:
@@ -93,7 +92,7 @@ def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: 
 
 @kept(nogil=True)
 def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -> int:
-    """Ranks by `2 * width` bytes in place of those by `width`; returns how many there are."""
+    """Replace ranks by `width` bytes with ranks by `2 * width` bytes; return the number of different ranks."""
     different, latest, first, second = 0, 0, -1, -1
     for index, i in enumerate(order):
         if rank[i] != first or rank[i + width] != second:
@@ -107,9 +106,9 @@ def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -
 
 @kept(nogil=True)
 def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions) -> None:
-    """Into `savings[i]` the bits that the best reference at each place saves, in O(n log n).
+    """Write the bits that the best reference at each index saves to `savings`, in O(n log n).
 
-    `PADDING` zeros follow the data.
+    The data must be followed by `PADDING` zeros.
     """
     length = len(data)
     order = suffix_order(data)
@@ -135,10 +134,10 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions
 
 @kept(nogil=True)
 def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
-    """Into `longest[i]` the length of the longest match in the dictionary.
+    """Write the length of the longest match in the dictionary at each index to `longest`.
 
-    It is with one of the two suffixes of the dictionary between which the payload's would be: both orders are
-    walked through once, side by side.
+    It is a match with one of the two dictionary suffixes between which the payload's suffix would be sorted. Both
+    orders are traversed once, in parallel.
     """
     size = len(dictionary.order)
     following = 0
@@ -159,7 +158,7 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
 
 @njit(inline="always")
 def _longest_among(members: Words, index: int, order: Positions, data: Data, limit: int) -> int:
-    """Length of the longest match of the suffix at one place of the order with those at the places in a set."""
+    """Return the length of the longest match of a suffix with the suffixes in a set; all are indices in `order`."""
     length = 0
     neighbour = _below(members, index)
     if neighbour >= 0:
@@ -189,7 +188,7 @@ def _discard(members: Words, number: int) -> None:
 
 @njit(inline="always")
 def _below(members: Words, number: int) -> int:
-    """The greatest member less than a number; -1 if there is none."""
+    """Return the greatest member less than a number; -1 if there is none."""
     for level in range(3):
         lower_bits = (_ONE << np.uint64(number & 63)) - _ONE
         number >>= 6
@@ -204,7 +203,7 @@ def _below(members: Words, number: int) -> int:
 
 @njit(inline="always")
 def _above(members: Words, number: int) -> int:
-    """The least member greater than a number; -1 if there is none."""
+    """Return the smallest member greater than a number; -1 if there is none."""
     for level in range(3):
         higher_bits = ~_ONE << np.uint64(number & 63)
         number >>= 6

@@ -1,4 +1,4 @@
-"""Payloads to be measured, checked to be bytes."""
+"""Checks that payloads are bytes."""
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ Sizes: TypeAlias = NDArray[np.int64]
 
 
 def payload_bytes(data: Any, index: int | None = None) -> bytes:
-    """A payload as bytes; anything that is not bytes-like is refused, with its index where it has one."""
+    """Return a payload as bytes; raises `InvalidInput`, with its index if given, if it is not bytes-like."""
     if type(data) is bytes:
         return data
     name, position = ("data", None) if index is None else ("payloads", (index,))
@@ -37,19 +37,19 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
 
 
 class Checked(list[Payload]):
-    """Payloads known to be bytes, so that a million of them are looked at once and not twice."""
+    """List of payloads that have been checked to be bytes."""
 
 
 def payload_list(payloads: Iterable[Any], first: int = 0) -> Checked:
-    """Payloads as a list of bytes; `first` is the index of the first one, for the error that names it."""
+    """Return payloads as a list of bytes; `first` is the index of the first one, for errors."""
     if isinstance(payloads, Checked):
         return payloads
     chunk = Checked(payloads)
-    if set(map(type, chunk)) <= {bytes}:  # by far the most frequent, and no loop in Python
+    if set(map(type, chunk)) <= {bytes}:  # the most frequent case
         return chunk
     return Checked(payload_bytes(data, index) for index, data in enumerate(chunk, first))
 
 
 def lengths_of(items: Any) -> Sizes:
-    """Lengths of the items of a sized collection, int64."""
+    """Return the lengths of the items of a collection, int64."""
     return np.fromiter(map(len, items), dtype=np.int64, count=len(items))
