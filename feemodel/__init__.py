@@ -1,6 +1,6 @@
-"""Fees of rollup transactions: what each must pay, and whether that pays for L1.
+"""Fees of rollup transactions: fee formulas, compressed sizes, gas estimates and simulations.
 
-Every public name is imported when it is first used, so that `import feemodel` costs next to nothing.
+Each public name is imported when it is first used, so that `import feemodel` is fast.
 """
 
 from typing import TYPE_CHECKING

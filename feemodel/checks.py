@@ -1,7 +1,7 @@
-"""Checks of formula arguments, the same for scalars and arrays: `whole` for integers, `real` for doubles.
+"""Checks of arguments. `whole` checks integers and `real` checks doubles, as scalars or arrays.
 
-Each returns a Python number for a scalar and a NumPy array for anything array-like, and raises
-`InvalidInput` that names the argument and shows the first offending value. Nothing is rounded or clamped.
+These two return a Python number for a scalar and a NumPy array for anything array-like. All checks raise `InvalidInput`
+with the name of the argument and the first value that is not valid. They never round or clamp.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 
 INT64_MAX, UINT64_MAX, UINT256_MAX = 2**63 - 1, 2**64 - 1, 2**256 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type alone
+MAPPINGS = (dict, Mapping)  # for isinstance, which is faster for dict than for Mapping
 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
@@ -26,17 +26,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Labelled(Protocol):
-    """A pandas Series or an xarray DataArray: what NumPy makes an array of."""
+    """Interface of pandas Series and xarray DataArrays, which NumPy can convert to arrays."""
 
     def __array__(self) -> np.ndarray[Any, Any]: ...
 
 
-# What type checkers are told of a formula, by two overloads: numbers in, a number out; with a Series or a DataArray
-# among the arguments, one of those out; otherwise an array, which is what the variable stands for where none solves it.
+# Types of the two overloads of a formula. Numbers give a number. A Series or a DataArray among the arguments gives a
+# result of its type; otherwise the result is an array, the default of the type variables.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    ArrayLike: TypeAlias = Any  # of the formula itself, which hands it to `whole` or `real`; callers see the overloads
+    ArrayLike: TypeAlias = Any  # of the implementation; callers see the overloads
     Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
     Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
     Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
@@ -46,11 +46,30 @@ else:  # type variables have defaults since Python 3.13
     from numpy.typing import ArrayLike as ArrayLike
 
     Wholes, Reals, Truths, Part = map(TypeVar, ("Wholes", "Reals", "Truths", "Part"))
-    Numbers = Union[int, Wholes]  # noqa: UP007 (it is subscripted)
+    Numbers = Union[int, Wholes]  # noqa: UP007 (must be subscriptable)
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
-    """An integer, or integers as an int64 array; a float is refused even when its value is whole."""
+    """Return an integer, or integers as an int64 array; a float is not valid even if its value is whole.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+    minimum : smallest valid integer, `None` for no limit.
+    unit : unit of the value, for the error.
+
+    Returns
+    -------
+    int for a scalar, an int64 array otherwise.
+
+    Raises
+    ------
+    InvalidInput : a value that is not an integer, or is below the minimum.
+    Int64Overflow : an array element that does not fit int64.
+
+    >>> whole("gas", 21_000), whole("gas", [1, 2])
+    (21000, array([1, 2]))
+    """
     expected = f"expected whole {unit}" if unit else "expected an integer"
     if isinstance(value, (bool, np.bool_)):
         raise InvalidInput(name, expected, value)
@@ -61,7 +80,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
         return number
     array = _array(name, value, expected)
     if array.dtype == object or (array.dtype.kind == "f" and isinstance(value, (list, tuple))):
-        # Of a list NumPy makes doubles where one item is a float, or where the integers fit no common type.
+        # NumPy converts a list to doubles if an item is a float, or if the integers do not fit one integer type.
         array = np.asarray(value, dtype=object)
         if array.ndim == 0 and isinstance(array.item(), int):
             return whole(name, array.item(), minimum=minimum, unit=unit)
@@ -77,7 +96,25 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
 
 
 def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float | RealArray:
-    """A finite double, or finite doubles as a float64 array."""
+    """Return a finite double, or finite doubles as a float64 array.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+    minimum : smallest valid number, `None` for no limit.
+    unit : unit of the value, for the error.
+
+    Returns
+    -------
+    float for a scalar, a float64 array otherwise.
+
+    Raises
+    ------
+    InvalidInput : a value that is not a finite number, or is below the minimum.
+
+    >>> real("margin", 1), real("margin", [1, 2])
+    (1.0, array([1., 2.]))
+    """
     expected = f"expected a finite number{f' of {unit}' if unit else ''}"
     if isinstance(value, (bool, np.bool_, complex)):
         raise InvalidInput(name, expected, value)
@@ -106,7 +143,25 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
 
 
 def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, unit: str = "") -> int:
-    """One integer; arrays are refused."""
+    """Return one integer in a range; an array is not valid.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+    minimum, maximum : smallest and largest valid integer; a maximum of `None` is no limit.
+    unit : unit of the value, for the error.
+
+    Returns
+    -------
+    int.
+
+    Raises
+    ------
+    InvalidInput : a value that is not an integer in the range.
+
+    >>> whole_scalar("nonce", 5)
+    5
+    """
     number = whole(name, value, minimum=minimum, unit=unit)
     if not isinstance(number, int):
         raise InvalidInput(name, "expected one number, not an array", value)
@@ -116,7 +171,25 @@ def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None
 
 
 def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float:
-    """One finite double; arrays are refused."""
+    """Return one finite double of at least a minimum; an array is not valid.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+    minimum : smallest valid number, `None` for no limit.
+    unit : unit of the value, for the error.
+
+    Returns
+    -------
+    float.
+
+    Raises
+    ------
+    InvalidInput : a value that is not a finite number, or is below the minimum.
+
+    >>> real_scalar("margin", 1)
+    1.0
+    """
     number = real(name, value, minimum=minimum, unit=unit)
     if not isinstance(number, float):
         raise InvalidInput(name, "expected one number, not an array", value)
@@ -124,7 +197,7 @@ def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str
 
 
 def above_zero(name: str, value: Any, *, unit: str = "") -> float:
-    """One finite double above 0."""
+    """Return one finite double above 0."""
     number = real_scalar(name, value, unit=unit)
     if number == 0.0:
         raise InvalidInput(name, "expected a number above 0", value)
@@ -132,7 +205,7 @@ def above_zero(name: str, value: Any, *, unit: str = "") -> float:
 
 
 def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
-    """A value of that class."""
+    """Return a value that is an instance of a class."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
         raise InvalidInput(name, f"expected {article} {kind.__name__}", value)
@@ -140,42 +213,75 @@ def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
 
 
 def choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """One of the names that are known."""
+    """Return a name that is one of the choices.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+    choices : valid names, which the error lists.
+
+    Returns
+    -------
+    str.
+
+    Raises
+    ------
+    InvalidInput : a value that is not one of the choices.
+
+    >>> choice("codec", "zstd", ("zstd", "brotli"))
+    'zstd'
+    """
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(name, f"expected one of {', '.join(choices)}", value)
     return value
 
 
 def text(name: str, value: Any) -> str:
-    """Text."""
+    """Return text."""
     if not isinstance(value, str):
         raise InvalidInput(name, "expected text", value)
     return value
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """Return a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInput(name, "expected true or false", value)
     return bool(value)
 
 
 def sequence(name: str, value: Any, of: str = "") -> tuple[Any, ...]:
-    """The items of a list or tuple; `of` says in the error what they should be."""
+    """Return the items of a list or tuple; `of` describes valid items, for the error."""
     if not isinstance(value, (list, tuple)):
         raise InvalidInput(name, f"expected a list of {of}" if of else "expected a list", value)
     return tuple(value)
 
 
 def mapping(name: str, value: Any) -> Mapping[Any, Any]:
-    """A dict or another mapping."""
+    """Return a mapping, such as a dict.
+
+    Parameters
+    ----------
+    name, value : name of the argument and its value.
+
+    Returns
+    -------
+    the value.
+
+    Raises
+    ------
+    InvalidInput : a value that is not a mapping.
+
+    >>> mapping("gas", {"limit": 21_000})
+    {'limit': 21000}
+    """
     if not isinstance(value, MAPPINGS):
         raise InvalidInput(name, "expected a mapping", value)
     return value
 
 
 def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
-    """An object of JSON whose fields all have one of these names."""
+    """Return a JSON object whose fields all have known names."""
     if not isinstance(value, MAPPINGS):
         raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
     for field in value:
@@ -185,28 +291,44 @@ def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, 
 
 
 def check_limit(number: float, what: str, highest: int, advice: str = "") -> None:
-    """Raise `LimitExceeded` for more than the most of something that a run can hold."""
+    """Raise `LimitExceeded` for a number above its limit.
+
+    Parameters
+    ----------
+    number : the number.
+    what : the things that are counted, for the error.
+    highest : largest valid number.
+    advice : text at the end of the error, such as what to do.
+
+    Raises
+    ------
+    LimitExceeded : a number above the limit.
+
+    >>> check_limit(5, "points", 3)
+    Traceback (most recent call last):
+    feemodel.errors.LimitExceeded: 5 points are more than 3
+    """
     if number > highest:
         shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if number < 1e15 else f"{number:.3g}"
         raise LimitExceeded(f"{shown} {what} are more than {highest:,}{advice}")
 
 
 def check_int64(name: str, value: int) -> int:
-    """The number; raise `Int64Overflow` for one that a signed 64-bit integer cannot hold."""
+    """Return a number that fits a signed 64-bit integer; raise `Int64Overflow` for a larger one."""
     if value > INT64_MAX:
         raise Int64Overflow(name, "expected a number that fits 64 bits", value)
     return value
 
 
 def share(name: str, value: Any) -> float:
-    """One double between 0 and 1, both excluded."""
+    """Return one double between 0 and 1, both excluded."""
     if not 0.0 < real_scalar(name, value) < 1.0:
         raise InvalidInput(name, "expected between 0 and 1, both excluded", value)
     return float(value)
 
 
 def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
-    """Raise `InvalidInput` for what has no columns by name, or not these."""
+    """Raise `InvalidInput` for a value that is not a table, or that lacks one of the columns."""
     if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
     if missing := [column for column in columns if column not in value]:
@@ -216,7 +338,7 @@ def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
 
 
 def check_indexes(values: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` for pandas Series and DataFrames whose indexes differ: rows are taken by their place."""
+    """Raise `InvalidInput` for Series and DataFrames with different indexes, because rows are matched by position."""
     indexes = {name: one.index for name, one in values.items() if hasattr(getattr(one, "index", None), "equals")}
     for name, index in indexes.items():
         if not index.equals(next(iter(indexes.values()))):
@@ -224,7 +346,7 @@ def check_indexes(values: Mapping[str, Any]) -> None:
 
 
 def function(name: str, value: Function) -> Function:
-    """Something that can be called."""
+    """Return a callable."""
     if not callable(value):
         raise InvalidInput(name, "expected a function", value)
     return value
@@ -233,7 +355,7 @@ def function(name: str, value: Function) -> Function:
 def check_plausible(
     name: str, value: float | None, hint: str, *, lowest: float = 0.0, highest: float = math.inf
 ) -> None:
-    """Raise `InvalidInput`, with a hint at the unit, for a number that is probably in another; 0 and `None` pass.
+    """Raise `InvalidInput`, with a hint at the unit, for a number probably in another unit; 0 and `None` are valid.
 
     >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", lowest=60.0)
     Traceback (most recent call last):
@@ -256,10 +378,10 @@ def check_fields(
     maximum: Mapping[str, float] = EMPTY,
     unchecked: Collection[str] = (),
 ) -> None:
-    """Check the fields of a dataclass that are numbers, text or flags.
+    """Check the fields of a dataclass that are numbers, text or bools.
 
-    Numbers are finite and at least 0, or at least their `minimum`, where `None` bounds nothing; NumPy's become
-    Python's. A field that may be `None` passes when it is.
+    Numbers must be finite and at least 0, or at least their `minimum`; a `minimum` of `None` is no limit. NumPy numbers
+    are replaced with Python numbers. `None` is valid in a field whose type includes it.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)
@@ -273,7 +395,7 @@ def check_fields(
             continue
         number: Any = whole_scalar if int in kinds else real_scalar
         checked = number(name, value, minimum=minimum.get(name, 0))
-        if isinstance(value, np.generic):  # whose integers wrap around in arithmetic with Python's
+        if isinstance(value, np.generic):  # because its arithmetic would wrap
             object.__setattr__(record, name, checked)
         if name in above_zero and not value > 0:
             raise InvalidInput(name, "expected a number above 0", value)
@@ -284,7 +406,7 @@ def check_fields(
 def raise_first(
     name: str, reason: str, array: NDArray[Any], bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
 ) -> NoReturn:
-    """Raise `error` for the first element where `bad` holds, with its index."""
+    """Raise `error` for the first element at which `bad` is true, with its index."""
     first = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
     raise error(name, reason, array.flat[first : first + 1].tolist()[0], index or None)
@@ -297,10 +419,10 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
         array = np.asarray(value)
     except ValueError:  # a ragged list
         raise InvalidInput(name, f"{expected}, or a rectangular array of such", value) from None
-    except (TypeError, OverflowError, RuntimeError):  # an object that makes no array; integers that no double holds
+    except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
-        raise InvalidInput(name, expected, True, found)  # which NumPy would take for 1
+        raise InvalidInput(name, expected, True, found)  # which NumPy would convert to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected}, and none that is masked", array, masked)
@@ -342,6 +464,6 @@ def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
     reason = f"{expected}, not {array.dtype}"
     if not array.size:
         raise InvalidInput(name, reason, str(array.dtype))
-    # Missing values make doubles of whole numbers: the element to show is then the one without a whole value.
+    # pandas stores whole numbers as doubles if some are missing: the error then shows the element that is not whole.
     real = array if array.dtype.kind == "f" else np.zeros(array.shape)
     raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))

@@ -1,4 +1,4 @@
-"""Compiled kernels that are kept on disk, where numba finds a folder for them; plain functions without numba."""
+"""Decorators that compile functions with numba and cache the machine code on disk."""
 
 import re
 import sys
@@ -11,12 +11,12 @@ from typing import Any
 from feemodel.extras import has_numba
 
 Kernel = Callable[..., Any]
-#: At the top of a module, where what is imported is there in every process: `import a`, or names from `a`.
+#: Imports at the top of a module: `import a`, or `from a import b`.
 _IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def say_when_compiling(say: Callable[[], object]) -> None:
-    """Call a function once, when numba first compiles a kernel that was not kept; it may take seconds."""
+    """Call a function once, when numba first compiles a kernel that is not in the cache, which may take seconds."""
     _TO_CALL[:] = [say]
 
 
@@ -25,7 +25,7 @@ _TO_CALL: list[Callable[[], object]] = []
 
 @cache
 def _listen() -> None:
-    """Let numba's compiler call what `say_when_compiling` was given."""
+    """Make numba call the function that was passed to `say_when_compiling`."""
     from numba.core import event
 
     class FirstCompilation(event.Listener):
@@ -40,23 +40,21 @@ def _listen() -> None:
 
 
 def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function as `numba.njit` does with these options, and keep the machine code for later processes.
+    """Compile a function like `numba.njit` with these options, and cache the machine code on disk.
 
-    numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` next to the module, or in the user's cache
-    folder. It refuses to define a kernel where none of them can be written, as with a read-only installation and no
-    home: there every process compiles the kernel again at its first call. Where numba is not installed, the function is
-    returned as it is.
+    numba caches it in the folder of NUMBA_CACHE_DIR, in `__pycache__` next to the module, or in the user's cache
+    folder. If none of them is writable, every process compiles the function at its first call. Without numba the
+    function is returned unchanged.
 
-    What was kept counts while the module and all that it imports of its package are the same. numba looks at the module
-    only, and would go on with the old code of a function, or the old value of a constant, of another one.
+    The cache is valid as long as the module and everything that it imports from its package are unchanged. numba alone
+    checks the module only, and would use outdated code after a change of an imported function or constant.
 
     Parameters
     ----------
-    makes_arrays : whether the function makes arrays, or calls one that does. Of another one numba need not count who
-        holds an array, which takes atomic operations at every call: without them a step of the closed loop takes a
-        third less time. numba has no public name for this option.
+    makes_arrays : whether the function allocates arrays, or calls a function that does. If not, numba need not count
+        references. numba has no public name for this option.
     """
-    options["_nrt"] = makes_arrays  # said of each: what says nothing is compiled as its caller is
+    options["_nrt"] = makes_arrays  # set in every case, because the default is the option of the caller
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():
@@ -66,9 +64,9 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            kept_in = kernel._cache._cache_file  # numba has no public name for what it compares
+            kept_in = kernel._cache._cache_file  # numba has no public name for the stamp of the cache
             kept_in._source_stamp = kept_in._source_stamp, _sources(function.__module__)
-        except RuntimeError:  # what numba raises for want of a folder, and for nothing else
+        except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)
         defined: Kernel = kernel
         return defined
@@ -77,7 +75,7 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
 
 
 def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function as a part of the kernels that call it; without numba it is returned as it is."""
+    """Compile a function as a part of the kernels that call it; without numba it is returned unchanged."""
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():
@@ -92,7 +90,7 @@ def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
 
 @cache
 def _sources(name: str) -> str:
-    """A digest of a module and of what it imports of its package at its top, directly or not."""
+    """Return a digest of a module and of the modules of its package that it imports, directly or indirectly."""
     package, found, pending = name.partition(".")[0], dict[str, str](), [name]
     first = getattr(sys.modules.get(package), "__file__", None)
     while pending and first is not None:
@@ -103,7 +101,7 @@ def _sources(name: str) -> str:
         file = (
             Path(first) if module == package else place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         )
-        if not file.is_file():  # a name that is no module's
+        if not file.is_file():  # the name of a function or constant
             continue
         found[module] = file.read_text(encoding="utf-8")
         for whole, part, names in _IMPORTED.findall(found[module]):

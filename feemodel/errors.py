@@ -1,21 +1,21 @@
-"""The exceptions of the package: one tree, so that a caller can catch as much or as little as wanted."""
+"""Exceptions of the package, all derived from `FeeModelError`."""
 
 from typing import Any
 
 
 class FeeModelError(Exception):
-    """Root of everything that this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class InvalidInput(FeeModelError, ValueError):
-    """An argument that no answer exists for.
+    """An argument that is not valid.
 
     Parameters
     ----------
-    name : the argument, as the caller spelled it.
-    reason : what was expected.
-    value : the offending value; for an array the first offending element.
-    index : its index in an array, `None` for a scalar.
+    name : name of the argument, as used by the caller.
+    reason : description of valid values.
+    value : the value that is not valid; for an array, its first such element.
+    index : index of the element in an array, `None` for a scalar.
     """
 
     def __init__(self, name: str, reason: str, value: Any = None, index: tuple[int, ...] | None = None) -> None:
@@ -28,18 +28,18 @@ class InvalidInput(FeeModelError, ValueError):
 
 
 class Int64Overflow(InvalidInput, OverflowError):
-    """A product or sum that a node would wrap modulo 2**64, or a result that an int64 array cannot hold."""
+    """A product or sum that would wrap modulo 2**64 in a node, or a result that does not fit an int64 array."""
 
 
 class UnknownParameter(InvalidInput):
-    """Parameters of a chain that no source gives for the time asked.
+    """Parameters of a chain that are unknown at the requested time.
 
     Parameters
     ----------
     reason : which parameters, since when they are unknown, and the last known values.
-    chain : its name.
-    parameters : their names.
-    since : ISO 8601, from when on they are unknown; "unknown" where that is not known either.
+    chain : name of the chain.
+    parameters : names of the unknown parameters.
+    since : date from which they are unknown, ISO 8601, or "unknown".
     """
 
     def __init__(self, reason: str, chain: str, parameters: tuple[str, ...], since: str) -> None:
@@ -49,7 +49,7 @@ class UnknownParameter(InvalidInput):
 
     @property
     def brief(self) -> str:
-        """A few words for a row of a table."""
+        """Short description for a row of a table."""
         since = "" if self.since == "unknown" else f" since {self.since}"
         return f"unknown{since}: {', '.join(self.parameters)}"
 
@@ -59,13 +59,13 @@ class UnknownParameter(InvalidInput):
 
 
 class ExecutionFailed(FeeModelError):
-    """A call that did not succeed in the virtual machine, or that a node would not execute.
+    """A call that failed in the virtual machine, or that a node would not execute.
 
     Parameters
     ----------
-    message : in a node's words.
-    code : of a JSON-RPC error.
-    data : what the call reverted with, as hexadecimal data; `None` where it did not revert.
+    message : message of a node.
+    code : code of the JSON-RPC error.
+    data : revert data in hexadecimal; `None` if the call did not revert.
     """
 
     def __init__(self, message: str, code: int = -32_000, data: str | None = None) -> None:
@@ -77,11 +77,11 @@ class ExecutionFailed(FeeModelError):
 
 
 class LimitExceeded(FeeModelError):
-    """A stated limit of size, time or number was reached; the message names the limit and its value."""
+    """A limit of size, time or number was exceeded; the message names the limit and its value."""
 
 
 class EngineFailed(FeeModelError):
-    """A fault of the native engine, such as a panic: no answer to the call, and nothing of its state is used again."""
+    """A fault of the native engine, such as a panic; the call has no result, and its state is discarded."""
 
 
 class NotFinalized(FeeModelError):
@@ -89,25 +89,25 @@ class NotFinalized(FeeModelError):
 
 
 class InvalidProof(FeeModelError, ValueError):
-    """A Merkle proof that does not hold; the message names the step."""
+    """A Merkle proof that is not valid; the message names the step."""
 
 
 class UpstreamError(FeeModelError):
-    """A node that could not be reached, or answered with an error or with nonsense."""
+    """A node that could not be reached, or whose response is an error or not valid."""
 
 
 class UnreadableFile(FeeModelError, ValueError):
-    """A file that is missing, truncated or not of the stated format; the message names the file and the place."""
+    """A file that is missing, truncated or in another format; the message names the file and the position in it."""
 
 
 class MissingExtra(FeeModelError, ModuleNotFoundError):
-    """A name that needs a package which is not installed; the message has the command that installs it.
+    """A name that needs a package that is not installed; the message contains the command that installs it.
 
     Parameters
     ----------
-    needed_by : the name that was asked for.
+    needed_by : the name that was requested.
     package : the missing top-level package.
-    command : the shell command that installs the extra which has it.
+    command : the shell command that installs the extra with this package.
     """
 
     def __init__(self, needed_by: str, package: str, command: str) -> None:
@@ -119,11 +119,11 @@ class MissingExtra(FeeModelError, ModuleNotFoundError):
 
 
 class LedgerDamaged(UnreadableFile):
-    """A ledger whose file is damaged: what it holds contradicts its own hashes, or SQLite cannot read it."""
+    """A corrupted ledger file: its contents do not match their hashes, or SQLite cannot read it."""
 
 
 def unreadable(path: object, error: OSError) -> UnreadableFile:
-    """The error for a file that the system does not give, worded alike for every kind of file.
+    """Return the error for a file that the operating system cannot open or read.
 
     >>> str(unreadable("fees.csv", FileNotFoundError()))
     'fees.csv: no such file'
@@ -138,9 +138,9 @@ def unreadable(path: object, error: OSError) -> UnreadableFile:
 
 
 def _shown(value: Any, limit: int = 120) -> str:
-    # A value may be a megabyte of calldata: its beginning and its length say enough.
+    # A value may be a megabyte of calldata, so only its beginning and its length are shown.
     try:
         text = repr(value)
-    except (RecursionError, ValueError):  # nested too deeply; an integer of more digits than Python writes
+    except (RecursionError, ValueError):  # nested too deeply; an integer with more digits than Python converts
         text = hex(value) if isinstance(value, int) else f"a {type(value).__name__}"
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"

@@ -1,4 +1,4 @@
-"""Optional packages: which extra installs each, and the command that installs it where this package came from."""
+"""Optional packages, the extras that install them, and the commands to do so."""
 
 import platform
 import shlex
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from feemodel.errors import MissingExtra
 
-#: Top-level module → the extra that installs it. A server estimates gas, so its extra comes with an engine.
+#: Top-level module → the extra that installs it. A server needs an engine to estimate gas.
 EXTRAS = {
     **dict.fromkeys(
         ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client"),
@@ -30,13 +30,13 @@ EXTRAS = {
 }
 
 
-#: Instructions that `native/.cargo/config.toml` compiles for, as far as a processor may lack them.
+#: Instruction sets required by `native/.cargo/config.toml` that some processors lack.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 
 @cache
 def has_numba() -> bool:
-    """Whether kernels are compiled; without numba their plain form runs."""
+    """Return whether numba is installed; without it, kernels run as plain Python."""
     return find_spec("numba") is not None
 
 
@@ -51,7 +51,7 @@ def need(needed_by: str, *packages: str) -> None:
 
 
 def missing_extra(needed_by: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """The error to raise for a module that was not found: `MissingExtra` where an extra has it, else the same error."""
+    """Return the error for a module that was not found: `MissingExtra` if an extra installs it, else the same error."""
     package = (error.name or "").partition(".")[0]
     if isinstance(error, MissingExtra) or package not in EXTRAS:
         return error
@@ -60,12 +60,12 @@ def missing_extra(needed_by: str, error: ModuleNotFoundError) -> ModuleNotFoundE
 
 @cache
 def has_native() -> bool:
-    """Whether the compiled package is installed and this processor has the instructions that it is compiled for."""
+    """Return whether the native package is installed and this processor supports its instruction sets."""
     return find_spec("feemodel_native") is not None and _runs_native(platform.machine(), Path("/proc/cpuinfo"))
 
 
 def _runs_native(machine: str, cpu_info: Path) -> bool:
-    """Whether a processor has AVX2, as all of x86-64 since 2015; on other systems than Linux all that are supported."""
+    """Return whether an x86-64 processor has the needed flags; `True` on other processors and without `cpu_info`."""
     if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
         return True
     with cpu_info.open(encoding="utf-8", errors="replace") as lines:
@@ -74,9 +74,17 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 
 
 def install_command(module: str) -> str:
-    """The shell command that installs the package of a missing module.
+    """Return the shell command that installs the package of a missing module.
 
-    From a checkout it installs the checkout's extra, from anywhere else the released one.
+    If this package is in a checkout, the command installs the checkout's extra, otherwise the released one.
+
+    Parameters
+    ----------
+    module : full name of the module.
+
+    Returns
+    -------
+    str.
 
     >>> install_command("no_extra_has_this.module").endswith("pip install no_extra_has_this")
     True
@@ -87,7 +95,7 @@ def install_command(module: str) -> str:
         arguments = package
     elif checkout is None:
         arguments = f"'feemodel[{extra}]'"
-    elif extra == "native":  # a package of its own, not yet in an index
+    elif extra == "native":  # a separate package, not yet on an index
         arguments = "./native" if checkout == Path.cwd() else shlex.quote(str(checkout / "native"))
     else:
         arguments = f"-e '{'.' if checkout == Path.cwd() else checkout}[{extra}]'"
@@ -95,18 +103,18 @@ def install_command(module: str) -> str:
 
 
 def engine_commands() -> str:
-    """The commands that install an engine: the compiled one, or the reference, which needs no compiler."""
+    """Return the commands that install an engine: the compiled one, or the reference, which needs no compiler."""
     return f"{install_command('feemodel_native')} (compiled; a checkout needs Rust) or {install_command('ethereum')}"
 
 
 def _checkout() -> Path | None:
-    """The folder of the checkout that this package is imported from, `None` where it is installed without one."""
+    """Return the folder of the checkout that contains this package, `None` if it is not in a checkout."""
     folder = Path(__file__).resolve().parents[1]
     return folder if (folder / "pyproject.toml").is_file() and (folder / "native").is_dir() else None
 
 
 def _pip() -> str:
-    """The pip of the interpreter that runs: `pip` where the shell finds that one, else the interpreter's module."""
+    """Return the pip command of the running interpreter: `pip` if the shell finds that one, else `python -m pip`."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip"

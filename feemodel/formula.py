@@ -1,8 +1,8 @@
-"""Wrapper of all public formulas: they take and return labelled arrays, and their errors name the argument.
+"""Decorator of public formulas: it adds support for labelled arrays, and errors name the argument.
 
-A formula takes numbers and arrays. `@formula` lets it take pandas Series and xarray DataArrays too, aligned by their
-labels, and give the same back. Neither library is imported here: an object of theirs comes from a loaded one.
-To type checkers a formula is its two overloads, `int` to `int`, `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
+A formula takes numbers and arrays. With `@formula` it also takes pandas Series and xarray DataArrays, aligned by their
+labels, and returns the same. Neither library is imported here, because an object of a library shows that it is loaded.
+Type checkers see a formula as two overloads, `int` to `int` and `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike 
 
 
 def formula(function: Callable[P, object]) -> Callable[P, Any]:
-    """A formula that also takes Series and DataArrays, and whose every error is one of this package's.
+    """Make a function accept Series and DataArrays, and convert its overflow errors to `Int64Overflow`.
 
-    Series need equal indexes, DataArrays equal coordinates along each dimension that they share; other arrays broadcast
-    against them. A result of a Series' shape is a Series with its index, any other an array; with DataArrays every
-    array of the result is one, along the dimensions that it varies over.
+    Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Other arrays
+    broadcast against them. With Series, a result of their shape is a Series with their index, and any other result is
+    an array. With DataArrays, every array in the result is a DataArray along the dimensions over which it varies.
 
     >>> import pandas
     >>> @formula
@@ -53,7 +53,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
-        if annotation in WRITTEN:  # or `help` spells the union out, 240 characters a parameter
+        if annotation in WRITTEN:  # because `help` would show the whole union
             function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)
@@ -61,9 +61,9 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # every formula looks at what comes of it
+            with np.errstate(over="ignore", invalid="ignore"):  # formulas check the result
                 if len(args) > len(names):
-                    return function(*args, **kwargs)  # which says so
+                    return function(*args, **kwargs)  # which raises the TypeError
                 arguments = dict(zip(names, args, strict=False)) | kwargs
                 if UNLABELLED.issuperset(map(type, arguments.values())):
                     _check_shapes(arguments)
@@ -82,7 +82,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
 
 
 def _check_shapes(arguments: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` for arrays that do not broadcast; a formula whose parts do not meet would not notice."""
+    """Raise `InvalidInput` for arrays that do not broadcast against each other."""
     shapes = _shapes(arguments)
     if len(set(shapes.values())) > 1:
         try:
@@ -93,7 +93,7 @@ def _check_shapes(arguments: Mapping[str, Any]) -> None:
 
 
 def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays among the arguments; a ragged list has none, and the formula names it."""
+    """Return the shapes of array arguments; ragged lists are left out, because the formula reports them."""
     shapes = {}
     for name, value in arguments.items():
         if name != "out" and isinstance(value, ARRAYS):
@@ -103,7 +103,7 @@ def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
-    """An error of Python's about an integer that is too large, as one that names the argument."""
+    """Return the error for an integer that is too large, with the name of the argument."""
     arrays = _shapes(arguments)
     reason = "expected an integer that fits 64 bits next to arrays" if arrays else "expected a number that doubles hold"
     large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
@@ -113,7 +113,7 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
 
 
 def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """A formula's result, or its error with the labels of the element that it names."""
+    """Call a formula; an error gets the labels of the element that it names."""
     try:
         return function(*args, **kwargs)
     except InvalidInput as error:
@@ -124,14 +124,16 @@ def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: An
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
-    """Arguments as plain arrays, what gives a result its labels, and what says where an element is."""
-    # While another thread imports a package, it has not all of its names yet; no argument is of them then.
+    """Return the arguments as plain arrays, a function that labels a result, and one that describes an index."""
+    # While another thread imports a library, its names may be missing; then no argument is of its types.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))
     if series and labelled:
         raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
-    if series and (frames := _of_type(arguments, getattr(pandas, "DataFrame", None))):  # NumPy meets them column by row
+    if series and (
+        frames := _of_type(arguments, getattr(pandas, "DataFrame", None))
+    ):  # NumPy would match a Series' rows with a DataFrame's columns
         raise InvalidInput(", ".join((*series, *frames)), "expected either Series or DataFrames", "both")
     if series:
         return _from_series(pandas, series, arguments)
@@ -145,7 +147,7 @@ def _of_type(arguments: Mapping[str, Any], kind: Any) -> dict[str, Any]:
 
 
 def _each(wrap: Wrap, result: Any) -> Any:
-    """A wrap of every array of a result, which may be a tuple of such."""
+    """Label every array of a result, which may be a tuple of arrays."""
     if isinstance(result, tuple):
         fields = [_each(wrap, field) for field in result]
         return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
@@ -201,7 +203,7 @@ def _from_data_arrays(
     def wrap(result: Any) -> Any:
         shape = np.shape(result)
         if not shape and template.ndim:
-            return result  # one number for all
+            return result  # a scalar
         lengths = zip(template.dims, template.shape, (1,) * (template.ndim - len(shape)) + shape, strict=True)
         single = {dim: 0 for dim, length, here in lengths if here == 1 != length}
         one = template.isel(single, drop=True) if single else template

@@ -1,7 +1,7 @@
-"""Integer arithmetic that is exact for Python ints and for int64 arrays alike.
+"""Integer arithmetic that is exact for Python ints and for int64 arrays.
 
-On Python ints every function here is the plain operator. On arrays each gives the same number, although int64 cannot
-hold the products that nodes form in 256 bits, or raises `Int64Overflow` where an array cannot hold the result.
+For Python ints each function is the plain operator. For arrays it returns the same numbers, also where an intermediate
+product does not fit int64, and raises `Int64Overflow` if the result does not fit.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
-SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # a double below it stands for an integer below 2**63
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # a product or sum below it, computed as a double, is below 2**63
 MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
 
 class FixedPoint(NamedTuple, Generic[Part]):
-    """A fixed-point number of six decimals, in two fields so that 64 bits hold each: whole · 10⁶ + millionths."""
+    """Fixed-point number with six decimals, in two fields that each fit 64 bits: whole · 10⁶ + millionths."""
 
     whole: Part
     millionths: Part  #: below 10⁶
@@ -36,7 +36,7 @@ NOTHING = FixedPoint(0, 0)
 
 
 def require(name: str, reason: str, value: Whole, holds: Truth, error: type[InvalidInput] = InvalidInput) -> None:
-    """Raise `error` for the first element of `value` for which a condition does not hold.
+    """Raise `error` for the first element of `value` at which a condition is false.
 
     >>> require("gas_used", "expected at most the gas limit", 5, 5 <= 7)
     """
@@ -48,7 +48,7 @@ def require(name: str, reason: str, value: Whole, holds: Truth, error: type[Inva
 
 
 def fitting(name: str, value: Whole) -> Whole:
-    """The value itself, or `Int64Overflow` for a Python int that meets arrays and does not fit 64 bits.
+    """Return the value; raise `Int64Overflow` for a Python int that does not fit 64 bits.
 
     >>> fitting("fee", 5)
     5
@@ -59,7 +59,7 @@ def fitting(name: str, value: Whole) -> Whole:
 
 
 def multiply(name: str, *factors: Whole, reason: str = NO_ROOM) -> Whole:
-    """The product of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
+    """Return the product of integers of at least 0; raise `Int64Overflow` if it does not fit an int64 array.
 
     >>> multiply("fee", 10**12, 10**12)
     1000000000000000000000000
@@ -75,7 +75,7 @@ def multiply(name: str, *factors: Whole, reason: str = NO_ROOM) -> Whole:
 
 
 def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
-    """The sum of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
+    """Return the sum of integers of at least 0; raise `Int64Overflow` if it does not fit an int64 array.
 
     >>> add("fee", 2**63, 1)
     9223372036854775809
@@ -91,13 +91,13 @@ def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
 
 
 def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, addend: Whole = 0) -> Whole:
-    """`(value * factor + addend) // divisor` of whole numbers of at least 0, exact although the product may pass 2**63.
+    """Return `(value * factor + addend) // divisor` of integers of at least 0; the product may exceed 2**63.
 
-    On arrays the quotient is taken in doubles and put right by the remainder. With a quotient below 2**62 the four
-    roundings leave it wrong by less than 2**11 + 1, so with a divisor of at most 2**51 the true remainder lies
-    within ±2**63, where arithmetic modulo 2**64 gives it exactly. Elements beyond these limits are computed one by one.
+    For arrays the quotient is computed in doubles and corrected by the remainder. For a quotient below 2**62, the four
+    roundings change it by less than 2**11 + 1. So with a divisor of at most 2**51, the remainder is within ±2**63, and
+    arithmetic modulo 2**64 gives it exactly. Elements beyond these limits are computed one by one.
 
-    Raises `Int64Overflow` where an array cannot hold the quotient.
+    Raises `Int64Overflow` if the quotient does not fit an int64 array.
 
     >>> multiply_divide("fee", 100_000_000, 40_583_973_580, 10**12)
     4058397
@@ -116,7 +116,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
         return divided_product(value, factor, divisor, addend)
     operands = np.broadcast_arrays(value, factor, divisor, addend)
     beyond = (estimate >= QUOTIENT_LIMIT) | (operands[2] > DIVISOR_LIMIT) | (operands[3] >= QUOTIENT_LIMIT)
-    with np.errstate(invalid="ignore"):  # where it is beyond the limits the quotient is replaced
+    with np.errstate(invalid="ignore"):  # quotients beyond the limits are replaced below
         quotient = np.broadcast_to(divided_product(*operands), beyond.shape).copy()
     for index in zip(*np.nonzero(beyond), strict=True):
         first, second, by, more = (int(operand[index]) for operand in operands)
@@ -125,7 +125,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
 
 def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> WholeArray:
-    """`multiply_divide` of arrays that are known to keep its limits; at least one operand is an array."""
+    """Return `multiply_divide` of operands within its limits, of which at least one is an array."""
     value, factor = np.asarray(value, dtype=np.int64), np.asarray(factor, dtype=np.int64)
     quotient = (np.multiply(value, factor, dtype=np.float64) / divisor).astype(np.int64)
     remainder = value * factor - quotient * divisor
@@ -135,7 +135,7 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
 
 
 def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
-    """value · factor in two parts; raises `Int64Overflow` from 2**63 · 10⁶ on with arrays.
+    """Return value · factor as a fixed-point number; raises `Int64Overflow` from 2**63 · 10⁶ on with arrays.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
     FixedPoint(whole=6922798658550000, millionths=0)
@@ -145,7 +145,7 @@ def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
 
 
 def add_parts(name: str, one: FixedPoint, other: FixedPoint) -> FixedPoint:
-    """The sum of two numbers in parts.
+    """Return the sum of two fixed-point numbers.
 
     >>> add_parts("price", FixedPoint(1, 600_000), FixedPoint(2, 700_000))
     FixedPoint(whole=4, millionths=300000)
@@ -157,9 +157,9 @@ def add_parts(name: str, one: FixedPoint, other: FixedPoint) -> FixedPoint:
 def multiply_divide_parts(
     name: str, parts: FixedPoint, factor: Whole, divisor: Whole, addend: FixedPoint = NOTHING
 ) -> Whole:
-    """(parts · factor + addend) // (divisor · 10⁶).
+    """Return (parts · factor + addend) // (divisor · 10⁶).
 
-    The millionths come down to whole numbers first, which no floor around them can tell.
+    The millionths are first rounded down to whole numbers, which does not change the result.
 
     >>> multiply_divide_parts("fee", FixedPoint(32_030, 0), 100, 10)
     320300
@@ -169,7 +169,7 @@ def multiply_divide_parts(
 
 
 def ceiling_divide(value: Whole, divisor: Whole) -> Whole:
-    """`value / divisor`, rounded up.
+    """Return `value / divisor`, rounded up.
 
     >>> ceiling_divide(7, 2)
     4
@@ -178,7 +178,7 @@ def ceiling_divide(value: Whole, divisor: Whole) -> Whole:
 
 
 def where(condition: Truth, value: Whole, otherwise: Whole) -> Whole:
-    """`value` where the condition holds; a Python int stays one.
+    """Return `value` where the condition is true, else `otherwise`; a Python int remains one.
 
     >>> where(True, 2**70, 0)
     1180591620717411303424
@@ -189,7 +189,7 @@ def where(condition: Truth, value: Whole, otherwise: Whole) -> Whole:
 
 
 def maximum(value: Whole, other: Whole) -> Whole:
-    """The larger of two; Python ints stay such.
+    """Return the larger of two; Python ints remain Python ints.
 
     >>> maximum(2**70, 0)
     1180591620717411303424
@@ -200,7 +200,7 @@ def maximum(value: Whole, other: Whole) -> Whole:
 
 
 def minimum(value: Whole, other: Whole) -> Whole:
-    """The smaller of two; Python ints stay such.
+    """Return the smaller of two; Python ints remain Python ints.
 
     >>> minimum(2**70, 5)
     5
@@ -211,9 +211,9 @@ def minimum(value: Whole, other: Whole) -> Whole:
 
 
 def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
-    """Doubles of at least 0 truncated to whole numbers as a cast to an unsigned 64-bit integer does it, saturating.
+    """Truncate doubles of at least 0 to integers, at most 2**64 - 1, like a saturating cast to an unsigned integer.
 
-    Raises `Int64Overflow` for an array element that no int64 holds.
+    Raises `Int64Overflow` for an array element that does not fit int64.
 
     >>> truncated("price", 2.9), truncated("price", 1e20)
     (2, 18446744073709551615)
@@ -226,7 +226,7 @@ def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
 
 
 def saturated(value: Whole) -> Whole:
-    """At most what an unsigned 64-bit integer holds; of an int64 array no element is more.
+    """Limit a value to the range of an unsigned 64-bit integer; an int64 array is within it.
 
     >>> saturated(2**70)
     18446744073709551615
@@ -243,7 +243,7 @@ def _largest(value: Whole) -> int:
 def _check_each(
     name: str, reason: str, doubles: np.ufunc, exact: Callable[[int, int], int], left: Whole, right: Whole
 ) -> None:
-    """Raise `Int64Overflow` for the first element that int64 cannot hold; only close calls are computed exactly."""
+    """Raise `Int64Overflow` for the first element that does not fit int64; exact only where doubles cannot decide."""
     estimate = np.asarray(doubles(left, right, dtype=np.float64))
     if not estimate.size or estimate.max() < SURE_LIMIT:
         return

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: importing the package costs next to nothing."""
+"""Lazy imports: public names of a package that are imported when they are first used."""
 
 import sys
 from collections.abc import Callable
@@ -10,10 +10,19 @@ from typing import Any
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
+    """Create `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
 
-    Type checkers and this function read the same imports. The package's modules are attributes too, and `__all__` is
-    the list of the public names.
+    Type checkers and this function read the same imports. The modules of the package are attributes too, and `__all__`
+    is the list of public names.
+
+    Parameters
+    ----------
+    package : full name of the package.
+
+    Returns
+    -------
+    The two functions. The first raises `AttributeError` for an unknown name, and `MissingExtra` for a name whose module
+    needs a package that is not installed.
 
     >>> get, names = lazy_names("feemodel.rollups")
     >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
@@ -47,7 +56,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
 
 def _imports_for_type_checkers(package: str) -> dict[str, str]:
-    """Name → module of the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
+    """Return name → module of the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
     import ast
 
     spec = find_spec(package)

@@ -1,4 +1,4 @@
-"""Number of processors, and work shared among threads."""
+"""Number of processors, and tasks on threads."""
 
 import os
 from collections import deque
@@ -11,12 +11,12 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], threads: int) -> Iterator[Result]:
-    """`function` of each piece, in order; two pieces for each thread are taken ahead, no more.
+    """Yield `function(piece)` for each piece, in order; at most two pieces per thread are read ahead.
 
     >>> list(map_in_order(abs, [-1, 2, -3], threads=2))
     [1, 2, 3]
@@ -29,10 +29,10 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
     try:
         for piece in pieces:
             waiting.append(pool.submit(function, piece))
-            if len(waiting) > 2 * threads:  # one in work and one at hand for each
+            if len(waiting) > 2 * threads:  # one running and one waiting for each thread
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # Where the caller stops before the end nothing is waited for: a request to a node ends by its own time-out.
+        # If the caller stops early, running tasks are not waited for; a request to a node has its own timeout.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, the caller's own function, or nothing."""
+"""Progress of long computations: a bar on a terminal, a function of the caller, or nothing."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,20 +12,21 @@ Progress: TypeAlias = bool | Callable[[int], object] | None
 
 @contextmanager
 def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Callable[[int], object]]:
-    """Callable that takes the number of items done since its last call.
+    """Yield a function to call with the number of items finished since its last call.
 
     Parameters
     ----------
-    progress : the caller's own function; `True` for a bar on standard error, if that is a terminal; else nothing.
-    total : how many there are, `None` where that is not known.
-    what : the items' name, shown next to the bar.
+    progress : function that is yielded; `True` for a progress bar, if standard error is a terminal; `False` or `None`
+        for no report.
+    total : number of items, `None` if unknown.
+    what : name of the items, shown next to the bar.
     """
     if callable(progress):
         yield progress
     elif progress is True:
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: unless that is a terminal
+        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: disabled unless on a terminal
             yield bar.update
     elif progress is None or progress is False:
         yield lambda count: None

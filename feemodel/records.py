@@ -1,7 +1,7 @@
 """Records that hold arrays, compared by value and printed as a table; the digest of an array.
 
-Python's own `==` compares fields and gets an array for an answer. What `print` shows is a small table, one line a
-field; `repr` stays what it was.
+Python's `==` compares fields one by one, which fails for arrays. `print` shows a small table with one line for each
+field; `repr` is unchanged.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 Record = TypeVar("Record", bound=type)
 
-SHOWN = 8  # numbers that a summary writes out
-LISTED = 6  # elements of a sequence that a table shows one by one
+SHOWN = 8  # maximum number of elements that a summary shows
+LISTED = 6  # maximum number of elements that a table shows one by one
 SHOWN_BYTES = 16
 
 
 def compared_by_value(cls: Record) -> Record:
-    """A dataclass or named tuple whose arrays are compared as a whole: by type, shape and elements.
+    """Decorate a dataclass or named tuple so that arrays are compared by type, shape and elements.
 
-    A named tuple equals a plain tuple of equal elements, as tuples do. The hash is left to the class: whoever holds
-    arrays that others can change has none.
+    A named tuple equals a plain tuple of equal elements. The hash of the class is not changed; a class with mutable
+    arrays should have none.
 
     >>> from typing import NamedTuple
     >>> @compared_by_value
@@ -41,7 +41,7 @@ def compared_by_value(cls: Record) -> Record:
         return len(mine) == len(others) and all(map(_equal, mine, others))
 
     cls.__eq__ = equal  # type: ignore[assignment,method-assign]
-    cls.__ne__ = object.__ne__  # type: ignore[assignment]  # the opposite of `__eq__`; a tuple has its own
+    cls.__ne__ = object.__ne__  # type: ignore[assignment]  # the opposite of `__eq__`; tuples define their own
     return cls
 
 
@@ -56,7 +56,7 @@ def array_digest(array: NDArray[Any]) -> str:
 
 
 def summary(numbers: Sequence[Any]) -> str:
-    """A short text of a list of numbers, different for different lists: a long one by its ends and a digest.
+    """Return a short text of a list of numbers: all of them, or the first, the last and a digest of a long list.
 
     >>> summary([1.0, 2.0]), summary(range(100))
     ('[1.0, 2.0]', '<100 from 0 to 99, 51f2696d>')
@@ -68,7 +68,7 @@ def summary(numbers: Sequence[Any]) -> str:
 
 
 def printed_as_table(record: Record) -> Record:
-    """Class decorator of a named tuple or a dataclass: `print` shows its fields as a table.
+    """Decorate a named tuple or dataclass so that `print` shows its fields as a table.
 
     >>> from feemodel import breakdown
     >>> print(breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2))
@@ -118,7 +118,7 @@ def _lines(record: Any, indent: str) -> list[str]:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """The names of a record's fields; none of anything else."""
+    """Return the names of a record's fields, empty for any other value."""
     if isinstance(value, type):
         return ()
     fields: Iterable[str] = getattr(value, "_fields", ()) or getattr(value, "__dataclass_fields__", ())
