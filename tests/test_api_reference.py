@@ -52,23 +52,10 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",
     "feemodel.sizes.lzss_suffixes",
 }  # fmt: skip
-NODE = "asks a node: tests/io/test_node.py and tests/io/test_fetch.py run one"
-FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
     "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",
     "feemodel.estimates.state_before": "the state of a capture: tests/estimates/test_replay.py",
-    "feemodel.io.Node": NODE,
-    "feemodel.io.fetch_blocks": NODE,
-    "feemodel.io.get_blocks": NODE,
-    "feemodel.io.read_blocks": FILE + "feemodel.io.parse_blocks",
-    "feemodel.io.read_raw_transactions": FILE + "feemodel.io.parse_raw_transactions",
-    "feemodel.io.read_replay": FILE + "feemodel.io.parse_replay",
-    "feemodel.io.parse_replay": "a capture with one transaction is a page long: tests/estimates/test_replay.py",
-    "feemodel.io.read_transactions": FILE + "feemodel.io.parse_transactions",
-    "feemodel.ledger.read_blocks": FILE + "feemodel.ledger.files.parse_block",
-    "feemodel.ledger.read_genesis": FILE + "feemodel.ledger.files.parse_genesis",
-    "feemodel.ledger.read_proof": "reads a file; what is read, feemodel.ledger.check_proof shows",
-    "feemodel.ledger.read_trie_logs": "a trie log is binary: tests/ledger/test_files.py",
+    "feemodel.io.Node": "asks a node: tests/io/test_node.py runs one",
     "feemodel.simulation.reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
 }
 
