@@ -1,8 +1,7 @@
-"""The smallest margin that keeps the probability of a loss below a stated bound, with its interval.
+"""The smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
 
-The interval of `calibrate` is that of drawing paths. `calibrate_histories` draws the history itself again, in blocks,
-as often as asked for (a bootstrap of the bootstrap), and calibrates the margin on each: how far it depends on the one
-history that there is, and on the blocks that it is drawn in.
+The interval of `calibrate` reflects only the random drawing of paths. `calibrate_histories` also resamples the history
+in blocks and calibrates the margin on each resample, to show the effect of the history and of the length of blocks.
 """
 
 import math
@@ -47,7 +46,7 @@ MAX_PATHS = 1 << 24  # whose break-even margins are held
 
 @printed_as_table
 class Calibration(NamedTuple):
-    """Result of a calibration; a margin is `None` where none suffices, and `reason` says why."""
+    """Result of a calibration; a margin is `None` if no margin suffices, and `reason` says why."""
 
     margin: float | None  #: the smallest at which no more than the allowed share of paths loses [1]
     low: float | None  #: of the interval: below it the probability of a loss is above the bound [1]
@@ -61,17 +60,19 @@ class Calibration(NamedTuple):
     break_even: tuple[float, ...] = ()  #: each path's break-even margin, infinite where none was found [1]
 
     def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
-        """The share of paths that lose at each margin, with its Clopper-Pearson interval.
+        """Return the share of paths with a loss at each margin, with its Clopper-Pearson interval.
 
         Parameters
         ----------
-        margins : where; every path's own break-even margin unless given [1].
+        margins : margins, of shape (n,); `None` means the break-even margins of all paths [1].
 
         Returns
         -------
         Dataset over `margin`: `loss_probability`, `low`, `high` [1].
 
-        Raises `InvalidInput` where no break-even margins are known, as of `smallest_margin`.
+        Raises
+        ------
+        InvalidInput : no break-even margins are known, as in a result of `smallest_margin`.
 
         >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "", (0.5, 1.0, 1.5, 2.0))
         >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
@@ -116,28 +117,41 @@ def calibrate(
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
-    """The smallest margin at which users pay for posting on all but a stated share of the paths of L1 fees.
+    """Find the smallest margin at which fees cover posting costs on all but a given share of paths of L1 fees.
 
-    Each path is one horizon: a loss is a path on which what is counted is less than what posting cost. Every margin
-    meets the same transactions on the same L1 fees. A path's break-even margin follows in closed form from one drawing
-    of its transactions (`feemodel.simulation.path_brackets`); it is priced transaction by transaction only where the
-    rounding of fees could decide.
+    Each path is one horizon; it has a loss if the counted fees are below the cost of posting. All margins are compared
+    on the same transactions and L1 fees. The confidence interval reflects the random drawing of paths, not whether the
+    future will be like the history.
 
     Parameters
     ----------
-    workload, l1_fees, rule, posting, arrival_rate, calldata : as `feemodel.backtest`.
-    loss_probability : the bound, between 0 and 1 [1].
-    rng : seed, SeedSequence or Generator.
-    vary : which margin of the rule is searched for.
-    counted : what pays for posting: all that users pay, or only what their size adds, where the fixed cost is there
-        for other things.
-    confidence, highest, tolerance : as `smallest_margin`.
-    executor, workers : as in `feemodel.sweep`; the result is the same for all.
-    progress : see `feemodel.progress`; called for each path that is drawn.
+    workload : sizes [byte] and gas [gas] of transactions, or a table of `feemodel.io.read_transactions`.
+    l1_fees : scenario of `feemodel.simulation.scenarios`, with several paths.
+    rule : how costs are announced; `None` means the published defaults.
+    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    arrival_rate : transactions per second [1 / s].
+    rng : seed, `SeedSequence` or `Generator`.
+    vary : margin of the rule to search for, "margin" or "estimate_margin".
+    counted : fees that pay for posting: all of them, or only the part that depends on size.
+    confidence : confidence level of the interval, between 0 and 1 [1].
+    highest : largest margin to try [1].
+    tolerance : maximum error of the margins, upwards [1].
+    calldata : calldata of each transaction of the workload, which calldata pressure requires [byte].
+    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    workers : number of threads or processes; the result does not depend on it.
+    progress : `True` for a progress bar, or a function that is called for each path.
 
-    The interval is that of the drawing of paths. That the history behind them is like the future is another question.
+    Returns
+    -------
+    The margin with its interval [1], or the reason if no margin suffices.
 
-    Four paths prove nothing at 10 %: even without a loss, 36 are needed for 0.9**36 to fall below 2.5 %.
+    Raises
+    ------
+    InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a tick.
+    LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions or ticks on a path.
+
+    Four paths are too few for 10 %: even without a loss, 36 are needed for 0.9**36 to fall below 2.5 %.
 
     >>> from feemodel.simulation.scenarios import bootstrap, replay
     >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -319,25 +333,26 @@ def smallest_margin(
     tolerance: float = 1e-3,
     brackets: Sequence[Bracket] | None = None,
 ) -> Calibration:
-    """The smallest margin at which few enough of independent paths lose, and the interval of it.
+    """Find the smallest margin at which few enough of independent paths have a loss, with its confidence interval.
 
-    A margin at which `k` of `n` paths lose has the Clopper-Pearson interval of k / n for its probability of a loss.
-    `margin` is the smallest with k / n at or below the bound; `high` the smallest whose whole interval lies below it,
-    `low` the smallest whose interval reaches down to it. All three are quantiles of the paths' break-even margins.
+    The loss probability of a margin at which `k` of `n` paths have a loss has the Clopper-Pearson interval of k / n.
+    `margin` is the smallest margin with k / n at or below the limit, `high` the smallest whose whole interval is below
+    the limit, and `low` the smallest whose interval reaches the limit. All three are quantiles of the break-even
+    margins.
 
     Parameters
     ----------
-    surplus : (path, margin) → revenue minus cost; it must not fall as the margin rises.
-    paths : how many there are, 0 to n − 1.
-    loss_probability : the bound, between 0 and 1 [1].
-    confidence : of the interval, between 0 and 1 [1].
-    highest : where the search gives up [1].
-    tolerance : how far above the true ones the margins may lie [1].
-    brackets : where each path's break-even margin is known to lie, so that it is tried only in between.
+    surplus : function of a path and a margin: revenue minus cost [wei]; it must not decrease with the margin.
+    paths : number of paths; they are numbered from 0 to n − 1.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    confidence : confidence level of the interval, between 0 and 1 [1].
+    highest : largest margin to try [1].
+    tolerance : maximum error of the margins, upwards [1].
+    brackets : known bounds of each path's break-even margin; the path is evaluated only between them.
 
     Raises
     ------
-    InvalidInput : a number out of range; a surplus that is not a finite number.
+    InvalidInput : a number out of range, or a surplus that is not a finite number.
     LimitExceeded : more than 16,777,216 paths.
 
     Half of 1,000 paths break even below a margin of 1.5, nine tenths below 1.9:
@@ -370,7 +385,7 @@ def smallest_margin(
 
 
 class _Search:
-    """Bounds known of each path's break-even margin, so that paths with a known answer are not run again."""
+    """Known bounds of each path's break-even margin, so that no path is evaluated without need."""
 
     def __init__(
         self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
@@ -383,7 +398,7 @@ class _Search:
             self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
 
     def losing(self, margin: float) -> int:
-        """Return the number of paths that lose at a margin."""
+        """Return the number of paths with a loss at a margin."""
         for path in np.flatnonzero((self.loses_at < margin) & (margin < self.pays_at)).tolist():
             self.evaluations += 1
             surplus = real_scalar("surplus", self.surplus(path, margin), minimum=None)
@@ -392,7 +407,7 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """The most paths that may lose: the bound proven (−1: not with so few paths), met, and not yet disproven."""
+    """Return how many losses at most prove the limit (−1 if none do), meet it, and do not refute it."""
     from scipy.stats import binom
 
     tail, counts = (1 - confidence) / 2, np.arange(paths + 1)

@@ -1,8 +1,7 @@
-"""Statistics over some of the dimensions of a sweep or of any result: moments, shares, quantiles, tails, drawdowns.
+"""Statistics over dimensions of a sweep or of another result: moments, shares, quantiles, tails and drawdowns.
 
-A worker reduces what it evaluated to sums; the sums of all pieces are merged in the order of the pieces, so that the
-result is the same to the bit for any number of workers. Quantiles, tail means and drawdowns are exact: they need every
-evaluation, which is held until the end.
+Workers reduce blocks of evaluations to sums, which are merged in the order of the blocks, so that the result does not
+depend on the number of workers. Quantiles, tail means and drawdowns are exact, and keep all evaluations until the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ RUN = 4_096  # elements whose squares are summed around their own mean: they sta
 
 @compared_by_value
 class Moments(NamedTuple):
-    """Sums over a number of evaluations, one element a cell of the result."""
+    """Sums over evaluations, one element per cell of the result."""
 
     evaluations: NDArray[np.int64]
     total: NDArray[np.float64]
@@ -43,7 +42,7 @@ class Moments(NamedTuple):
 @compared_by_value
 @dataclass(frozen=True, eq=False)
 class Over:
-    """Statistics over some dimensions; see `over`, which makes one and says what is refused.
+    """Statistics over some dimensions, as returned by `over`.
 
     >>> over("sample", edges=[1.0, 2.0]) == over("sample", edges=[1.0, 2.0])
     True
@@ -78,17 +77,17 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels and thresholds by the statistic that they belong to, whose name is also their dimension."""
+        """Levels and thresholds by statistic, whose name is also the name of their dimension."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property
     def holds_values(self) -> bool:
-        """Whether the statistics need every evaluation until the end."""
+        """Whether the statistics need all evaluations until the end."""
         return "drawdown" in self.statistics or any(getattr(self, name) for name in LEVELS)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the reduced results, by the end of each name."""
+        """Suffixes of the names of the reduced variables."""
         levels = [name for name, given in self.levels.items() if given]
         return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
 
@@ -100,11 +99,11 @@ class Over:
 
     @property
     def bins(self) -> int:
-        """Of the histogram, 0 without one."""
+        """Number of bins of the histogram, 0 without one."""
         return self.edges.size + 1 if self.edges.size else 0
 
     def moments(self, values: NDArray[Any], axes: tuple[int, ...]) -> Moments:
-        """The sums of one block of evaluations over the axes given; cells in C order of the others."""
+        """Return the sums of a block of evaluations over the given axes; cells are in C order of the other axes."""
         kept = [axis for axis in range(values.ndim) if axis not in axes]
         count = prod(values.shape[axis] for axis in axes)
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
@@ -114,7 +113,7 @@ class Over:
         return Moments(counts, total, squares, least, most, self._histogram(table), self._below(table))
 
     def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-        """The statistics that need every evaluation: of a table of cells × evaluations, cells × levels by name."""
+        """Return the statistics that need all evaluations (cells × evaluations), by name: cells × levels."""
         found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
         if "drawdown" in self.statistics:
             found["drawdown"] = []
@@ -154,26 +153,30 @@ def over(
     cvar_lower: Sequence[float] = (),
     cvar_upper: Sequence[float] = (),
 ) -> Over:
-    """A reduction: statistics of the evaluations over some dimensions, of a sweep or of any result.
+    """Choose statistics over some dimensions of a sweep or of another result.
+
+    Quantiles, tail means and drawdowns are exact, and keep all evaluations in memory until the end.
 
     Parameters
     ----------
-    dims : such as "sample", "transaction" or "path".
-    statistics : of "mean", "std" (of the population), "min", "max", "sum", and "drawdown": how far the running sum,
-        from 0 on, falls below an earlier height at most, along one dimension in its order; doubles.
-    edges : of a histogram, rising [the result's unit]; the bins are below the first edge, from each edge to below the
-        next, and from the last edge on, so that every evaluation is in one of them.
-    quantile : levels from 0 to 1, between evaluations by straight lines [1].
-    below : thresholds: the share of evaluations below each, P(x < y) [the result's unit].
-    cvar_lower, cvar_upper : shares above 0 to 1: the mean of the lowest, or of the highest, such share of the
-        evaluations, the conditional value at risk; one evaluation counts in part where the share cuts it [1].
+    dims : names of the dimensions, such as "sample", "transaction" or "path".
+    statistics : any of "mean", "std" (of the population), "min", "max", "sum" and "drawdown". The drawdown is the
+        largest fall of the running sum, which starts at 0, below an earlier value; along one dimension.
+    edges : ascending edges of a histogram [unit of the result]. The first bin is below the first edge, the last one
+        from the last edge on, so that every evaluation is in a bin.
+    quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
+    below : thresholds y; the statistic is the share of evaluations below each, P(x < y) [unit of the result].
+    cvar_lower, cvar_upper : shares above 0 and up to 1; the statistic is the mean of the lowest or highest share of the
+        evaluations (conditional value at risk) [1]. An evaluation at the boundary counts in part.
 
-    Quantiles, tail means and drawdowns are exact, and hold every evaluation until the end.
+    Returns
+    -------
+    Reduction for `sweep` or `summarize`.
 
     Raises
     ------
-    InvalidInput : no dimension, an unknown statistic, a name given twice, edges that do not rise, a level out of range,
-        a drawdown over several dimensions.
+    InvalidInput : no dimension, an unknown statistic, a duplicate name, edges that are not ascending, a level out of
+        range, or a drawdown over several dimensions.
 
     >>> over("transaction", statistics=["mean"], quantile=[0.05, 0.95]).variables
     ('mean', 'quantile')
@@ -187,7 +190,7 @@ def over(
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
-    """The coordinates that the statistics of a reduction add; `units` are those of the result.
+    """Return the coordinates that a reduction adds; `units` is the unit of the result.
 
     >>> level_coordinates(over("path", quantile=[0.5]))
     {'quantile': ('quantile', [0.5], {'units': '1'})}
@@ -204,7 +207,7 @@ def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> di
 
 
 def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
-    """Names, each once and each one of those that are known."""
+    """Check that names are known and occur once."""
     names = sequence(name, given, "names")
     if not names:
         example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
@@ -219,7 +222,7 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
 
 
 def _numbers(name: str, given: Any) -> list[float]:
-    """A list of levels, or an array of one dimension."""
+    """Return levels as a list, from a list or a one-dimensional array."""
     return [*sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")]
 
 
@@ -247,7 +250,7 @@ def _check_numbers(table: NDArray[Any]) -> None:
 
 
 def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-    """Rows of a table, so many at once that copies of them stay small, as doubles."""
+    """Yield rows of a table as doubles, in parts of limited size."""
     rows = max(1, SORTED_AT_ONCE // max(table.shape[1], 1))
     for start in range(0, len(table), rows):
         part = np.array(table[start : start + rows], dtype=np.float64)
@@ -256,7 +259,7 @@ def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
-    """The mean of the first share of each row."""
+    """Return the mean of the first share of each row."""
     count = ordered.shape[1]
     columns = []
     for share in shares:
@@ -281,7 +284,7 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 
 
 class Table:
-    """The cells of a result, into which the moments of block after block are merged."""
+    """Cells of a result, into which the moments of blocks are merged."""
 
     def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
         self._wanted, self._shape = wanted, shape
@@ -296,7 +299,7 @@ class Table:
         )
 
     def merge(self, cells: tuple[slice, ...], block: Moments) -> None:
-        """Add a block's moments to its cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
+        """Add the moments of a block to its cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
         mine = Moments._make(part_of(sums, cells) for sums in self._sums)
         new = Moments._make(np.reshape(sums, np.shape(here)) for sums, here in zip(block, mine, strict=True))
         difference = np.where(
@@ -315,12 +318,14 @@ class Table:
     def variables(
         self, name: str, dims: tuple[str, ...], held: dict[str, NDArray[np.float64]], units: dict[str, str]
     ) -> dict[str, Any]:
-        """The variables of a Dataset that a result becomes.
+        """Return the variables of the resulting Dataset.
 
         Parameters
         ----------
-        name : of the result; dims : that are left; units : its attributes.
-        held : of `Over.of_values`, cells in C order.
+        name : name of the result.
+        dims : remaining dimensions.
+        held : result of `Over.of_values`, cells in C order.
+        units : attributes of the result.
         """
         sums, wanted = self._sums, self._wanted
         moments = {

@@ -31,10 +31,10 @@ SOBOL_LIMIT = 1 << 30  # points that the 30-bit sequence has
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A product of axes, and the inputs that stay the same.
+    """Product of axes, with inputs that stay constant.
 
-    The order of the dimensions: points or draws, listed axes as given, transactions. Expensive inputs
-    vary slowest, and a formula combines short axes before long ones.
+    Dimensions are ordered: points or draws, listed axes in the given order, transactions. Expensive inputs vary
+    slowest.
     """
 
     axes: tuple[Axis, ...]
@@ -73,11 +73,11 @@ class Samples:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every input, constants last."""
+        """Names of all inputs, constants last."""
         return (*(name for axis in self.axes for name in axis.names), *self.constants)
 
     def __mul__(self, other: "Samples") -> "Samples":
-        """Every combination of both: the same draws under each value of a grid.
+        """Return every combination of both: the same draws at each point of a grid.
 
         >>> (grid(margin=[1.0, 1.2]) * sobol(4, gas=(21_000, 90_000))).shape
         (4, 2)
@@ -90,16 +90,22 @@ class Samples:
 
 
 def rows(**columns: Any) -> Rows:
-    """Inputs whose values stay together: rows of a table, such as the base fee and the blob base fee of one block.
+    """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    `grid` meets every row, along a dimension of its own; `monte_carlo` draws whole rows, each as likely; `sobol` spends
-    one coordinate on the row, in the order given.
+    `grid` uses every row, along one dimension; `monte_carlo` draws whole rows with equal probability; `sobol` uses one
+    coordinate for the row, in the given order.
 
     Parameters
     ----------
-    columns : input = its values, as many of each; at least one.
+    columns : input = its values, of shape (n,), with the same n for all; at least one input.
 
-    Raises `InvalidInput` for columns of different lengths, and what `grid` refuses of a list.
+    Returns
+    -------
+    Rows for `grid`, `monte_carlo` or `sobol`.
+
+    Raises
+    ------
+    InvalidInput : no column, columns of different lengths, or values that are not finite numbers.
 
     >>> l1 = rows(base_fee=[70.0, 80.0, 90.0], blob_base_fee=[1.0, 2.0, 3.0])
     >>> drawn = monte_carlo(1_000, rng=1, l1=l1).axes[0].values(0, 1_000)
@@ -117,11 +123,21 @@ def rows(**columns: Any) -> Rows:
 
 
 def whole_numbers(distribution: Any) -> WholeNumbers:
-    """A distribution rounded to whole numbers, such as a lognormal one of sizes: int64, as compiled formulas take them.
+    """Round a continuous distribution, such as a lognormal one of sizes, to int64 for compiled formulas.
 
-    Distributions of whole numbers, such as `scipy.stats.poisson`, need it not.
+    Discrete distributions, such as `scipy.stats.poisson`, do not need it.
 
-    Raises `InvalidInput` for what is no frozen `scipy.stats` distribution.
+    Parameters
+    ----------
+    distribution : frozen `scipy.stats` distribution.
+
+    Returns
+    -------
+    Distribution for `monte_carlo` or `sobol`.
+
+    Raises
+    ------
+    InvalidInput : not a frozen `scipy.stats` distribution.
 
     >>> from scipy import stats
     >>> sizes = monte_carlo(3, rng=1, compressed_size=whole_numbers(stats.lognorm(s=0.5, scale=120)))
@@ -134,16 +150,20 @@ def whole_numbers(distribution: Any) -> WholeNumbers:
 
 
 def grid(**axes: Any) -> Samples:
-    """Every combination of the values of all axes.
+    """Combine the values of all axes in every possible way.
 
     Parameters
     ----------
-    axes : input = its values, one-dimensional; one number (or text) for an input that stays the same; or a
-        `Workload`, whose sizes and gas vary together along the dimension "transaction"; or `rows`.
+    axes : input = its values, of shape (n,); a number or text, which stays constant; a `Workload`, whose sizes and gas
+        vary together along the dimension "transaction"; or `rows`.
+
+    Returns
+    -------
+    Samples with one dimension per axis.
 
     Raises
     ------
-    InvalidInput : no axis at all, an axis without values or with one twice, values that are not finite numbers.
+    InvalidInput : no axis, an axis without values or with a duplicate, or values that are not finite numbers.
 
     >>> samples = grid(margin=[1.0, 1.1, 1.2], variable_cost=[10**9, 2 * 10**9], gas=21_000)
     >>> samples.dims, samples.size, samples.constants
@@ -156,19 +176,23 @@ def grid(**axes: Any) -> Samples:
 
 
 def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
-    """Points that fill a box of ranges evenly: a scrambled Sobol sequence.
+    """Fill ranges evenly with points of a scrambled Sobol sequence.
 
     Parameters
     ----------
-    count : of points, a power of two: other counts lose the balance that the points are used for.
-    rng : of the scrambling; an int gives the same points every time.
-    ranges : input = `(low, high)`, whole numbers from low to high where both are whole, doubles from low to below high
-        otherwise; or a frozen `scipy.stats` distribution, met at its quantiles; or `rows`, on one coordinate; a number
-        stays the same; a `Workload` is one more axis.
+    count : number of points, a power of two, which the balance of the sequence requires.
+    rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
+    ranges : input = `(low, high)`, with integers from low to high if both are integers, else doubles from low to below
+        high; a frozen `scipy.stats` distribution, evaluated at quantiles; `rows`; a number, which stays constant; or a
+        `Workload`, which adds an axis.
+
+    Returns
+    -------
+    Samples along the dimension "sample".
 
     Raises
     ------
-    InvalidInput : a count that is no power of two, no range, a range that is empty or not finite.
+    InvalidInput : a count that is not a power of two, no range, or a range that is empty or not finite.
 
     >>> sobol(8, rng=1, gas=(21_000, 21_003)).axes[0].values(0, 4)["gas"].tolist()
     [21001, 21003, 21002, 21000]
@@ -184,19 +208,23 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
 
 
 def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
-    """Independent random draws of every input.
+    """Draw all inputs independently at random.
 
     Parameters
     ----------
-    count : of draws.
-    rng : an int, a `SeedSequence` or a `Generator`; an int gives the same draws every time.
-    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal chances; `rows`,
-        drawn as a whole, under any name; a number stays the same; a `Workload` is one more axis: every draw meets
-        every transaction.
+    count : number of draws.
+    rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
+    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal probability; a
+        number, which stays constant; a `Workload`, which adds an axis, so that every draw is combined with every
+        transaction; or any name = `rows`, drawn as whole rows.
+
+    Returns
+    -------
+    Samples along the dimension "sample".
 
     Raises
     ------
-    InvalidInput : a count below 1, nothing to draw, a distribution whose draws are not finite numbers.
+    InvalidInput : a count below 1, nothing to draw, or a distribution whose draws are not finite numbers.
 
     >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000]).axes[0].values(0, 5)["gas"].tolist()
     [21000, 46000, 21000, 21000, 46000]
@@ -209,7 +237,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
 
 def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Inputs that are drawn: distributions and rows as they are, others checked."""
+    """Return the inputs to draw, after checking those that are neither distributions nor rows."""
     return {
         name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
         for name, value in varied.items()
@@ -252,7 +280,7 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
 
 
 def _check_distinct(name: str, values: NDArray[Any]) -> None:
-    """Raise `InvalidInput` for a value that an axis has twice; rows of a table may be alike."""
+    """Raise `InvalidInput` for a duplicate value of an axis; rows may be equal."""
     _, first, counts = np.unique(values, return_index=True, return_counts=True)
     if (counts > 1).any():
         value = values[first[counts > 1].min()]

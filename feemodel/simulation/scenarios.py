@@ -1,9 +1,9 @@
-"""L1 fees to run an experiment on: what really was, and block bootstraps of it.
+"""L1 fees for experiments: observed histories, and block bootstraps of them.
 
-A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas], where known `tip`
-[wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1], and the coordinate `elapsed` (step) [s], at which a step
-begins. A step lasts until the next one, the last one as long as the median step. `feemodel.simulation.l1_demand` makes
-a third kind.
+A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas]; if known `tip` [wei / gas],
+`gas_used_ratio` and `blob_gas_used_ratio` [1]; and the coordinate `elapsed` (step) [s], the start of each step. A step
+lasts until the next one; the last step is as long as the median step. `feemodel.simulation.l1_demand` simulates
+scenarios.
 """
 
 from collections.abc import Mapping
@@ -102,9 +102,9 @@ def replay(
 
 
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
-    """The steps of a history that begin within so many seconds of its first.
+    """Return the steps of a history that start within the given seconds after its first step.
 
-    Raises `InvalidInput` for a length that is not above 0, or beyond the end of the history.
+    Raises `InvalidInput` for a length that is not above 0, or is longer than the history.
 
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> duration(beginning(one, 24.0))
@@ -194,7 +194,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
 
 def assumed_of_rows(history: xr.Dataset) -> str:
-    """Return the assumptions made about a history whose rows are put end to end, a median step apart.
+    """Return the assumption about a history whose rows are placed one median step apart.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> assumed_of_rows(replay(rows, source="by hand"))
@@ -237,7 +237,19 @@ def scenario(
 
 
 def generator_of(rng: Rng) -> Generator:
-    """The generator of a seed or a `SeedSequence`; a `Generator` itself.
+    """Return the random generator of a seed.
+
+    Parameters
+    ----------
+    rng : int, `SeedSequence`, or a `Generator`, which is returned unchanged.
+
+    Returns
+    -------
+    The generator.
+
+    Raises
+    ------
+    InvalidInput : a seed that is not an integer of at least 0.
 
     >>> int(generator_of(5).integers(100))
     67
@@ -248,7 +260,7 @@ def generator_of(rng: Rng) -> Generator:
 
 
 def check_scenario(name: str, found: Any) -> None:
-    """Raises `InvalidInput` for what is no scenario, or one with fees that are not finite and above 0.
+    """Raise `InvalidInput` for a value that is not a scenario, or fees that are not finite and above 0.
 
     >>> check_scenario("l1_fees", [1.0])
     Traceback (most recent call last):
@@ -284,7 +296,7 @@ def check_scenario(name: str, found: Any) -> None:
 
 
 def check_scenario_size(paths: int, steps: int) -> None:
-    """Raises `LimitExceeded` for more steps on all paths than memory should hold.
+    """Raise `LimitExceeded` for more steps on all paths than fit in memory.
 
     >>> check_scenario_size(1_000, 1_000)
     """
@@ -293,7 +305,7 @@ def check_scenario_size(paths: int, steps: int) -> None:
 
 
 def step_seconds(found: xr.Dataset) -> float:
-    """The median length of a step [s].
+    """Return the median length of a step [s].
 
     >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> step_seconds(one)  # of 12 s and 24 s
@@ -306,7 +318,7 @@ def step_seconds(found: xr.Dataset) -> float:
 
 
 def duration(found: xr.Dataset) -> float:
-    """From the beginning of the first step to the end of the last [s].
+    """Return the time from the start of the first step to the end of the last one [s].
 
     >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> duration(one)  # 36 s, and a last step of 18 s
@@ -317,7 +329,7 @@ def duration(found: xr.Dataset) -> float:
 
 
 def begins(found: xr.Dataset) -> RealArray:
-    """Return the start of each step since the first one, also in a part of a scenario [s].
+    """Return the start of each step since the first one [s]; also works for a part of a scenario.
 
     >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
     >>> begins(replay(rows, source="by hand").isel(step=slice(1, 3)))
@@ -328,9 +340,9 @@ def begins(found: xr.Dataset) -> RealArray:
 
 
 def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
-    """Return the tips of a scenario, (path, step), or `otherwise` in each where it does not know them [wei / gas].
+    """Return the tips of a scenario, of shape (path, step), or `otherwise` if it has none [wei / gas].
 
-    Raises `InvalidInput` for what is no scenario.
+    Raises `InvalidInput` for a value that is not a scenario.
 
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}, source="by hand")
     >>> tips_of(one, 1e8).tolist()
@@ -407,7 +419,7 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
 
 
 def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
-    """The correlation of each row with itself, `lag` columns later; NaN where a row is no longer than that.
+    """Return the autocorrelation of each row at a lag of `lag` columns; NaN if the row is too short.
 
     >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
     array([-0.8])
@@ -433,12 +445,14 @@ def _begins(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Return the row of the history that each step of a block bootstrap takes.
+    """Return the row of the history for each step of a block bootstrap.
 
     Parameters
     ----------
-    stream : of the path.
-    rows : of the history; steps : of the path; length : of a block, or its mean [steps].
+    stream : random stream of the path.
+    rows : number of rows of the history.
+    steps : number of steps of the path.
+    length : length of a block, or its mean [steps].
     method : "stationary" or "circular".
 
     >>> drawn = drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3, method="circular")

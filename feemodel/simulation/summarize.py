@@ -1,4 +1,4 @@
-"""Statistics of a result over some of its dimensions: what `sweep` does with its evaluations, for any Dataset."""
+"""Statistics of any Dataset over some of its dimensions, as `sweep` computes them."""
 
 from math import prod
 from typing import Any
@@ -12,20 +12,22 @@ from feemodel.simulation.reduce import Over, Table, level_coordinates
 
 
 def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
-    """Statistics of a result over some of its dimensions, as `sweep` gives them of its evaluations.
+    """Compute statistics of a result over some of its dimensions.
 
     Parameters
     ----------
-    result : of `sweep`, `backtest`, `simulate`, or any Dataset.
-    reduction : of `over`.
+    result : result of `sweep`, `backtest` or `simulate`, or any other Dataset.
+    reduction : reduction of `over`.
 
     Returns
     -------
-    Dataset : `<variable>_<statistic>` of every variable of numbers that has all the dimensions; what has none of them
-        stays as it is. The attribute `left_out` names the others.
+    Dataset with `<variable>_<statistic>` for every numeric variable that has all the dimensions. Variables with none of
+    the dimensions are kept. The attribute `left_out` lists the others.
 
-    Raises `InvalidInput` for a result without such a variable, and for values that are no numbers where they are
-    counted or put in order.
+    Raises
+    ------
+    InvalidInput : no variable has all the dimensions, or values that are not numbers (NaN) in a histogram, a quantile,
+        a tail mean or a drawdown.
 
     >>> from feemodel.simulation.reduce import over
     >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})

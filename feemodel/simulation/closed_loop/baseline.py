@@ -1,7 +1,8 @@
-"""The baseline of comparisons: every policy on the same month, demand and posting, with stated parameters.
+"""Baseline for comparisons: each policy on the same month, demand and posting, with documented parameters.
 
-1.45 transactions a second of 119.42 bytes, fluid; one blob of 130,048 bytes a submission of 65,250 gas at a tip of
-0.1 gwei; what is left at the end is posted in one last blob. Prices are compared for data alone.
+Demand is 1.45 transactions per second of 119.42 bytes, as a continuous flow. Each submission has one blob of 130,048
+bytes, 65,250 gas and a tip of 0.1 gwei; the remainder at the end is posted in one last blob. Only data prices are
+compared.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -26,7 +27,7 @@ FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
 def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
-    """L1 fees without usage ratios, so that averages over a window count every block alike.
+    """Return L1 fees without usage ratios, so that averages over a window weight every block equally.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, "gas_used_ratio": [0.5] * 2}
@@ -38,7 +39,23 @@ def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
 
 
 def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
-    """The fixed price at which a history breaks even at elasticity 0, and its mean cost.
+    """Return the fixed price at which revenue equals posting costs over a history, with demand that ignores prices.
+
+    Parameters
+    ----------
+    l1_fees : scenario of one path.
+    posting : when data is posted.
+    demand : transactions; their elasticity is taken as 0.
+    step : length of a step [s].
+
+    Returns
+    -------
+    Break-even price [wei / byte] and mean costs.
+
+    Raises
+    ------
+    InvalidInput : an invalid scenario, one shorter than a step, or demand with a rate of 0.
+    LimitExceeded : more steps than fit in memory.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -55,13 +72,22 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
 
 
 def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
-    """A policy by its short name, at the baseline's parameters.
+    """Return a policy by its short name, with the parameters of the baseline.
 
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop.choices.PRICINGS`.
-    even : what the controllers start from: the break-even price, the mean cost.
-    window_blocks : of Linea's average, in steps.
+    even : break-even price and mean costs, from which controllers start.
+    window_blocks : length of Linea's averaging window [steps].
+    step : length of a step [s].
+
+    Returns
+    -------
+    The policy.
+
+    Raises
+    ------
+    InvalidInput : an unknown name, or a parameter out of range.
 
     >>> pricing = baseline_pricing("linea", BreakEven(1e8, 1e15, 1e7), window_blocks=50)
     >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
@@ -77,13 +103,13 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
 
 
 def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
-    """A posting by its short name.
+    """Return a posting policy by its short name.
 
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop.choices.POSTINGS`.
-    sla : target delay of "price-cap", longest wait of "deadline", "forecast" and "clairvoyant"; "fill" has none [s].
-    tip : what "price-cap" pays, see `PriceCap`.
+    sla : target delay of "price-cap"; maximum wait of "deadline", "forecast" and "clairvoyant"; unused by "fill" [s].
+    tip : tip of "price-cap", see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
     3600.0
@@ -99,11 +125,26 @@ def fitted(
     l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
     *, step: float = 12.0,
 ) -> Pricing:  # fmt: skip
-    """The policy at the level that recovers the history's posting cost at elasticity 0.
+    """Scale a policy to the level at which it recovers the posting cost of a history, with demand that ignores prices.
 
-    A level fitted on the history that it is judged on is an upper bound of what anybody could have known.
+    The level is fitted with hindsight, so that its result is an upper bound of what was achievable.
 
-    Raises `InvalidInput` where no level does.
+    Parameters
+    ----------
+    l1_fees : scenario of one path.
+    pricing : policy with a `level`.
+    posting : when data is posted.
+    demand : transactions; their elasticity is taken as 0.
+    costs : costs of the operator besides submissions; `None` means none.
+    step : length of a step [s].
+
+    Returns
+    -------
+    The policy at the fitted level.
+
+    Raises
+    ------
+    InvalidInput : no level recovers the cost.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

@@ -1,4 +1,4 @@
-"""The price of finality: what waiting for cheaper L1 fees saves, and how long it takes, on a schedule of its own."""
+"""The price of finality: savings from waiting for lower L1 fees, and the delay that they cost."""
 
 import numpy as np
 import xarray as xr
@@ -24,25 +24,27 @@ def price_of_finality(
     first_due: float = FIRST_DUE,
     step: float = 12.0,
 ) -> xr.Dataset:
-    """Times and costs of submissions that are due one after the other, and their costs if sent at once.
+    """Compare submissions that wait for lower L1 fees with submissions that are sent when they are due.
 
     Parameters
     ----------
-    l1_fees : a scenario of one path with dates, longer than `first_due`.
-    posting : of kind "price-cap", "forecast" or "clairvoyant"; others leave at once.
-    interval : between two submissions; the first byte of one comes when the one before is due [s].
-    first_due : [s].
-    step : in which L1 fees are looked at [s].
+    l1_fees : scenario of one path with dates, longer than `first_due`.
+    posting : posting of kind "price-cap", "forecast" or "clairvoyant"; other kinds do not wait.
+    interval : time between two submissions; the first byte of each arrives when the one before is due [s].
+    first_due : time at which the first submission is due [s].
+    step : interval at which L1 fees are checked [s].
 
     Returns
     -------
-    Dataset over `submission`: `due` and `left` since the beginning, `delay` [s], `cost` and `cost_at_once` [wei]; and
-    `saving`, the part of the cost at once, negative where waiting costs [1]; `mean_delay` [s]. The cost at once has
-    the submission's own tip. What has not left at the end leaves then.
+    Dataset over `submission`: times `due` and `left` since the start, `delay` [s], `cost` and `cost_at_once` [wei].
+    `saving` is the share of the cost at once that waiting saves, negative if waiting costs more [1]; `mean_delay` [s].
+    The cost at once includes the submission's own tip. Submissions still waiting at the end are sent then.
 
-    Raises `InvalidInput` for a scenario that ends before a submission is due, or has several paths.
+    Raises
+    ------
+    InvalidInput : a scenario with several paths or without dates, or one that ends before a submission is due.
 
-    Fees that never move leave nothing to wait for, and the tip has risen since the first byte:
+    With constant fees nothing is saved, and the tip rises with the age of the first byte:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -97,7 +99,7 @@ def price_of_finality(
 
 @kept(nogil=True, error_model="numpy")
 def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
-    """The step in which each submission leaves and the tip that it pays, at the last step in any case."""
+    """Return the step at which each submission is sent, at the latest the last one, and the tip that it pays."""
     left, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
     last = fees.base_fee.size - 1
     for i in range(due.size):
@@ -117,7 +119,7 @@ def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-
 
 @kept(nogil=True, error_model="numpy")
 def _leave_by_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
-    """The step in which each submission leaves, at the last step in any case."""
+    """Return the step at which each submission is sent, at the latest the last one."""
     left = np.empty(due.size, dtype=np.int64)
     last = fees.base_fee.size - 1
     for i in range(due.size):

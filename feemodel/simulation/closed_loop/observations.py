@@ -1,9 +1,9 @@
-"""Records that a pricing policy reads when it announces and after each step, and the one that it writes its prices to.
+"""Records that a pricing policy reads when it announces prices and after each step, and the record of its prices.
 
 A policy is an object with three functions: `start(setting)` returns the state; `announce(state, seen, price)` fills
-`price`; `settle(state, settled)` updates the state after the step. `seen`, `price` and `settled` are records: their
-fields are attributes, in compiled functions and in plain Python. A state is what `policy_state` makes, an array of
-numbers in one dimension, a structured array, or a named tuple of such.
+`price`; `settle(state, settled)` updates the state after the step. `seen`, `price` and `settled` are records, whose
+fields are attributes in compiled functions and in plain Python. A state is a record of `policy_state`, a
+one-dimensional array of numbers, a structured array, or a named tuple of these.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -61,7 +61,7 @@ State: TypeAlias = Any
 
 
 class Setting(NamedTuple):
-    """Facts that a policy may know when it starts."""
+    """Facts that a policy may use when it starts."""
 
     step: float  #: length of a step [s]
     bytes_per_transaction: float  #: in the compressed stream [byte]
@@ -71,13 +71,19 @@ class Setting(NamedTuple):
 
 
 def policy_state(**values: Any) -> np.record:
-    """A state with named fields, which a policy's functions read and write as attributes.
+    """Create a state with named fields, which a policy's functions read and write as attributes.
 
     Parameters
     ----------
-    values : a number for each field, which becomes a double, or an array of fixed length.
+    values : field = a number, stored as a double, or an array of fixed length.
 
-    Raises `InvalidInput` without a field, and for what is not a number.
+    Returns
+    -------
+    Record with these fields.
+
+    Raises
+    ------
+    InvalidInput : no field, or a value that is not a number.
 
     >>> state = policy_state(price=1e8, weight=0.1)
     >>> state.price += 5.0
@@ -97,7 +103,7 @@ def policy_state(**values: Any) -> np.record:
 
 
 def empty_record(dtype: "np.dtype[Any]") -> np.record:
-    """A record of zeros, which compiled functions write to in place.
+    """Return a record of zeros, which compiled functions fill.
 
     >>> empty_record(PRICE).per_gas
     np.float64(0.0)
@@ -107,7 +113,7 @@ def empty_record(dtype: "np.dtype[Any]") -> np.record:
 
 
 def records(count: int, dtype: "np.dtype[Any]") -> NDArray[Any]:
-    """Records of zeros, whose fields are attributes in plain Python too.
+    """Return records of zeros, whose fields are attributes in plain Python too.
 
     >>> records(2, PRICE)[1].per_gas
     np.float64(0.0)

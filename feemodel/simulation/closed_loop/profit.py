@@ -1,11 +1,11 @@
-"""The operator's profit and loss in analysts' words, day by day, in ETH and USD, in cash and accrued.
+"""The operator's profit and loss by day, in ETH and USD, on a cash and an accrual basis.
 
     fees paid by users = data + execution + operator fees
     rent paid to L1 = data fee + blob fee + verification fee; of it base fee burned and priority fee
     onchain profit = fees paid by users − rent paid to L1
     profit = onchain profit − proving − overhead
 
-Words as growthepie, L2BEAT and the Dune spell `rollup_economics_ethereum` use them.
+The terms are those of growthepie, L2BEAT and the Dune spell `rollup_economics_ethereum`.
 """
 
 from collections.abc import Mapping
@@ -40,20 +40,22 @@ ACCRUED = ("accrued_data_cost", "accrued_finalization_cost")
 
 
 def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None = None) -> xr.Dataset:
-    """Profit and loss of a simulation.
+    """Compute the profit and loss of a simulation by day.
 
     Parameters
     ----------
-    result : of `feemodel.simulate`; days from midnight to midnight (`days="utc"`) are what analysts compare.
-    eth_usd : price of an ETH by date, such as `{"2026-01-08": 3_100.0}`; with it every line is in USD too [USD].
+    result : result of `feemodel.simulate`; use `days="utc"` for days from midnight to midnight, as analysts do.
+    eth_usd : price of one ETH by date, such as `{"2026-01-08": 3_100.0}`; adds every line in USD [USD].
 
     Returns
     -------
-    Dataset over `path` and `day`: every line [ETH], and the same with `_usd` [USD]. `rent_paid_to_l1`,
-    `onchain_profit` and `profit` are over `basis` too: "cash" counts what was paid on the day, "accrual" what the
-    bytes that came on the day cost. Calldata is in `data_fee` whole; its parts are not kept apart.
+    Dataset over `path` and `day`: every line [ETH], and the same with the suffix `_usd` [USD]. `rent_paid_to_l1`,
+    `onchain_profit` and `profit` are also over `basis`: "cash" counts payments of the day, "accrual" the cost of the
+    bytes that arrived on the day. `data_fee` includes all calldata.
 
-    Raises `InvalidInput` for a result of something else, and for a day without a price.
+    Raises
+    ------
+    InvalidInput : not a result of `feemodel.simulate`, or a day without a price.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate
@@ -85,16 +87,21 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
 
 def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
-    """Return the uses of each day's fees by Linea's revenue vault: costs first, then 20 % burned, 80 % into LINEA.
+    """Return how Linea's revenue vault uses each day's fees: costs first, then 20 % burned and 80 % spent on LINEA.
 
     Parameters
     ----------
-    result : of `feemodel.simulate`; the day's costs, in cash, are its invoice, rounded to whole wei.
-    minimum_fee : of the bridge's message [wei].
+    result : result of `feemodel.simulate`; the invoice of a day is its cash costs, rounded to whole wei.
+    minimum_fee : fee of the bridge's message [wei].
 
     Returns
     -------
-    Dataset over `path` and `day`: `invoice_paid`, `eth_burned`, `spent_on_linea`, `invoice_arrears` at its end [ETH].
+    Dataset over `path` and `day`: `invoice_paid`, `eth_burned`, `spent_on_linea`, and `invoice_arrears` at the end of
+    the day [ETH].
+
+    Raises
+    ------
+    InvalidInput : not a result of `feemodel.simulate`, or a negative fee.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate

@@ -1,7 +1,7 @@
-"""A corpus of realistic transactions, seeded: what a rollup compresses, in any number, without real users' data.
+"""Generate realistic transactions for compression, without data of real users.
 
-Shapes of calldata are in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real
-Linea mainnet transactions. `scripts/fit-corpus` prints the numbers, `linea.json` holds them.
+Forms of calldata are in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real Linea
+mainnet transactions. `scripts/fit-corpus` writes the distributions to `linea.json`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -110,7 +110,7 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
-    """The share of each shape: that of its kind in the mix, parted among the kind's shapes as they were seen."""
+    """Return the share of each shape: that of its kind in the mix, divided among shapes by their real frequency."""
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
@@ -126,9 +126,9 @@ GAS_LIMIT_MARGIN = 0.5  # a wallet asks for up to this share more gas than the c
 def draw_transactions(
     shape: Shape, count: int, fitted: Fitted, pools: Pools, rng: np.random.Generator
 ) -> tuple[list[bytes], list[bytes], list[int]]:
-    """Payloads (sender ‖ unsigned transaction), calldata, and gas used [gas] of transactions of one shape.
+    """Draw transactions of one shape: payloads (sender ‖ unsigned transaction), calldata, and gas used [gas].
 
-    Called by `feemodel.simulation.corpus.corpus`, shape by shape:
+    `feemodel.simulation.corpus.corpus` calls it for each shape:
 
     >>> from feemodel.simulation.corpus import corpus
     >>> drawn = corpus(20, rng=1)
@@ -187,7 +187,7 @@ def _transactions(
 
 
 def _integers(shares: Shares, count: int, rng: np.random.Generator) -> Indices:
-    """Integers of a drawn number of bytes, the first of them not zero."""
+    """Draw integers by their number of bytes; the first byte is not zero."""
     lengths = draw_keys(shares, rng, count)
     lowest = np.where(lengths > 0, 256.0 ** (lengths - 1), 0)
     return (lowest + rng.random(count) * (256.0**lengths - lowest)).astype(np.int64)

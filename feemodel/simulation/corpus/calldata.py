@@ -1,6 +1,6 @@
-"""Calldata by shape: the ABI of well-known functions word by word, and fitted mixtures of words for everything else.
+"""Calldata by shape: well-known functions word by word, and fitted mixtures of words for all others.
 
-A shape is a selector and a list of 32-byte words. A word is named by what fills it:
+A shape is a selector and a list of 32-byte words. The name of a word tells its content:
 
     zero, max               32 zero bytes, 32 bytes of 0xff
     tiny, small, medium     an integer of 1, 2, 3 bytes; most are offsets and counts
@@ -8,14 +8,14 @@ A shape is a selector and a list of 32-byte words. A word is named by what fills
     pool_fee                the fee of a pool, in hundredths of a basis point
     amount                  an amount of a token, 6 to 16 bytes, often round
     contract, user, sender  an address: of a contract, of any user, of the transaction's own sender
-    packed                  1 to 28 bytes at the left, as `bytes` end
+    packed                  1 to 28 bytes at the left, like the end of `bytes`
     digest                  32 random bytes: hashes, keys, signatures
-    same                    the word before, again
-    repeat                  any word before, again
-    tail                    a drawn number of words, each drawn from the shape's fitted mixture
-    =0x60                   that integer
+    same                    the previous word again
+    repeat                  any earlier word again
+    tail                    a random number of words from the fitted mixture of the shape
+    =0x60                   this integer
     length                  the length of the tail in bytes
-    @0x1a0                  that integer and the length of the tail: the offset of what follows the tail
+    @0x1a0                  this integer plus the length of the tail: the offset of the data after the tail
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, as the
 
 
 class Shape(NamedTuple):
-    """A form of calldata; `selector` is "*" where it is the called contract's own."""
+    """Form of calldata; `selector` is "*" if the called contract determines it."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
     words: str = ""
 
     def around_the_tail(self) -> tuple[list[str], list[str]]:
-        """The words before the tail and those after it."""
+        """Words before the tail, and words after it."""
         words = self.words.split()
         tail = words.index("tail") if "tail" in words else len(words)
         return words[:tail], words[tail + 1 :]
@@ -87,7 +87,7 @@ SHAPES = (
 
 
 class Pools(NamedTuple):
-    """Addresses that transactions use again and again, 20 bytes each, and the selector of each contract."""
+    """Addresses that transactions use repeatedly, 20 bytes each, and a selector of each contract."""
 
     contracts: Bytes
     selectors: Bytes
@@ -103,12 +103,28 @@ class Pools(NamedTuple):
 def draw_calldata(
     shape: Shape, fitted: Fitted, pools: Pools, senders: Bytes, called: Indices, rng: np.random.Generator
 ) -> list[bytes]:
-    """Calldata of one shape, one for each sender.
+    """Draw calldata of one shape.
 
     Parameters
     ----------
-    senders : addresses, shape (n, 20).
-    called : index of the called contract in its pool, shape (n,).
+    shape : form of the calldata.
+    fitted : distributions fitted to real transactions.
+    pools : contracts, selectors and users.
+    senders : address of each transaction's sender, of shape (n, 20).
+    called : index of each called contract in its pool, of shape (n,).
+    rng : random generator.
+
+    Returns
+    -------
+    Calldata of each transaction, n byte strings.
+
+    >>> from feemodel.simulation.corpus.fitted import LINEA
+    >>> rng = np.random.default_rng(1)
+    >>> senders = np.zeros((2, 20), dtype=np.uint8)
+    >>> transfer = next(shape for shape in SHAPES if shape.kind == "erc20_transfer")
+    >>> drawn = draw_calldata(transfer, LINEA, Pools.draw(LINEA, rng), senders, np.array([0, 1]), rng)
+    >>> [data[:4].hex() for data in drawn]
+    ['a9059cbb', 'a9059cbb']
     """
     layout = _lay_out(shape, fitted.shapes[shape.name], len(senders), rng)
     words = _fill(layout, fitted, pools, senders, rng).tobytes()
@@ -121,7 +137,7 @@ def draw_calldata(
 
 
 class _Layout(NamedTuple):
-    """Row numbers of the first word of each calldata and of the one after its last."""
+    """Row indices of the first word of each calldata and of the word after its last."""
 
     starts: Indices
     ends: Indices
@@ -178,7 +194,23 @@ def _fill(layout: _Layout, fitted: Fitted, pools: Pools, senders: Bytes, rng: np
 
 
 def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    """Amounts of a token as big-endian rows of 16 bytes, of the given lengths; many end in zero bytes."""
+    """Draw amounts of a token, many of which end in zero bytes.
+
+    Parameters
+    ----------
+    shares : length [byte] → share of amounts [1].
+    fit : distributions fitted to real words.
+    rng : random generator.
+    count : number of amounts.
+
+    Returns
+    -------
+    Big-endian integers as rows of bytes, of shape (count, 16).
+
+    >>> from feemodel.simulation.corpus.fitted import LINEA
+    >>> draw_amounts({6: 1.0}, LINEA.words, np.random.default_rng(1), 2)[:, :10].any()  # at most 6 bytes are not zero
+    np.False_
+    """
     length = draw_keys(shares, rng, count)
     zeros: Indices = np.minimum(draw_keys(fit.amount_zeros, rng, count), length - 1)
     place = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # of the byte, counted from the right
@@ -228,7 +260,7 @@ _DRAWN: dict[str, Callable[[WordFit, np.random.Generator, int], Bytes]] = {
 
 
 def _integers(values: Indices) -> Bytes:
-    """Words that hold integers, big-endian."""
+    """Return integers as big-endian words."""
     words = np.zeros((len(values), WORD), dtype=np.uint8)
     words[:, WORD - 8 :] = values.astype(">u8").view(np.uint8).reshape(-1, 8)
     return words

@@ -1,4 +1,4 @@
-"""Numbers that the corpus generator takes from real transactions, and draws from them."""
+"""Distributions of the corpus generator, fitted to real transactions, and random draws from them."""
 
 import json
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class ShapeFit:
-    """One shape of transaction, as real ones have it.
+    """Fitted distributions of one shape of transaction.
 
     Parameters
     ----------
-    seen : real transactions of this shape.
-    dynamic_fee, with_value : the share of them of type 2, and the share that moves ether.
-    execution_gas : gas used beyond the intrinsic gas [gas], stratum means.
-    tail : words in the tail, stratum means; empty where the shape has no tail.
-    mixture : what the words of the tail are, as shares.
+    seen : number of real transactions of this shape.
+    dynamic_fee, with_value : share of them of type 2, and share that transfers ether [1].
+    execution_gas : stratum means of gas used beyond the intrinsic gas [gas].
+    tail : stratum means of the number of words in the tail; empty if the shape has no tail.
+    mixture : kind of word → share of the words in the tail [1].
     """
 
     seen: int
@@ -40,7 +40,7 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """Shares of integers, amounts and packed bytes inside a word, each a number or one per number of bytes."""
+    """Shares of integers, amounts and packed bytes within a word, each a number or one number per length in bytes."""
 
     offsets_in_tiny: float
     counts_in_tiny: float
@@ -53,13 +53,13 @@ class WordFit:
 
 @dataclass(frozen=True)
 class Zipf:
-    """A pool of which the member of rank r is used in proportion to r to the power of minus `exponent`."""
+    """Pool in which the member of rank r is used in proportion to r ** -exponent."""
 
     members: int
     exponent: float
 
     def draw(self, rng: np.random.Generator, count: int) -> Indices:
-        """Indices of members, the most used first."""
+        """Draw indices of members; the most frequent member has index 0."""
         drawn: Indices = np.searchsorted(self._heights, rng.random(count) * self._heights[-1])
         return drawn
 
@@ -70,7 +70,7 @@ class Zipf:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Everything that the generator takes from real transactions."""
+    """All fitted distributions of the generator."""
 
     shapes: Mapping[str, ShapeFit]
     words: WordFit
@@ -82,24 +82,52 @@ class Fitted:
 
 
 def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int) -> NDArray[Any]:
-    """Keys of a table of shares."""
+    """Draw keys in proportion to their shares.
+
+    Parameters
+    ----------
+    shares : key → share; shares need not add up to 1.
+    rng : random generator.
+    count : number of draws.
+
+    Returns
+    -------
+    Keys, of shape (count,).
+
+    >>> draw_keys({4: 1.0, 8: 0.0}, np.random.default_rng(1), 3).tolist()
+    [4, 4, 4]
+    """
     weights = np.fromiter(shares.values(), dtype=np.float64)
     return rng.choice(np.array([*shares]), count, p=weights / weights.sum())
 
 
 def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Stratum means, each as often as its stratum is wide."""
+    """Draw stratum means in proportion to the widths of their strata."""
     return rng.choice(np.array(means, dtype=np.int64), count, p=np.diff(STRATA))
 
 
 def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Values between the stratum means, by linear interpolation of the quantile function."""
+    """Draw integers from the quantile function that interpolates stratum means linearly.
+
+    Parameters
+    ----------
+    means : mean of each stratum of `STRATA`.
+    rng : random generator.
+    count : number of draws.
+
+    Returns
+    -------
+    Integers, of shape (count,), in the unit of the means.
+
+    >>> draw_between_strata((7,) * (len(STRATA) - 1), np.random.default_rng(1), 2).tolist()
+    [7, 7]
+    """
     middles = (np.array(STRATA[:-1]) + np.array(STRATA[1:])) / 2
     return np.interp(rng.random(count), middles, means).astype(np.int64)
 
 
 def parse_fitted(text: str) -> Fitted:
-    """The fit that `scripts/fit-corpus` prints, as JSON: tuples are lists there, and counts of bytes are text."""
+    """Parse the JSON output of `scripts/fit-corpus`, in which tuples are lists and counts of bytes are text."""
     fit: dict[str, Any] = json.loads(text, object_hook=_whole_keys)
     made: dict[str, Any] = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
     made["words"] = WordFit(**fit["words"])
