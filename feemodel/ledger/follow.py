@@ -1,7 +1,7 @@
-"""Blocks into the store one after the other, and which of them are final.
+"""Import blocks into the store in order, and mark those that are final.
 
-Blocks come from a file or from a node with the Shomei plug-in. A block is final at once, or when a number of blocks
-follow it, or when the rollup's contract on L1 says so.
+Blocks come from a file or from a node with the Shomei plug-in. A block is final immediately, after a number of further
+blocks, or when the rollup's contract on L1 says so.
 
 Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; mainnet proxy as below.
 """
@@ -29,10 +29,10 @@ Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest f
 
 
 class Caller(Protocol):
-    """A node: `feemodel.io.node.Node`, or anything else that answers JSON-RPC calls."""
+    """Node that answers JSON-RPC calls, such as `feemodel.io.node.Node`."""
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """The result of a method."""
+        """Return the result of a method."""
 
 
 def import_blocks(
@@ -41,12 +41,12 @@ def import_blocks(
     finality: Finality,
     progress: Callable[[int], object] = lambda number: None,
 ) -> int:
-    """Import blocks that follow the head and mark what becomes final; how many were imported.
+    """Import blocks that follow the head, and mark those that become final; return how many were imported.
 
-    Blocks that the store holds already are compared with it and skipped. `progress` is called with each block's number.
+    Blocks that are already in the store are compared with it and skipped. `progress` is called with each block number.
 
-    Raises `InvalidInput` at the first block that does not follow the head, does not fit the state, or differs from the
-    block of its number; all blocks before it stay imported, nothing of it does.
+    Raises `InvalidInput` for a block that does not follow the head, does not fit the state, or differs from the stored
+    block of its number. The blocks before it stay imported.
     """
     count = 0
     for block in blocks:
@@ -62,9 +62,9 @@ def import_blocks(
 
 
 def _check_repeated(store: Store, block: BlockChanges) -> None:
-    """Raise `InvalidInput` unless a block that the store holds is the same.
+    """Raise `InvalidInput` unless a block that is in the store is the same.
 
-    Hashes are compared where both are known, and else the values after the block.
+    Compares hashes if both are known, otherwise the values after the block.
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:
@@ -83,14 +83,15 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
 
 
 def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator[BlockChanges]:
-    """The blocks of a node with the Shomei plug-in that follow a head, as far as they are confirmed.
+    """Yield the confirmed blocks of a node with the Shomei plug-in that follow a head.
 
     Parameters
     ----------
-    head : the newest block that is there already; the node must still have it.
-    confirmations : [blocks] that must follow a block before it is taken, because the ledger cannot undo one.
+    head : newest imported block; the node must still have it.
+    confirmations : number of blocks that must follow a block before it is imported, because final blocks cannot be
+        removed.
 
-    Raises `InvalidInput` where the node has another block in the head's place, `UpstreamError` for a wrong answer.
+    Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
     first = max(head.number, 1)  # the head once more, to see that it still stands; a genesis has no trie log
@@ -115,15 +116,15 @@ def follow(
     on_failure: Callable[[UpstreamError, float], object] | None = None,
     progress: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Import what the node has, again and again, until `wait` (of the interval [s]) returns true.
+    """Import the blocks of a node repeatedly, until `wait` (called with the interval [s]) returns true.
 
     Parameters
     ----------
-    on_failure : called with the reason why a node failed and the wait before the next attempt [s], which doubles each
-        time up to a minute. Unless it is given, a node that fails is an error.
+    on_failure : called with the reason of a node's failure and the pause before the next attempt [s], which doubles
+        each time, up to a minute. `None` raises the error.
     progress : called with the number of each block.
 
-    Raises what `get_blocks` and `import_blocks` raise; the store must hold its genesis.
+    Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
     """
     failures = 0
     while True:
@@ -146,9 +147,9 @@ def follow(
 
 
 def _check_not_behind(store: Store, node: Caller, head: Block) -> None:
-    """Raise `InvalidInput` for a node behind the head whose newest block is not the store's block of that number.
+    """Raise `InvalidInput` for a node behind the head whose newest block is not in the store.
 
-    A node that is only slow has the same block, and is waited for.
+    A node that is only slow has the same block, and is polled again.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
     if not 0 < newest < head.number:  # a genesis has no trie log
@@ -170,7 +171,7 @@ def _check_hash(held: Block, found: BlockChanges, whose: str) -> None:
 
 
 def advance(store: Store, finality: Finality) -> None:
-    """Mark the blocks final that are, as far as the store holds them."""
+    """Mark the blocks that are final, as far as they are in the store."""
     head = store.head
     final = finality(head) if head else None
     if head is None or final is None:
@@ -181,33 +182,33 @@ def advance(store: Store, finality: Finality) -> None:
 
 
 def immediate(head: Block) -> int | None:
-    """Every block is final as soon as it is imported."""
+    """Return the head: every block is final as soon as it is imported."""
     return head.number
 
 
 def depth(blocks: int) -> Finality:
-    """A block is final when that many blocks follow it."""
+    """Return a rule by which a block is final when the given number of blocks follow it."""
     if blocks < 0:
         raise InvalidInput("depth", "expected at least 0 blocks", blocks)
     return lambda head: head.number - blocks if head.number >= blocks else None
 
 
 def never(head: Block) -> int | None:
-    """No block becomes final by itself."""
+    """Return `None`: no block becomes final automatically."""
     return None
 
 
 class L1Finality:
-    """A block is final when the rollup's contract on L1 says so, at L1's own `finalized` tag.
+    """Rule by which a block is final when the rollup's contract says so at the `finalized` block of L1.
 
-    Where the contract holds a state root for the block, the store's must be equal.
+    If the contract has a state root for the block, that of the store must be equal.
 
     Parameters
     ----------
-    store : whose blocks are marked.
-    node : a node of L1.
-    contract : the rollup's contract.
-    interval : [s] the least time between two questions to the node; production asks every 6 s.
+    store : store whose blocks are marked.
+    node : node of L1.
+    contract : address of the rollup's contract.
+    interval : minimum time between two requests to the node; production uses 6 s [s].
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class L1Finality:
         self._next = -math.inf
 
     def __call__(self, head: Block) -> int | None:
-        """The newest final block; asked of the node at most once in the interval."""
+        """Return the newest final block; the node is asked at most once per interval."""
         if time.monotonic() >= self._next:
             final = int.from_bytes(self._word(CURRENT_BLOCK))
             if final <= head.number:

@@ -1,14 +1,14 @@
-"""A ledger copied, pruned and verified.
+"""Copy, prune and verify a ledger.
 
-A copy is made while another process may import blocks.
+A copy can be made while another process imports blocks.
 
-Pruning deletes the state of old blocks, and rows that a rollback left behind. The newest blocks keep their state. Every
-row that their trees reach stays, with its number; all others are deleted in one transaction. Hashes and roots of all
-blocks stay, and so does all code, which a later block may bring back.
+Pruning deletes the state of old blocks, and rows left over from a rollback, in one transaction. Rows that the trees of
+the newest blocks use keep their numbers. Hashes and roots of all blocks stay, and so does all code, which a later block
+may use again.
 
-Verification checks every row against the hashes that commit to it, and every hash against the roots of its blocks.
-Columns are read into arrays and hashed in bulk. Of each hash the first eight bytes are compared, which tell any damage
-that nobody aimed; a ledger of a million accounts takes about 300 MiB.
+Verification checks every row against the hashes that commit to it, and every hash against the roots of the blocks.
+Columns are read into arrays and hashed in bulk. The first eight bytes of each hash are compared, which detects any
+accidental corruption. A ledger of a million accounts takes about 300 MiB.
 """
 
 import os
@@ -52,12 +52,12 @@ from feemodel.records import printed_as_table
 
 
 def back_up(store: Store, path: str | Path) -> Block | None:
-    """Copy a ledger as it is at one moment into a new file; the head of the copy.
+    """Copy the current state of a ledger to a new file; return the head of the copy.
 
-    Another process may import blocks meanwhile. The copy appears under its name when all of it is on disk, or not at
-    all; it is one file, without a write-ahead log.
+    Another process may import blocks meanwhile. The copy appears once it is complete and on disk; it is a single file,
+    without a write-ahead log.
 
-    Raises `InvalidInput` where the file exists or its folder cannot be written, `UnreadableFile` where the disk fails.
+    Raises `InvalidInput` if the file exists or its folder is not writable, `UnreadableFile` if the disk fails.
 
     >>> import tempfile
     >>> from feemodel.ledger.genesis import import_genesis
@@ -95,16 +95,16 @@ Numbers = NDArray[np.int64]
 
 
 class Pruned(NamedTuple):
-    """The oldest block whose state is left, and how many rows of trees were deleted."""
+    """Oldest block with state, and number of deleted rows."""
 
     oldest: int
     rows: int
 
 
 class _Numbering:
-    """The places of a table's rows in the order of their numbers; 0 stands for no row.
+    """Indices of a table's rows in the order of their numbers; 0 means no row.
 
-    Numbers have gaps where a ledger was pruned.
+    Numbers have gaps in a pruned ledger.
     """
 
     def __init__(self, database: Database, table: str) -> None:
@@ -115,7 +115,7 @@ class _Numbering:
         self.numbers = np.concatenate(parts)
 
     def indices(self, numbers: Numbers) -> Numbers:
-        """The places of rows. Raises `LedgerDamaged` for a number that no row has."""
+        """Return the indices of rows; raises `LedgerDamaged` for a number without a row."""
         indices = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         missing = self.numbers[indices] != numbers
         if missing.any():
@@ -124,15 +124,15 @@ class _Numbering:
 
 
 def prune(store: Store, keep: int) -> Pruned:
-    """Delete the state of all blocks but the newest ones.
+    """Delete the state of all blocks except the newest ones.
 
     Parameters
     ----------
-    store : the ledger, opened to be written. Other processes may read it; one that imports waits.
-    keep : [blocks] that keep their state. The newest final block and all after it keep theirs in any case.
+    store : ledger, open for writing. Other processes may read it; an import waits.
+    keep : number of blocks that keep their state. The newest final block and all later blocks always keep theirs.
 
-    Raises `InvalidInput` for a `keep` below 1 or a ledger without blocks, `LedgerDamaged` where a row that is kept
-    leads to one that is missing.
+    Raises `InvalidInput` for `keep` below 1 or an empty ledger, `LedgerDamaged` if a row that is kept refers to a
+    missing row.
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import BlockChanges, import_block
@@ -162,7 +162,7 @@ def prune(store: Store, keep: int) -> Pruned:
 
 
 class _Live:
-    """The rows that the trees of the kept blocks reach."""
+    """Rows that the trees of the kept blocks use."""
 
     def __init__(self, store: Store, oldest: int) -> None:
         self._database, self._store = store.database, store
@@ -182,7 +182,7 @@ class _Live:
         self._add_trees(self._storage_roots())
 
     def delete_others(self) -> int:
-        """Delete all other rows of the four tables, and all other trees; how many."""
+        """Delete all other rows of the four tables and all other trees; return how many."""
         deleted = 0
         for table, live in self._live.items():
             dead = self._numbering[table].numbers[~live][1:]  # without the 0 in front
@@ -205,13 +205,13 @@ class _Live:
         return np.concatenate(parts)
 
     def _mark(self, table: str, numbers: Numbers) -> Numbers:
-        """Keep rows; their places."""
+        """Mark rows as used; return their indices."""
         indices = self._numbering[table].indices(numbers)
         self._live[table][indices] = True
         return indices
 
     def _add_trees(self, roots: Iterable[bytes]) -> None:
-        """Keep the trees with those roots, and all that they reach."""
+        """Mark the trees with these roots, and everything that they refer to."""
         added = set(roots) - self._roots - {self._store.scheme.empty_root}
         self._roots |= added
         versions = [self._store.tree(root).version for root in sorted(added)]
@@ -239,7 +239,7 @@ class _Live:
             level = children[children > 0]
 
     def _storage_roots(self) -> set[bytes]:
-        """The storage roots of the accounts that are kept."""
+        """Return the storage roots of the used accounts."""
         query = f"""SELECT id, substr(value, {STORAGE_ROOT + 1}, {WORD_SIZE}) FROM leaf
             WHERE length(value) = {ACCOUNT_SIZE} ORDER BY id"""
         roots: set[bytes] = set()
@@ -257,7 +257,7 @@ Words = NDArray[np.uint64]
 
 @printed_as_table
 class Verified(NamedTuple):
-    """Number of rows that were checked, and findings, a line each."""
+    """Number of checked rows, and a line for each fault."""
 
     rows: int
     findings: list[str]
@@ -275,14 +275,14 @@ class _Nodes(NamedTuple):
 
 
 def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> Verified:
-    """Check all that a ledger holds.
+    """Check all rows of a ledger.
+
+    Corruption is reported, not raised. If a table cannot be read, the checks that depend on it are skipped.
 
     Parameters
     ----------
     store : the ledger; it is only read.
-    progress : called again and again with the table and how many of its rows are checked.
-
-    Damage is a finding and no error; where one table cannot be read, those that depend on it are left out.
+    progress : called repeatedly with a table and the number of its rows that are checked.
 
     >>> import tempfile
     >>> from feemodel.ledger import import_genesis
@@ -327,9 +327,9 @@ class _Verification:
         self._findings.append(f"{self._store.path}: {what}")
 
     def _each(self, table: str, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
-        """Rows of a table; each part with how many came before it.
+        """Yield rows of a table in parts, with the number of rows before each part.
 
-        Unless the ledger was pruned, their numbers must go from 1 on without a gap.
+        Row numbers must be consecutive from 1, unless the ledger was pruned.
         """
         before = 0
         query = f"SELECT id, {', '.join(columns)} FROM {table} ORDER BY id"
@@ -342,11 +342,11 @@ class _Verification:
             self._count(table, before, len(part))
 
     def _indices(self, table: str, numbers: Numbers) -> Numbers:
-        """The places of rows among those of their table: their numbers, unless the ledger was pruned."""
+        """Return the indices of rows in their table, which are their numbers unless the ledger was pruned."""
         return self._numbering[table].indices(numbers) if self._numbering else numbers
 
     def _number(self, table: str, index: int) -> int:
-        """The number of the row at a place."""
+        """Return the number of the row with an index."""
         return int(self._numbering[table].numbers[index]) if self._numbering else index
 
     def _count(self, table: str, done: int, more: int) -> None:
@@ -494,7 +494,7 @@ class _Verification:
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
-        """Every tree from its root down: hashes, places of the leaves, and that its index holds just their keys."""
+        """Check each tree from its root: hashes, positions of leaves, and that the index has exactly their keys."""
         versions = [Version(*row) for row in self._store.database.all(
             "SELECT root, next_free, sub_root, node, branch FROM tree"
         )]  # fmt: skip
@@ -517,7 +517,7 @@ class _Verification:
             self._found(f"the sorted index of the tree {sound[index].root.hex()} has not the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
-        """For each node that a tree has a sum over the keys of the leaves below it."""
+        """Return for each node a sum over the keys of the leaves below it."""
         zeros = _first_words(b"".join(self._scheme.zeros))
         tops: dict[int, list[int]] = {}
         for version in versions:
@@ -556,7 +556,7 @@ class _Verification:
         return found
 
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
-        """For each branch that an index has a sum over the keys below it, which must begin with its digits."""
+        """Return for each branch of an index a sum over the keys below it, whose leading digits are checked."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
         level = np.unique(self._indices("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)
@@ -595,19 +595,19 @@ class _Verification:
 
 
 def _first_words(hashes: bytes) -> Words:
-    """The first eight bytes of each hash."""
+    """Return the first eight bytes of each hash."""
     return np.frombuffer(hashes, dtype=">u8")[:: HASH_SIZE // 8].astype(np.uint64)
 
 
 def _mixed(numbers: NDArray[Any]) -> Words:
-    """A number of 64 bits for each, so that sums of different sets differ (the finalizer of SplitMix64)."""
+    """Return a 64-bit number for each, so that sums of different sets differ (the finalizer of SplitMix64)."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     return (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
 
 
 def _or_nothing(hashed: Callable[[list[bytes]], list[bytes]], value: bytes) -> bytes:
-    """The hash of one value, 32 zero bytes where it is out of the hash's field."""
+    """Return the hash of a value, or 32 zero bytes if it is out of the hash's field."""
     try:
         return hashed([value])[0]
     except InvalidInput:

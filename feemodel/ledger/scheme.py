@@ -1,7 +1,7 @@
-"""The two generations of the state tree: a hash, and how keys, accounts and leaves are written into its messages.
+"""The two generations of the state tree: the hash, and the encoding of keys, accounts and leaves for it.
 
-Every encoding gives the bytes that the hash absorbs. KoalaBear elements hold two bytes each ("limbs"), so that 16 bytes
-become a block of 32; a BLS12-377 element holds a word below the field's order, or half of any word.
+Encodings return the bytes that the hash absorbs. A KoalaBear element has two bytes ("limbs"), so that 16 bytes become a
+block of 32; a BLS12-377 element is a word below the field's order, or half of any word.
 
 Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 """
@@ -31,15 +31,15 @@ NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey
 
 
 class StoredPath(NamedTuple):
-    """A path as its rows are stored, to be checked against the hash of its highest node.
+    """Stored path, to be checked against the hash of its highest node.
 
     Parameters
     ----------
-    digest, leaf_index : that hash; the index of the leaf.
-    nodes : from that node down to height 1 the two hashes below each.
-    siblings : from the next height down to 1 the two hashes below each sibling.
-    leaf, sibling_leaf : the bytes of the leaf and of its sibling, nothing where that is empty.
-    hval : the hash of the value.
+    digest, leaf_index : hash of the highest node, and index of the leaf.
+    nodes : from that node down to height 1, the two hashes below each node.
+    siblings : from the next height down to 1, the two hashes below each sibling.
+    leaf, sibling_leaf : bytes of the leaf and of its sibling, empty if that is empty.
+    hval : hash of the value.
     """
 
     digest: bytes
@@ -101,30 +101,30 @@ class Scheme:
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
-        """Return the index of the first message, of any lengths, that has another hash; `None` where none has."""
+        """Return the index of the first message, of any length, whose hash differs; `None` if there is none."""
         return self.hash.first_wrong(messages, hashes)
 
     def node(self, left: bytes, right: bytes) -> bytes:
-        """The hash of an inner node from those of its children."""
+        """Return the hash of an inner node from the hashes of its children."""
         return self.digest(left + right)
 
     def path_roots(
         self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
     ) -> list[bytes]:
-        """The root of each path, from the hash at its lower end and its siblings; all of one length.
+        """Return the root of each path, from the hash at its lower end and its siblings; all of the same length.
 
-        The lowest bit of a path's index is 1 where its first sibling is on the left, and so on upwards.
+        The lowest bit of a path's index is 1 if its first sibling is on the left, and so on upwards.
         """
         return pieces(
             self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
         )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Whether every node of each path has the hash that the node above it holds, and the value its own.
+        """Return whether each node of each path matches the hash in the node above it, and each value its hash.
 
         Parameters
         ----------
-        values : of the leaves, as they are hashed; nothing where one is not to be checked.
+        values : values of the leaves, encoded for hashing; empty for a value that is not checked.
         """
         links = []
         for path, value in zip(paths, values, strict=True):
@@ -138,37 +138,37 @@ class Scheme:
         return self.first_wrong(messages, hashes) is None
 
     def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
-        """The bytes of a leaf: its neighbours' indices, its key and its value."""
+        """Return the bytes of a leaf: indices of its neighbours, key and value."""
         return self.numbers(previous.to_bytes(WORD_SIZE) + following.to_bytes(WORD_SIZE)) + hkey + hval
 
     def leaves(self, leaves: Iterable[tuple[int, int, bytes, bytes]]) -> bytes:
-        """The bytes of many leaves, one after the other."""
+        """Return the concatenated bytes of many leaves."""
         previous, following, hkeys, hvals = zip(*leaves, strict=True)
         links = b"".join(link.to_bytes(WORD_SIZE) for pair in zip(previous, following, strict=True) for link in pair)
         return side_by_side(len(hkeys), self.numbers(links), b"".join(hkeys), b"".join(hvals))
 
     def top(self, next_free: int, sub_root: bytes) -> bytes:
-        """The bytes of the top node, whose hash is the root."""
+        """Return the bytes of the top node, whose hash is the root."""
         return self.numbers(next_free.to_bytes(WORD_SIZE)) + sub_root
 
     def account_key(self, address: bytes) -> bytes:
-        """The hkey of an account."""
+        """Return the hashed key of an account."""
         return self.digest(self.numbers(self.address_word(address)))
 
     def account_keys(self, addresses: Sequence[bytes]) -> list[bytes]:
-        """The hkeys of accounts, in one batch."""
+        """Return the hashed keys of accounts, computed in one batch."""
         return self.hashes(self.numbers(b"".join(map(self.address_word, addresses))), len(addresses))
 
     def word_hash(self, word: bytes) -> bytes:
-        """The hkey of a storage slot, and the hval of its value."""
+        """Return the hash of a storage slot or of its value."""
         return self.digest(self.words(word))
 
     def word_hashes(self, words: Sequence[bytes]) -> list[bytes]:
-        """The hkeys of slots and hvals of their values, in one batch."""
+        """Return the hashes of slots or of their values, computed in one batch."""
         return self.hashes(self.words(b"".join(words)), len(words))
 
     def code_hash(self, code: bytes) -> bytes:
-        """The hash of a contract's code; of an account without code that of one zero block."""
+        """Return the hash of a contract's code; empty code has the hash of one zero block."""
         if not code:
             return self.empty_code_hash
         whole = len(code) - len(code) % PIECE_SIZE
@@ -177,17 +177,17 @@ class Scheme:
 
     @cached_property
     def leaf_size(self) -> int:
-        """Bytes of an encoded leaf: 192 or 128."""
+        """Size of an encoded leaf: 192 or 128 [byte]."""
         return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
 
     @cached_property
     def top_size(self) -> int:
-        """Bytes of an encoded top node: 96 or 64; by it a proof says its generation."""
+        """Size of an encoded top node: 96 or 64 [byte]; it tells the generation of a proof."""
         return len(self.top(FIRST_FREE, NOTHING))
 
     @cached_property
     def zeros(self) -> tuple[bytes, ...]:
-        """The hashes of subtrees without leaves, by height 0 to 40."""
+        """Hashes of subtrees without leaves, by height from 0 to 40."""
         zeros = [NOTHING]
         for _ in range(DEPTH):
             zeros.append(self.node(zeros[-1], zeros[-1]))
@@ -195,19 +195,19 @@ class Scheme:
 
     @cached_property
     def empty_siblings(self) -> tuple[bytes, ...]:
-        """The two hashes below a sibling without leaves, from height 39 to 1."""
+        """The two hashes below an empty sibling, from height 39 to 1."""
         return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
 
 
 def path_links(
     digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
 ) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Messages of a path and their expected hashes; then the hashes of its last node and of the sibling of that.
+    """Return the messages of a path with their expected hashes, and the hashes of its last node and its sibling.
 
     Parameters
     ----------
-    digest, height : of the first node.
-    index : of the leaf; where the path ends above it, with any bits below that height.
+    digest, height : hash and height of the first node.
+    index : index of the leaf; if the path ends above it, the bits below that height are ignored.
     nodes : the two hashes below each node.
     siblings : the two hashes below each sibling, from that of the second node on.
     """
@@ -223,44 +223,44 @@ def path_links(
 
 
 def side_by_side(count: int, *columns: bytes) -> bytes:
-    """Messages from their parts: each column holds one part of every message, one after the other."""
+    """Return messages from columns; each column has one part of every message."""
     parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
     return np.concatenate(parts, axis=1).tobytes()
 
 
 def cut(rows: NDArray[np.uint8]) -> list[bytes]:
-    """Rows [n, size] as bytes each."""
+    """Return rows of shape (n, size) as byte strings."""
     pieces: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel().tolist()
     return pieces
 
 
 def _limbs(data: bytes) -> bytes:
-    """Each pair of bytes as an element of four."""
+    """Return each pair of bytes as a four-byte element."""
     spread = bytearray(2 * len(data))
     spread[2::4], spread[3::4] = data[::2], data[1::2]
     return bytes(spread)
 
 
 def _pairs(limbs: bytes) -> bytes:
-    """The pairs of bytes that stand in elements, whose upper halves are left out."""
+    """Return the pairs of bytes in four-byte elements."""
     data = bytearray(len(limbs) // 2)
     data[::2], data[1::2] = limbs[2::4], limbs[3::4]
     return bytes(data)
 
 
 def _widened(pieces: bytes) -> bytes:
-    """Each 16 bytes as an element of 32."""
+    """Return each 16 bytes as a 32-byte element."""
     return b"".join(bytes(16) + pieces[start : start + 16] for start in range(0, len(pieces), 16))
 
 
 def _low_halves_first(words: bytes) -> bytes:
-    """Each word as two elements: its low half, then its high half."""
+    """Return each word as two elements: low half, then high half."""
     starts = range(0, len(words), WORD_SIZE)
     return _widened(b"".join(words[start + 16 : start + 32] + words[start : start + 16] for start in starts))
 
 
 def _in_two_pieces(address: bytes) -> bytes:
-    """The first 16 bytes, then the last four right-aligned in 16."""
+    """Return the first 16 bytes, then the last four, right-aligned in 16."""
     return address[:16] + address[16:].rjust(16, b"\0")
 
 
@@ -294,7 +294,7 @@ SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
 
 @cache
 def scheme_of(name: str) -> Scheme:
-    """The generation of that name.
+    """Return the scheme with a name.
 
     Raises `InvalidInput` for a name other than "poseidon2" and "mimc".
     """
@@ -307,13 +307,13 @@ EMPTY_KECCAK = keccak256(b"")
 
 @printed_as_table
 class Account(NamedTuple):
-    """An account of one block.
+    """Account after a block.
 
     Parameters
     ----------
-    nonce, balance [wei], code_size [bytes] : integers below 2**256.
+    nonce, balance [wei], code_size [byte] : integers below 2**256.
     storage_root : root of the account's storage tree.
-    code_hash : hash of the code in the tree's generation.
+    code_hash : hash of the code with the hash of the tree.
     keccak_code_hash : Keccak-256 of the code.
     """
 
@@ -325,12 +325,12 @@ class Account(NamedTuple):
     code_size: int
 
     def to_bytes(self) -> bytes:
-        """The flat value, 192 bytes, as proofs show it."""
+        """Return the flat value, 192 bytes, as in proofs."""
         return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "Account":
-        """The account of a flat value."""
+        """Return the account of a flat value."""
         _check_size(value)
         words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))
         nonce, balance, storage_root, code_hash, keccak, size = words
@@ -341,12 +341,12 @@ class Account(NamedTuple):
 
 @cache
 def plain_suffix(scheme: Scheme) -> bytes:
-    """The last four words of the flat value of every account without code and storage."""
+    """Return the last four words of the flat value of accounts without code and storage."""
     return scheme.empty_root + scheme.empty_code_hash + EMPTY_KECCAK + bytes(WORD_SIZE)
 
 
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
-    """The hvals of flat account values: the two roots are hashed as they are, the other words encoded.
+    """Return the hashes of flat account values; the two roots are hashed unchanged, other words encoded.
 
     Raises `InvalidInput` for a value that is not 192 bytes long, or a root out of the hash's field.
     """
@@ -359,7 +359,7 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
 
 
 def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The hvals [n, 32] of flat account values [n, 192]."""
+    """Return the hashes, of shape (n, 32), of flat account values of shape (n, 192)."""
     numbers, roots, keccaks, sizes = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
     messages = side_by_side(
         len(flat),
@@ -373,7 +373,7 @@ def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def account_message(scheme: Scheme, value: bytes) -> bytes:
-    """Return the message of a flat account value, nothing for one that is not 192 bytes long."""
+    """Return the message of a flat account value, empty if it is not 192 bytes long."""
     if len(value) != ACCOUNT_SIZE:
         return b""
     return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
@@ -387,7 +387,7 @@ def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
 
 
 def account_hash(scheme: Scheme, value: bytes) -> bytes:
-    """The hval of one flat account value."""
+    """Return the hash of one flat account value."""
     return account_hashes(scheme, [value])[0]
 
 
