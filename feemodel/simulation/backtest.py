@@ -1,8 +1,7 @@
-"""Fees that users paid and costs of posting their transactions, as L1 fees moved.
+"""Compare the fees that users would have paid with the costs of posting their transactions, on a history of L1 fees.
 
-The times of transactions are not used: transactions are drawn with replacement onto the time of the L1 fees, whatever
-their own dates are. Every result says so in its attribute `resampling`, and its other assumptions in the attributes
-next to it.
+The times of transactions are not used: transactions are drawn with replacement and placed on the time of the L1 fees.
+Every result says so in its attribute `resampling`; other attributes state the other assumptions.
 """
 
 import json
@@ -49,7 +48,7 @@ RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of wh
 
 @compared_by_value
 class Traffic(NamedTuple):
-    """Transactions drawn onto the ticks of a path."""
+    """Transactions drawn for the ticks of a path."""
 
     kind: WholeArray  #: which of the workload's each one is, in order of arrival
     ends: WholeArray  #: how many had arrived at the end of each tick
@@ -136,7 +135,7 @@ def backtest(
 
 
 def resampling(rate: float) -> str:
-    """Sentence about the times of transactions, for results.
+    """Return a sentence about the times of transactions, for results.
 
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
@@ -146,7 +145,7 @@ def resampling(rate: float) -> str:
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
-    """The whole ticks of a path, whose transactions fit memory.
+    """Return the number of whole ticks of a path.
 
     Raises `LimitExceeded` for a path of more than 268,435,456 ticks or transactions.
 
@@ -164,7 +163,7 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
-    """A Poisson number of transactions each tick, each of `kinds` as likely.
+    """Draw a Poisson number of transactions for each tick, with equal probability for each of `kinds`.
 
     >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
@@ -214,7 +213,7 @@ def _charges(
     tick_hour: WholeArray,
     rule: PricingRule,
 ) -> tuple[dict[str, RealArray], RealArray]:
-    """Sums by hour over the transactions that came in it, and how many paid which multiple of their cost."""
+    """Return sums by hour of arrival, and a histogram of fees as multiples of their cost."""
     hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
     tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
     names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
@@ -255,7 +254,7 @@ def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> Real
 
 
 def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
-    """Sums of what each transaction has over the transactions of each tick.
+    """Return the sum over the transactions of each tick.
 
     >>> sums_by_tick(np.array([10, 30, 10]), Traffic(np.array([0, 1, 0]), np.array([2, 3]))).tolist()
     [40, 10]
@@ -267,7 +266,7 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
 
 
 def _running_sums(name: str, values: WholeArray) -> WholeArray:
-    """Sums of the first 0, 1, 2, … values; raises `Int64Overflow` where 64 bits may not hold them."""
+    """Return the sums of the first 0, 1, 2, … values; raises `Int64Overflow` if they may not fit 64 bits."""
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
     if largest * len(values) > INT64_MAX:
         raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)
@@ -330,7 +329,7 @@ def _attributes(
 
 
 def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
-    """Raises `InvalidInput` for a workload that nothing can be drawn from, or calldata of another length.
+    """Raise `InvalidInput` for a workload without transactions or with sizes of 0, or calldata of another length.
 
     >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
     """

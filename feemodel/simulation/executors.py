@@ -1,9 +1,7 @@
-"""Numbered pieces of work on threads, processes, a Dask cluster or any `concurrent.futures.Executor`, in order.
+"""Run numbered tasks on threads, processes, Dask or a `concurrent.futures.Executor`, and yield results in order.
 
-Results come in the order of the numbers, whichever worker computed them; the number in progress is bounded, so memory
-does not grow with theirs. A process of "processes" that dies costs its pieces' time: they are computed
-again in fresh ones, and a warning says so. An executor given by the caller is not replaced: where it breaks, that is
-an error.
+The number of tasks in progress is bounded, and so is memory. If a process of "processes" dies, its tasks are computed
+again in new ones, with a warning. If an executor given by the caller fails, that is an error.
 """
 
 import pickle
@@ -29,13 +27,13 @@ Job: TypeAlias = Callable[[int], Result]
 
 
 class DaskClient(Protocol):
-    """A `dask.distributed.Client`: what is used of it."""
+    """Interface of `dask.distributed.Client` that is used here."""
 
     asynchronous: bool
     status: str
 
     def wait_for_workers(self, n_workers: int, timeout: float) -> object:
-        """Wait until so many workers are there."""
+        """Wait until the given number of workers is available."""
 
     def nthreads(self) -> Mapping[str, int]:
         """Return the threads of each worker."""
@@ -58,23 +56,23 @@ MAX_WORKERS = 1_024  # a typing error of more would end in a system without thre
 
 @dataclass(frozen=True, eq=False)
 class Selected(Generic[Result]):
-    """Some of a job's pieces, by their place among them."""
+    """Tasks of a job, selected by number."""
 
     job: Job[Result]
     numbers: tuple[int, ...]
 
     def __call__(self, place: int) -> Result:
-        """Do one part of the job."""
+        """Run the task with an index."""
         return self.job(self.numbers[place])
 
 
 class WorkersDied(RuntimeWarning):
-    """Worker processes died, possibly out of memory; their pieces are computed again."""
+    """Worker processes died, possibly out of memory; their tasks are computed again."""
 
 
 @dataclass(frozen=True)
 class Team:
-    """Workers that took a job."""
+    """Workers with a job."""
 
     submit: Callable[[int], "Future[Any]"]
     workers: int
@@ -83,24 +81,24 @@ class Team:
 def in_order(
     job: Job[Result], count: int, *, executor: Where = None, workers: int | None = None
 ) -> Generator[Result, None, None]:
-    """`job(0)`, `job(1)`, … `job(count − 1)`, computed side by side, given in order.
+    """Run `job(0)`, `job(1)`, … `job(count − 1)` in parallel, and yield their results in order.
 
     Parameters
     ----------
-    job : takes the number of a piece; for processes and clusters it must be picklable.
-    count : of pieces.
-    executor : "threads" (the default), "processes", a `dask.distributed.Client` or any `concurrent.futures.Executor`,
-        both left open, or the address of a Dask scheduler such as "tcp://host:8786".
-    workers : how many threads or processes, at most 1,024; as many as there are processors. A cluster has its own.
+    job : function of the number of a task; must be picklable for processes and clusters.
+    count : number of tasks.
+    executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or a
+        `dask.distributed.Client` or `concurrent.futures.Executor`, which is left open.
+    workers : number of threads or processes, at most 1,024; `None` means the number of processors. Not for a cluster.
 
     Raises
     ------
-    InvalidInput : an unknown executor or one that was shut down, a number of workers for a cluster, a job that cannot
-        be sent to another process.
-    UpstreamError : a cluster that is not there or has no workers, workers that die again and again, an executor of the
-        caller's that breaks or cancels its work.
+    InvalidInput : an unknown executor or one that was shut down, a number of workers for a cluster, or a job that
+        cannot be pickled.
+    UpstreamError : a cluster that is unreachable or has no workers, workers that die repeatedly, or an executor of the
+        caller that fails or cancels a task.
 
-    Warns `WorkersDied` when pieces are computed again.
+    Warns `WorkersDied` if tasks are computed again.
 
     >>> list(in_order(abs, 3))
     [0, 1, 2]
@@ -167,10 +165,9 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
 
 
 class _Spawning(SpawnContext):
-    """Spawns processes, as forks would copy locks that other threads hold, and keeps a list of them.
+    """Context that spawns processes and keeps a list of them; forks would copy locks that other threads hold.
 
-    A pool that breaks ends the workers that it has then. One that was starting at that time is left waiting for work,
-    and the pool waits for it without end.
+    A pool that breaks ends its current workers, but waits forever for one that was just starting.
     """
 
     def __init__(self) -> None:
@@ -182,7 +179,7 @@ class _Spawning(SpawnContext):
         return self._made[-1]
 
     def terminate(self) -> None:
-        """End every process that was started and still lives."""
+        """Terminate all processes that are still running."""
         for process in self._made:
             if process.is_alive():
                 process.terminate()
@@ -198,9 +195,9 @@ def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
-    """The piece given to the pool, which starts its processes as work comes.
+    """Submit a task to the pool, which starts processes on demand.
 
-    They inherit that an interrupt waits, so that none is hit by one before it ignores them.
+    Interrupts are blocked meanwhile, so that no process receives one before it ignores them.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return pool.submit(_run_received, number)
@@ -220,7 +217,7 @@ def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
 
 @contextmanager
 def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
-    """The caller's client, left open, or one for this address, closed."""
+    """Yield the caller's client, which stays open, or a new one for an address, which is closed."""
     if not isinstance(where, str):
         if where.asynchronous:
             raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)

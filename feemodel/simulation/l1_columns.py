@@ -1,4 +1,4 @@
-"""The columns of a table of L1 fees as checked doubles, with a note of everything that the table left open."""
+"""Columns of a table of L1 fees as checked doubles, with the assumptions about missing ones."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class HasTable(Protocol):
     """Object with a method that returns its table, such as `feemodel.io.FeeHistory`."""
 
     def as_table(self) -> Mapping[str, Any]:
-        """Its columns."""
+        """Return the columns."""
 
 
 class L1Columns(NamedTuple):
@@ -42,9 +42,9 @@ class L1Columns(NamedTuple):
 
 
 def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
-    """The columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
+    """Return the columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
 
-    Raises `InvalidInput` as `replay`.
+    Raises `InvalidInput` for missing or invalid columns.
 
     >>> l1_columns({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "gas_used": [9, 5], "gas_limit": [10, 10]}).fees[
     ...     "gas_used_ratio"
@@ -89,7 +89,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
 
 
 def in_wei(fees: RealArray, scale: int) -> RealArray:
-    """Fees of another unit in wei, to a millionth of a wei.
+    """Convert fees of another unit to wei, rounded to a millionth of a wei.
 
     >>> in_wei(np.array([0.07]), 10**9).tolist()
     [70000000.0]
@@ -98,7 +98,7 @@ def in_wei(fees: RealArray, scale: int) -> RealArray:
 
 
 def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
-    """Fees of L1 in wei; raises `InvalidInput` where they are probably not, unless the unit is said to be wei.
+    """Convert L1 fees to wei; raises `InvalidInput` if they are probably not in wei and no unit is given.
 
     >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
     [70000000.0]
@@ -110,7 +110,7 @@ def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
 
 
 def check_unit(name: str, column: str, fees: RealArray) -> None:
-    """Raise `InvalidInput` for fees that are probably not in wei, with the ways to say the unit.
+    """Raise `InvalidInput` for fees that are probably not in wei; the message says how to give the unit.
 
     >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
     """
@@ -121,7 +121,7 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 
 
 def gaps_of(seconds: RealArray) -> str:
-    """The gaps between rows: longer than 2.5 of the median interval, and than 60 s, which missed slots leave.
+    """Describe the gaps between rows, longer than 2.5 median intervals and than 60 s, so that missed slots are no gaps.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -138,9 +138,9 @@ def gaps_of(seconds: RealArray) -> str:
 
 
 def check_units(name: str, table: Any) -> None:
-    """Raise `InvalidInput` for a column of fees whose attribute `units`, as xarray has it, says another unit than wei.
+    """Raise `InvalidInput` for a column of fees whose xarray attribute `units` is another unit than wei.
 
-    >>> check_units("table", {"base_fee": [7e7]})  # a list says none
+    >>> check_units("table", {"base_fee": [7e7]})  # a list has no units
     """
     check_table(name, table)
     for column in (*FEES, TIP):
@@ -163,7 +163,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
 
 
 def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
-    """The usage ratios that the table does not have and that follow from gas used and its limit."""
+    """Return the usage ratios that the table lacks, computed from gas used and its limit."""
     ratios = {}
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
@@ -207,7 +207,7 @@ def _holds_text(given: NDArray[Any]) -> bool:
 
 
 def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
-    """The time of each row [s], and whether the table has it, not only the slots."""
+    """Return the time of each row [s], and whether the table has times rather than slots."""
     name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
     if name is None:
         raise InvalidInput("table", "expected a column time or timestamp", list(known))
@@ -230,7 +230,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
 
 
 def _utc(name: str, times: Any) -> RealArray:
-    """Datetimes or ISO 8601 text as seconds since 1970; what names no zone is UTC."""
+    """Return datetimes or ISO 8601 text as seconds since 1970; without a time zone they are UTC."""
     import pandas as pd
 
     values = np.asarray(times)

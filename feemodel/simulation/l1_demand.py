@@ -1,11 +1,11 @@
-"""L1 fees driven by demand: simulated demand for gas and blobs, and the real rules of the fee market for the fees.
+"""L1 fees from simulated demand for gas and blobs, with the protocol's rules of the fee market.
 
-Demand for gas is a price, the base fee at which it would just fill the target. Its normal score z, the place in the
-observed distribution seen as a standard normal, is a daily cycle plus a fast and a slow Ornstein-Uhlenbeck process;
-the observed distribution turns z into a price, with an exponential tail of its logarithm beyond what was seen: that
-tail and the fast process are the spikes. Demand for blobs has a mean and a spread that no price moves: over the month
-of the calibration it did not fall as blobs grew dearer. The base fee, the excess blob gas and the blob base fee then
-follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
+Demand for gas is expressed as a price, the base fee at which it would exactly meet the target. Its normal score z is a
+daily cycle plus a fast and a slow Ornstein-Uhlenbeck process. The observed distribution maps z to a price, with an
+exponential tail of the log price beyond the observed range; that tail and the fast process produce spikes. Demand for
+blobs has a mean and a spread that do not depend on the price: in the month of the calibration it did not fall as blobs
+became more expensive. The base fee, the excess blob gas and the blob base fee follow from EIP-1559, EIP-4844 and
+EIP-7918, block by block.
 """
 
 import math
@@ -60,7 +60,7 @@ FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DemandModel:
-    """Demand for gas and for blobs; `fit` reads all but the last four off a history."""
+    """Demand for gas and for blobs; `fit` estimates all fields except the last four from a history."""
 
     probabilities: tuple[float, ...]  #: of the quantiles that follow [1]
     log_prices: tuple[float, ...]  #: of the demand price [log(wei / gas)]
@@ -112,7 +112,7 @@ class DemandModel:
         return f"DemandModel({values})"
 
     def price(self, score: RealArray) -> RealArray:
-        """The demand price of a normal score [wei / gas]; never below the lowest that was observed."""
+        """Return the demand price for a normal score, at least the lowest observed one [wei / gas]."""
         from scipy.special import log_ndtr, ndtr
 
         inside = np.interp(ndtr(score), self.probabilities, self.log_prices)
@@ -121,15 +121,15 @@ class DemandModel:
 
 
 def fit(history: xr.Dataset) -> DemandModel:
-    """The demand for gas behind a history of base fees, which follow it within minutes.
+    """Fit demand for gas to a history of base fees.
 
     Parameters
     ----------
-    history : a scenario of one path with datetimes, of at least eight days in steps of at most an hour.
+    history : scenario of one path with dates, at least eight days long, with steps of at most an hour.
 
     Raises
     ------
-    InvalidInput : more than one path, no datetimes, a history too short or too coarse.
+    InvalidInput : several paths, no dates, or a history that is too short or too coarse.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> days = np.arange(0, 8 * DAY, 600)
@@ -309,10 +309,10 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
 
 
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
-    """Share, fast and slow time of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)`, by least squares.
+    """Fit share, fast and slow time of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)` by least squares.
 
-    What is fitted is what a sample of that length [s] shows of it: its own mean is taken off, and with it the part of
-    the variance that `_variance_of_mean` is.
+    The model accounts for the finite length of the sample [s]: subtracting the sample mean removes the part of the
+    variance that `_variance_of_mean` returns.
     """
     from scipy.optimize import curve_fit
 
@@ -328,6 +328,6 @@ def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, 
 
 
 def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
-    """Of a sample of that length, over the variance of the process: the mean of its autocorrelation over all pairs."""
+    """Return the variance of a sample mean over that of the process: the mean of its autocorrelation over all pairs."""
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

@@ -1,9 +1,9 @@
-"""The margin at which a path breaks even, in closed form: from one drawing of its transactions, without pricing them.
+"""Bounds of a path's break-even margin in closed form, without pricing each transaction.
 
-A transaction pays trunc(e · (F + A · size div gas)) for each gas, with the estimate's margin e, the fixed cost F and
-the announced cost A of its tick. But for the two roundings that is linear in e and in A, so that a path's revenue is
-e · (Σ A·bytes + F · Σ gas), less at most (e + 1) · Σ gas. Those bounds bracket the break-even margin so closely (some
-5e-5 of it) that almost no path has to be priced transaction by transaction.
+A transaction pays trunc(e · (F + A · size div gas)) per gas, with the estimate's margin e, the fixed cost F and the
+announced cost A of its tick. Without the two roundings this is linear in e and in A. Hence the revenue of a path is
+e · (Σ A·bytes + F · Σ gas), reduced by at most (e + 1) · Σ gas. These bounds enclose the break-even margin within about
+5e-5 of its value, so that transactions are rarely priced individually.
 """
 
 import math
@@ -26,7 +26,7 @@ FINEST = 1e-5  # of a bracket that bisection finds, relative
 
 
 class Bracket(NamedTuple):
-    """Bounds of a path's break-even margin: it loses at `loses` and pays at `pays` [1]."""
+    """Bounds of a path's break-even margin: at `loses` it has a loss, at `pays` it has none [1]."""
 
     loses: float
     pays: float  #: infinite where no margin that was tried is enough
@@ -34,7 +34,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathBrackets:
-    """The bracket of a path by its number; what workers are sent."""
+    """Bounds of each path by its number, computed by workers."""
 
     workload: Workload
     l1_fees: xr.Dataset
@@ -93,7 +93,7 @@ class PathBrackets:
 
     def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
         def sides(margin: float) -> tuple[bool, bool]:
-            """Whether it loses for sure, and pays for sure."""
+            """Return whether the path certainly has a loss, and whether it certainly has none."""
             least, most = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
             return most < cost, least >= cost
 
@@ -116,7 +116,7 @@ class PathBrackets:
         return Bracket(low, self._first_paying(sides, high, pays))
 
     def _first_paying(self, sides: Callable[[float], tuple[bool, bool]], high: float, pays: float) -> float:
-        """A little above where the bounds no longer say that it loses, they say that it pays."""
+        """Return a margin slightly above the largest one at which the path may have a loss."""
         step = 2.0 * FINEST
         while (margin := high * (1.0 + step)) < min(pays, self.highest):
             if sides(margin)[1]:

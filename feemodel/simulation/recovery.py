@@ -32,13 +32,13 @@ class Revenue(NamedTuple):
 
 
 def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
-    """Fees per gas times the gas that pays them, added up.
+    """Add up fees per gas times the gas that pays them.
 
     Parameters
     ----------
-    parts : the priority fee in its parts, one element a transaction [wei / gas].
-    gas : shape of the parts [gas].
-    base_fee : [wei / gas].
+    parts : priority fees by part, of shape (n,) each [wei / gas].
+    gas : gas of each transaction, of shape (n,) [gas].
+    base_fee : base fee [wei / gas].
 
     >>> from feemodel.linea.priority import breakdown
     >>> parts = breakdown(np.array([128]), 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
@@ -67,17 +67,17 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
 
 
 def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6, tolerance: float = 1e-4) -> float:
-    """The smallest margin at which revenue covers cost, found by bisection.
+    """Return the smallest margin at which revenue covers cost, found by bisection.
 
     Parameters
     ----------
-    surplus : margin → revenue − cost [wei], not decreasing.
-    highest : where the search gives up [1].
-    tolerance : how far above the true margin the result may lie; 0 is as near as a double can be [1].
+    surplus : function from a margin to revenue − cost [wei], not decreasing.
+    highest : largest margin to try [1].
+    tolerance : maximum error of the margin, upwards; 0 means the precision of a double [1].
 
     Raises
     ------
-    InvalidInput : no margin up to `highest` covers the cost; a surplus that is not a finite number.
+    InvalidInput : no margin up to `highest` covers the cost, or a surplus that is not a finite number.
 
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
@@ -94,10 +94,10 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 
 
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
-    """The smallest number from 0 on that is enough, to a tolerance; `None` where not even the highest is.
+    """Return the smallest number of at least 0 that is enough, within a tolerance; `None` if not even the highest is.
 
-    Every number above one that is enough must be enough too: found by doubling from 1 on, then by bisection. Raises
-    `InvalidInput` for a highest number or a tolerance below 0.
+    If a number is enough, every larger one must be enough too. Raises `InvalidInput` for a highest number or a
+    tolerance below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75

@@ -1,4 +1,4 @@
-"""Finished parts of a sweep or a simulation: those that are stored are read and checked, the others are computed."""
+"""Resume a sweep or a simulation: stored parts are read and checked, the others are computed."""
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import closing
@@ -15,27 +15,27 @@ Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]  #: type and shape 
 
 
 class Finished(Protocol):
-    """Store of finished parts, so that an interrupted run goes on; `feemodel.io.FinishedFolder` is one."""
+    """Store of finished parts, such as `feemodel.io.FinishedFolder`."""
 
     def open(self, experiment: str) -> None:
-        """Take the experiment's description; raises where the parts of another one are stored."""
+        """Set the experiment's description; raises an error if parts of another experiment are stored."""
 
     def numbers(self) -> Collection[int]:
-        """Return the numbers of the parts that are there."""
+        """Return the numbers of the stored parts."""
 
     def get(self, number: int) -> Mapping[str, NDArray[Any]]:
-        """Return the arrays of a part that is there."""
+        """Return the arrays of a stored part."""
 
     def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Store the arrays of a finished part."""
 
 
 class Job(Protocol[Part]):
-    """Computation of an experiment's parts by their numbers, and the form in which they are stored."""
+    """Computation of numbered parts of an experiment, with their stored form."""
 
     @property
     def description(self) -> str:
-        """All that decides the result, as JSON."""
+        """Return everything that determines the result, as JSON."""
 
     def __call__(self, number: int, /) -> Part:
         """Compute a part."""
@@ -47,7 +47,7 @@ class Job(Protocol[Part]):
         """Return the arrays of a part."""
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Part:
-        """Return the part that has these arrays, which are of its layout."""
+        """Return the part with these arrays, which have its layout."""
 
 
 def parts(
@@ -55,8 +55,8 @@ def parts(
 ) -> Generator[Part, None, None]:
     """Yield every part in order: stored ones are read and checked, missing ones are computed and stored.
 
-    Raises `InvalidInput` for what is not a store, for one of another experiment, and for a stored part whose arrays
-    have other names, types or shapes.
+    Raises `InvalidInput` for an object that is not a store, a store of another experiment, and a stored part whose
+    arrays have other names, types or shapes.
     """
     stored = frozenset() if finished is None else _opened(finished, job.description)
     missing = tuple(number for number in range(count) if number not in stored)

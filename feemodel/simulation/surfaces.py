@@ -48,11 +48,11 @@ Fees = TypeVar("Fees", bound=float | Labelled)  # of L1: numbers, arrays, Series
 @compared_by_value
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Transactions that are priced together: a size and a gas each.
+    """Transactions that are priced together: sizes and gas.
 
-    Equal where name, sizes and gas are; it has no hash, because the arrays may be the caller's, who can change them.
+    Two workloads are equal if name, sizes and gas are. They are not hashable, because their arrays are mutable.
 
-    Raises `InvalidInput` for columns that are not whole numbers, of one length, at least one.
+    Raises `InvalidInput` for columns that are empty, of different lengths, or not integers.
 
     >>> Workload("one", [128], [21_000]) == Workload("one", [128], [21_000])
     True
@@ -96,22 +96,22 @@ class Workload:
         chain_id: int = LINEA_CHAIN_ID,
         threads: int | None = None,
     ) -> Self:
-        """The transactions of a table, measured as a fee is computed from them.
+        """Return the measured transactions of a table.
 
         Parameters
         ----------
-        table : of `feemodel.io.read_transactions`, or one's own with its names.
-        codec, packed, chain_id, threads : as in `feemodel.fee_sizes`.
-        name : said in the attributes of what is computed from the workload, with what was assumed.
+        table : table of `feemodel.io.read_transactions`, or another one with the same column names.
+        codec, packed, chain_id, threads : arguments of `feemodel.fee_sizes`.
+        name : name of the workload, for the attributes of results; assumptions are appended.
 
         Notes
         -----
-        Gas is what each used where the table says it of all, otherwise the gas limit, which is more; the name says so.
-        Timestamps are kept where all are known.
+        Gas is the gas used if it is known for all transactions, otherwise the gas limit, which is higher. Timestamps
+        are kept if all are known.
 
         Raises
         ------
-        InvalidInput : as `feemodel.fee_payloads`; gas used that is known of some rows only.
+        InvalidInput : a transaction that `feemodel.fee_payloads` refuses, or gas used that is known for some rows only.
         """
         sent = transactions_of(table, chain_id=chain_id)
         said = assumptions(table, sent, chain_id=chain_id)
@@ -133,7 +133,7 @@ class Workload:
 
     @property
     def compressed_bytes(self) -> int:
-        """All of them together [byte]."""
+        """Sum of the sizes [byte]."""
         return int(self.compressed_size.sum())
 
 
@@ -307,7 +307,7 @@ def verification_surface(
 
 
 def _axis(name: str, values: Any) -> RealArray:
-    """The values of an axis, one or more."""
+    """Return the values of an axis, at least one."""
     axis = np.atleast_1d(np.asarray(real(name, values)))
     if axis.ndim != 1 or not axis.size:
         raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)

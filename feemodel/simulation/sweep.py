@@ -1,7 +1,6 @@
-"""A function evaluated on samples, piece by piece, on as many workers as there are; the result names its inputs.
+"""Evaluate a function on samples in parallel; the result has the inputs as coordinates.
 
-Memory is that of the result, and of a few blocks of at most 1,048,576 evaluations for each worker: a sweep that is
-reduced to a table holds the table and those blocks, however many evaluations there are.
+Memory holds the result and a few blocks of at most 1,048,576 evaluations per worker.
 """
 
 import inspect
@@ -119,7 +118,7 @@ def sweep(
 
 
 class Plan(NamedTuple):
-    """The size of a sweep before it runs."""
+    """Size of a sweep."""
 
     function: str
     evaluations: int
@@ -156,7 +155,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """Result that a worker returns for a block when it could not write it to the store."""
+    """Result of a block that the worker could not write to shared memory."""
 
     results: Mapping[str, NDArray[Any]]
     moments: Mapping[str, Moments]  #: of the results, where they are reduced
@@ -165,7 +164,7 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """The evaluation of a block by its number; what workers are sent."""
+    """Evaluation of a block by its number, which is sent to workers."""
 
     function: Callable[..., Any]
     samples: Samples
@@ -176,7 +175,7 @@ class _Job:
 
     @property
     def kept(self) -> list[int]:
-        """The places of the axes that are not reduced."""
+        """Return the indices of the axes that are not reduced."""
         reduced = () if self.reduce is None else self.reduce.dims
         return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
 
@@ -197,7 +196,7 @@ class _Job:
 
     @property
     def description(self) -> str:
-        """All that decides the result, as JSON.
+        """Return everything that determines the result, as JSON.
 
         Raises `InvalidInput` for a function or a distribution that cannot be described.
         """
@@ -215,7 +214,7 @@ class _Job:
         return json.dumps(told)
 
     def layout(self, number: int) -> Layout:
-        """Types and shapes of the arrays that are stored of a block."""
+        """Return types and shapes of the stored arrays of a block."""
         shape = shape_of(self.blocks.block(number))
         reduce, results = self.reduce, self.types_of_results
         found: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
@@ -232,7 +231,7 @@ class _Job:
         return found
 
     def to_arrays(self, part: _Piece) -> dict[str, NDArray[Any]]:
-        """The arrays of a block's results, of its generated inputs and of its moments, by kind and name."""
+        """Return the arrays of a block: results, generated inputs and moments, by kind and name."""
         found = {f"results/{name}": values for name, values in part.results.items()}
         found |= {f"inputs/{name}": values for name, values in part.inputs.items()}
         for name, moments in part.moments.items():
@@ -240,7 +239,7 @@ class _Job:
         return found
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> _Piece:
-        """The block that has these arrays."""
+        """Return the block with these arrays."""
         kinds: dict[str, Inputs] = {kind: {} for kind in ("results", "inputs", *Moments._fields)}
         for key, values in arrays.items():
             kind, _, name = key.partition("/")
@@ -249,7 +248,7 @@ class _Job:
         return _Piece(kinds["results"], moments, kinds["inputs"])
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
+        """Return the types of results and of generated inputs, from one evaluation."""
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
         shape = (1,) * len(self.samples.axes)
         inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
@@ -267,7 +266,7 @@ class _Job:
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """The result of the compiled kernel; `None` where there is none, or an input is out of its range."""
+        """Return the result of the compiled kernel; `None` if there is none, or an input is out of its range."""
         of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
         kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
@@ -277,7 +276,7 @@ class _Job:
         return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the function's results for inputs that it cannot write to, because they are used again."""
+        """Return the function's results; the inputs are read-only, because they are used again."""
         given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
         for value in given.values():
             if isinstance(value, np.ndarray):
@@ -302,7 +301,7 @@ class _Job:
 
 
 class _Kept:
-    """Stored arrays of a sweep: results or tables, and the generated coordinates."""
+    """Stored arrays of a sweep: results or tables, and generated coordinates."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
@@ -320,7 +319,7 @@ class _Kept:
         self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
 
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
-        """A piece where it belongs."""
+        """Store the result of a block."""
         cells = tuple(block[place] for place in self._job.kept)
         for name, found in piece.results.items():  # of the samples' shape, reduced or not
             _put(name, part_of(self.results[name], block), found)
@@ -331,7 +330,7 @@ class _Kept:
                 self.inputs[name][part] = piece.inputs[name]
 
     def dataset(self, units: Mapping[str, str]) -> "xarray.Dataset":
-        """The whole as a Dataset."""
+        """Return the whole result as a Dataset."""
         import xarray
 
         def described(name: str) -> dict[str, str]:
@@ -355,7 +354,7 @@ class _Kept:
         return with_metadata(xarray.Dataset(variables, coordinates, self._attributes()))
 
     def _of_values(self, name: str, reduce: Over) -> dict[str, NDArray[np.float64]]:
-        """The statistics of a result that need every evaluation."""
+        """Return the statistics of a result that need all evaluations."""
         if not reduce.holds_values:
             return {}
         reduced = [place for place in range(len(self._job.samples.axes)) if place not in self._job.kept]
@@ -396,7 +395,7 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
 
 
 def _sums(reduce: Over) -> int:
-    """Return the number of values that a reduction holds for each cell."""
+    """Return the number of values that a reduction keeps for each cell."""
     return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
 
 
@@ -420,7 +419,7 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
 
 
 def _ends(axis: Axis) -> list[Inputs]:
-    """The first and the last values of a generated axis, which its seed and its distributions decide."""
+    """Return the first and last values of a generated axis, which identify its seed and distributions."""
     count = len(axis)
     return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
 
@@ -433,7 +432,7 @@ def _check_dims(samples: Samples, reduce: Over | None) -> None:
 
 
 def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
-    """The formulas that have a compiled kernel, each with it.
+    """Return the formulas that have a compiled kernel, with their kernels.
 
     >>> from feemodel.linea.priority import priority_fee
     >>> compiled_kernels()[priority_fee].__name__

@@ -1,9 +1,9 @@
-"""Filling every L1 block with blobs: for how many blocks a budget lasts, and how long the fee takes to come back.
+"""Filling every L1 block with blobs: how many blocks a budget pays for, and how long the fee takes to recover.
 
 The published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) multiplies
-the fee by 1.15 a block and cools as long as it attacks. By the protocol a full block multiplies it by
-e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on every schedule so far; EIP-7918 holds it above
-base_fee / 16; and it falls faster than it rises where the target is more than half the maximum.
+the fee by 1.15 per block, and recovers in as many blocks as it attacks. By the protocol, a full block multiplies it by
+e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all schedules so far; EIP-7918 keeps it above
+base_fee / 16; and it falls faster than it rises if the target is more than half the maximum.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ MAX_BLOCKS = 1_000_000
 
 
 def upgrade(name: str) -> BlobRules:
-    """The blob rules of one of mainnet's upgrades by its name.
+    """Return the blob rules of a mainnet upgrade by its name.
 
     >>> upgrade("BPO2").maximum
     21
@@ -54,7 +54,7 @@ def upgrade(name: str) -> BlobRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class L1State:
-    """L1's fees when an attack begins, and what others do during it.
+    """L1 fees at the start of an attack, and other use during it.
 
     >>> L1State(base_fee=69_000_000, blob_base_fee=4_000_000).excess_blob_gas
     177628090
@@ -78,12 +78,12 @@ class L1State:
 
     @property
     def schedule(self) -> Schedule:
-        """The rules at any time, for `feemodel.ethereum.fee_market`."""
+        """Blob rules at any time, for `feemodel.ethereum.fee_market`."""
         return Schedule((replace(self.rules, timestamp=0),))
 
     @property
     def excess_blob_gas(self) -> int:
-        """The least excess blob gas whose fee is at least `blob_base_fee` [gas]."""
+        """Smallest excess blob gas whose fee is at least `blob_base_fee` [gas]."""
         return excess_behind(self.blob_base_fee, self.rules.update_fraction)
 
     @property
@@ -98,7 +98,7 @@ class L1State:
 
 @printed_as_table
 class Saturation(NamedTuple):
-    """A siege of L1's blob space."""
+    """Result of an attack that fills L1's blob space."""
 
     blocks: int  #: that the budget fills
     spent: int  #: [wei]
@@ -177,7 +177,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
 
 def _cooling(excess: int, least: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
-    """Blocks until the fee is at most so much, `None` where it stops falling before."""
+    """Return the blocks until the fee is at most `least`, `None` if it stops falling before."""
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > least:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
@@ -188,7 +188,7 @@ def _cooling(excess: int, least: int, blobs: int, base_fee: int, schedule: Sched
 
 
 def moved_base_fee(base_fee: int, gas_used_ratio: float) -> int:
-    """The base fee after a block that used a share of its gas limit [wei / gas].
+    """Return the base fee after a block that used a share of its gas limit [wei / gas].
 
     >>> moved_base_fee(8_000_000, 1.0)
     9000000

@@ -1,7 +1,7 @@
-"""Arbitrum's two gas prices in a surge of demand, as its own simulator has it, and under use that no price ends.
+"""Arbitrum's two gas prices during a surge of demand, as in its own simulator, and under constant use.
 
-The simulator prices second by second: demand rises, stays and falls; demand falls as the fee rises; the
-gas used joins the backlogs, a second is paid off, and the new fee holds at once (a real header lags by one block).
+The simulator computes prices second by second: demand rises, stays and falls, and falls as the fee rises. Gas used is
+added to the backlogs, which shrink every second. The new fee applies immediately; a real header lags by one block.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
 """
@@ -45,7 +45,7 @@ GAS_A_SECOND = "in gas a second; 7 Mgas are 7,000,000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
-    """Demand at the minimum base fee; the defaults are the simulator's."""
+    """Demand at the minimum base fee, by default that of the simulator."""
 
     demand: int = 200_000_000  #: at the peak [gas / s]
     duration: int = 30  #: of the peak [s]
@@ -63,7 +63,7 @@ class Surge:
 @compared_by_value
 @printed_as_table
 class SurgePath(NamedTuple):
-    """Course of a surge, second by second."""
+    """Base fee and use during a surge, second by second."""
 
     base_fees: NDArray[np.int64]  #: after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: in each second [gas]
@@ -118,7 +118,7 @@ def surge_path(
 
 
 def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int) -> tuple[int, int]:
-    """Gas used in a second, and gas that waits for the next, in the simulator's doubles; `price` 1 is the minimum."""
+    """Return gas used in a second and gas left for the next, in the simulator's doubles; `price` 1 is the minimum."""
     end = 2 * surge.ramp + surge.duration
     demand = 0.0
     if second < surge.ramp:

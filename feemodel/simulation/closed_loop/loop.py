@@ -1,7 +1,8 @@
-"""The compiled loop of one path: announce, arrive, pay, post, pay L1, update, step by step.
+"""Compiled loop of one path.
 
-Within a step: (1) the policy announces from what it has seen; (2) users see the price and arrive; (3) they pay;
-(4) posting decides on this step's L1 fees; (5) costs are paid; (6) recorded; (7) the policy's state is updated.
+Each step: (1) the policy announces prices from what it has observed; (2) users see the prices and send transactions;
+(3) they pay; (4) data is posted according to L1 fees; (5) costs are paid; (6) the step is recorded; (7) the policy's
+state is updated.
 """
 
 import math
@@ -24,19 +25,19 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonze
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def value_at(values, k):  # type: ignore[no-untyped-def]
-    """The value of a step, or the one value that stays."""
+    """Return the value of a step from an array, or a single constant value."""
     return values[k] if values.size > 1 else values[0]
 
 
 @kept(nogil=True, error_model="numpy")
 def hour_of_week(time):  # type: ignore[no-untyped-def]
-    """0 for Monday 00:00–01:00 UTC, 167 for the last hour of Sunday; `time` since 1970 [s]."""
+    """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` since 1970 [s]."""
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
-    """The tip that a capped transaction pays in step `k` after `elapsed` [s], -1 where it waits [wei / gas]."""
+    """Return the tip of a capped transaction in step `k` after `elapsed` [s], or -1 if it waits [wei / gas]."""
     factor = caps.hours[hour_of_week(time)]
     risen = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, factor)
     risen_blob = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, 1.0)
@@ -55,7 +56,7 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
-    """Whether a submission that is full since step `full` leaves in step `k`, at its limit or at the deadline."""
+    """Return whether a submission that is full since step `full` leaves in step `k`, at its limit or deadline."""
     waited = k - full
     if waited * step >= terms.deadline:
         return True
@@ -66,7 +67,7 @@ def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _answer(fee, demand):  # type: ignore[no-untyped-def]
-    """Demand over demand at the reference fee [1]."""
+    """Return demand relative to demand at the reference fee [1]."""
     if fee <= 0.0:
         return demand.choke
     return min(demand.choke, (fee / demand.reference_fee) ** -demand.elasticity)
@@ -74,7 +75,7 @@ def _answer(fee, demand):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
-    """Give bytes [start, end) of the stream their cost, each on the day when it came; returns the step of `end`."""
+    """Assign costs to bytes [start, end) of the stream, on the day of their arrival; return the step of `end`."""
     clock, found, accounts = path.clock, path.found, path.accounts
     while start < end:
         upto = min(end, found.arrived[front])
@@ -101,7 +102,7 @@ def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
-    """Pay for a submission of `size` bytes; returns what it cost [wei]."""
+    """Pay for a submission of `size` bytes; return its cost [wei]."""
     blobs = max(1.0, math.ceil(size / terms.capacity - 1e-9))
     if terms.kind == ALTERNATIVE_LAYER:
         day.data_alternative_layer += size * terms.layer_cost
@@ -131,7 +132,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """Return the bytes that leave now (0: none) and their tip."""
+    """Return the bytes to submit now (0: none) and their tip."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:
@@ -164,7 +165,7 @@ def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
-    """Post what leaves in this step, submission after submission."""
+    """Send all submissions of this step."""
     accounts, need = path.accounts, path.posting.need
     while last or path.posting.kind == BY_DEADLINE or accounts.arrived - accounts.posted >= need:
         leaving, tip = _leaves(k, last, need, fees, path)
@@ -178,7 +179,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
-    """Pay for a finalization where one is due and, with a price cap, covered; returns its cost [wei]."""
+    """Pay for a finalization if one is due and, with a price cap, covered; return its cost [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
     blobs, ended = accounts.unfinalized_blobs, (k + 1) * clock.step
     if blobs <= 0.0:
@@ -206,7 +207,7 @@ def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untype
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
-    """Finalize what is due and give the finalized bytes their cost; returns it [wei]."""
+    """Finalize what is due, and assign the cost to the finalized bytes; return the cost [wei]."""
     accounts = path.accounts
     cost = _finalization(k, last, fees, path, day, accounts)
     if cost > 0.0 and accounts.posted > accounts.finalized:
@@ -220,7 +221,7 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
-    """Put the value of step `k` into a ring of lag + 1 values; returns the one of lag steps ago."""
+    """Store the value of step `k` in a ring buffer of lag + 1 values; return the value of lag steps ago."""
     if ring.size == 1:  # most often, and a remainder takes a tenth of a step
         return value
     place = k % ring.size
@@ -230,13 +231,13 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
 
 @kept(nogil=True, error_model="numpy")
 def _poisson(rng, mean):  # type: ignore[no-untyped-def]
-    """A draw, in a function of its own because numba's makes an array."""
+    """Return a Poisson draw; a separate function, because numba's returns an array."""
     return float(rng.poisson(mean))
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _arrive(k, per_byte, price, path):  # type: ignore[no-untyped-def]
-    """Transactions of the step, and how many fewer come in the mean than at the reference fee."""
+    """Return the transactions of the step, and the mean number lost compared to the reference fee."""
     demand = path.demand
     wanted = demand.rate * path.clock.step * value_at(path.activity, k)
     mean = wanted
@@ -253,7 +254,7 @@ def _arrive(k, per_byte, price, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _look(k, path):  # type: ignore[no-untyped-def]
-    """Show the policy L1 as it was `l1_lag` steps ago, and the balance of `balance_lag` steps ago."""
+    """Show the policy the L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
     then = min(max(k - path.policy.l1_lag, 0), k)
     seen.step, seen.time = k, clock.start + k * clock.step
@@ -266,7 +267,7 @@ def _look(k, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _announced(k, path):  # type: ignore[no-untyped-def]
-    """The data price of the step; whether all prices are finite and at least 0."""
+    """Return the data price of the step, and whether all prices are finite and at least 0."""
     price, accounts = path.price, path.accounts
     announce_execution(path.execution, price)
     per_byte = price.per_byte * path.policy.level
@@ -280,7 +281,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
-    """Pay L1 for what leaves in the step and the operator's other costs, out of the balance."""
+    """Pay L1 for the submissions of the step, and the operator's other costs, from the balance."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
     fees = Fees(path.l1.base_fee[k], path.l1.blob_base_fee[k], value_at(path.l1.tip, k))
     accounts.step_bytes, accounts.step_cost = 0.0, 0.0
@@ -328,7 +329,7 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _advance(k, path):  # type: ignore[no-untyped-def]
-    """All of a step between the policy's two functions; returns whether its prices are accepted."""
+    """Run the part of a step between the policy's two functions; return whether its prices are valid."""
     per_byte, accepted = _announced(k, path)
     if not accepted:
         return False
@@ -356,7 +357,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _begin(path):  # type: ignore[no-untyped-def]
-    """The accounts before the first step."""
+    """Return the accounts before the first step."""
     accounts = path.accounts
     accounts.peak, accounts.next_finalization = accounts.balance, path.costs.finalize_seconds
     accounts.left_of_day = path.clock.day_steps - path.clock.offset
@@ -369,7 +370,8 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    announce, settle : functions of the policy; state : that it starts with.
+    announce, settle : functions of the policy.
+    state : initial state of the policy.
     path : a `Path`.
     """
     # Reference counts of a path's arrays take longer than a step: functions take the path whole, and make no arrays.

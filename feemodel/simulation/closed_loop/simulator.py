@@ -1,4 +1,4 @@
-"""A rollup simulated in a closed loop, and the same simulation as a function of its numbers for sweeps."""
+"""Simulate a rollup in a closed loop, also as a function of its parameters for sweeps."""
 
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -40,39 +40,41 @@ def simulate(
     finished: "Finished | None" = None,
     progress: "Progress" = None,
 ) -> xr.Dataset:
-    """A rollup in a closed loop with L1, its users and its operator, path by path.
+    """Simulate a rollup in a closed loop with L1, its users and its operator, path by path.
 
     Parameters
     ----------
-    l1_fees : a scenario, see `feemodel.simulation.scenarios`. Rows further apart than a step are held until the next
-        one; the last of them only ends the one before.
-    pricing : a policy of `feemodel.simulation.policies`, a `PricingRule`, or one's own, see `Pricing`.
-    posting : when data leaves; filled blobs unless given. Its `stream_ratio` must be 1: what a transaction takes in the
-        shared stream is the demand's `bytes_per_transaction`.
-    demand : who sends how much; the defaults of `Demand` unless given.
-    costs : besides submissions; none unless given.
-    step : [s].
-    bootstrap : draw paths from the history `l1_fees` instead of taking its own.
-    days : "elapsed": 24 hours from the first step on; "utc": from midnight to midnight, the ends being parts of days.
-    record : of how many paths the series over steps are kept.
+    l1_fees : scenario of `feemodel.simulation.scenarios`. A row that is longer than a step holds until the next one;
+        the last row then only ends the one before.
+    pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
+    posting : when data is posted; `None` means filled blobs. Its `stream_ratio` must be 1, because the demand's
+        `bytes_per_transaction` is already the size in the shared stream.
+    demand : transactions of the users; `None` means the defaults of `Demand`.
+    costs : costs besides submissions; `None` means none.
+    step : length of a step [s].
+    bootstrap : draw paths from the history `l1_fees` instead of using its own.
+    days : "elapsed" counts 24 hours from the first step; "utc" counts from midnight to midnight, with partial days at
+        the ends.
+    record : number of paths whose series over steps are kept.
     rng : seed, SeedSequence or Generator; each path has its own stream.
-    executor, workers : as in `feemodel.sweep`; the result is the same to the bit.
-    finished : where paths are kept as they come, such as a `feemodel.io.FinishedFolder`, so that an interrupted run
-        goes on.
-    progress : see `feemodel.progress`.
+    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    workers : number of threads or processes; the result does not depend on it.
+    finished : store for finished paths, such as a `feemodel.io.FinishedFolder`, so that an interrupted run can be
+        resumed.
+    progress : `True` for a progress bar, or a function that is called with the number of new paths.
 
     Returns
     -------
-    Dataset over `path` and `day`: fees, cost lines in cash, accrued costs [wei], transactions, bytes, submissions,
-    prices; over `path`: statistics, see `feemodel.simulation.closed_loop.results`; over `recorded_path` and `step`
-    what is recorded.
+    Dataset over `path` and `day`: fees, cash costs by line, accrued costs [wei], transactions, bytes, submissions and
+    prices; over `path`: statistics, see `feemodel.simulation.closed_loop.results`; over `recorded_path` and `step`:
+    recorded series.
 
     Raises
     ------
-    InvalidInput : an argument of another kind, a scenario shorter than a step, a policy without its functions.
-    LimitExceeded : more steps or paths than memory should hold.
+    InvalidInput : an argument of another kind, a scenario shorter than a step, or a policy without its functions.
+    LimitExceeded : more steps or paths than fit in memory.
 
-    At 1,000 wei a byte users pay 119.42 · 1,000 · 1.45 · 12 wei a step:
+    At 1,000 wei per byte users pay 119.42 · 1,000 · 1.45 · 12 wei per step:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> from feemodel.simulation.policies.fixed import Fixed
