@@ -167,3 +167,29 @@ def _median_tip(tips: Any) -> float:
     if not rewards:
         raise UpstreamError("the node: eth_feeHistory: expected a reward of each block")
     return float(np.median(rewards))
+
+
+async def fetch_fee_history(
+    node: AsyncNode, chain: ChainId, *, blocks: int, percentile: float
+) -> tuple[FeeHistory, int]:
+    """Return the fee history of a node's newest blocks, and the Unix time of the newest of them [s].
+
+    Parameters
+    ----------
+    node : of L1.
+    chain : that the node must serve.
+    blocks : of the history.
+    percentile : of the tips, by gas [percent].
+
+    Raises `UpstreamError` where the node serves another chain, or answers with another block.
+    """
+    asked = [to_quantity(blocks), "latest", [percentile]]
+    chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))
+    chain.check(chain_id)
+    history = parse_fee_history(answer)
+    newest = history.oldest_block + len(history.gas_used_ratios) - 1
+    (block,) = await node.outcomes([("eth_getBlockByNumber", [to_quantity(newest), False])])
+    head = Head.parse(node.own(block))
+    if head.number != newest:
+        raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
+    return history, head.timestamp

@@ -155,22 +155,16 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
 
     Raises `UpstreamError` where the node serves another chain than before.
     """
-    from feemodel.io.l1_fees import parse_fee_history  # and with it pandas, which only this source needs
+    from feemodel.io.l1_window import fetch_fee_history  # and with it pandas, which only this source needs
 
-    asked = [to_quantity(settings.l1_blocks), "latest", [settings.l1_percentile]]
-    chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))
-    chain.check(chain_id)
-    history = parse_fee_history(answer)
+    history, timestamp = await fetch_fee_history(
+        node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile
+    )
     prices = l1_prices(
         history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
         margin=settings.margin, l1_margin=settings.l1_margin,
     )  # fmt: skip
-    newest = history.oldest_block + len(history.gas_used_ratios) - 1
-    (block,) = await node.outcomes([("eth_getBlockByNumber", [to_quantity(newest), False])])
-    head = Head.parse(node.own(block))
-    if head.number != newest:
-        raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
-    return replace(prices, timestamp=head.timestamp)
+    return replace(prices, timestamp=timestamp)
 
 
 def _camel(name: str) -> str:
