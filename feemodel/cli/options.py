@@ -81,22 +81,13 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
 
 def read_codec(options: argparse.Namespace) -> "Codec":
     """The codec that the options name."""
-    from feemodel.io.documents import contents
-    from feemodel.io.files import reading
-    from feemodel.sizes.codecs import Zstd, get_codec
+    from feemodel.estimates import codec_file
 
-    if options.codec == "lzss":
-        from feemodel.sizes.lzss import Lzss
-
-        if options.dictionary is None:
-            raise InvalidInput("--codec", "expected --dictionary FILE with lzss (docs/guide/sizes.md names it)", "lzss")
-        return Lzss.from_file(options.dictionary)
-    if options.dictionary is not None:
-        if options.codec != "zstd":
-            raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
-        with reading(options.dictionary):
-            return Zstd(dictionary=contents(options.dictionary))
-    return get_codec(options.codec)
+    if options.codec == "lzss" and options.dictionary is None:
+        raise InvalidInput("--codec", "expected --dictionary FILE with lzss (docs/guide/sizes.md names it)", "lzss")
+    if options.dictionary is not None and options.codec not in ("lzss", "zstd"):
+        raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
+    return codec_file.read_codec(options.codec, options.dictionary)
 
 
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)

@@ -157,6 +157,20 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
     return document
 
 
+def check_same_chain(chain: Chain, store: Store) -> None:
+    """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
+    if store.chain_id not in (None, chain.call_state.chain_id):
+        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
+        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
+    head, number = store.head, chain.call_state.block.number
+    if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
+        return  # the hash of a genesis is one of our own
+    held = store.block(number)
+    if held.hash not in (None, chain.hash):
+        reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
+        raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
+
+
 def _header(chain: Chain) -> dict[str, bytes | int]:
     """Return the header's fields in the order of RLP; always with the fields of Prague."""
     block = chain.call_state.block

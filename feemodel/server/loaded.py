@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from feemodel.errors import InvalidInput, unreadable
-from feemodel.estimates.chain import Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
-from feemodel.io.documents import contents
+from feemodel.estimates.chain import (
+    Chain,
+    check_same_chain,
+    development_genesis,
+    genesis_chain,
+    read_genesis_document,
+    replay_chain,
+)
+from feemodel.estimates.codec_file import read_codec
 from feemodel.ledger.store import Block, Store
 from feemodel.server.settings import Settings
-from feemodel.sizes.codecs import Codec, Zstd, get_codec
-from feemodel.sizes.lzss import Lzss
+from feemodel.sizes.codecs import Codec
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -74,7 +79,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
                 check_same_chain(chain, opened)
     else:
         chain = _chain(settings, None)
-    return Loaded(settings, chain, store, held, chain_id, _codec(settings), extensions)
+    return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary), extensions)
 
 
 def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:
@@ -88,28 +93,3 @@ def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:
         return None
     genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
     return genesis_chain(genesis, state_root=state_root)
-
-
-def check_same_chain(chain: Chain, store: Store) -> None:
-    """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
-    if store.chain_id not in (None, chain.call_state.chain_id):
-        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
-        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
-    head, number = store.head, chain.call_state.block.number
-    if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
-        return  # the hash of a genesis is one of our own
-    held = store.block(number)
-    if held.hash not in (None, chain.hash):
-        reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
-        raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
-
-
-def _codec(settings: Settings) -> Codec:
-    if settings.codec == "lzss":
-        return Lzss.from_file(str(settings.dictionary))
-    if settings.dictionary is not None:
-        try:
-            return Zstd(dictionary=contents(settings.dictionary))
-        except OSError as error:
-            raise unreadable(settings.dictionary, error) from None
-    return get_codec(settings.codec)

@@ -8,14 +8,13 @@ from contextlib import closing
 import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
-from feemodel.estimates.chain import genesis_chain
+from feemodel.estimates.chain import check_same_chain, genesis_chain
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
-from feemodel.server.loaded import check_same_chain
 from feemodel.server.settings import Settings
 from tests.helpers.flip_bits import BLOCKS, build, run
 from tests.helpers.ledger_blocks import CODE, address, block, block_hash, slot, touch
