@@ -18,7 +18,7 @@ from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
-from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
+from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
 from feemodel.server.execute import Executor, check_overrides, limits_of
 from feemodel.server.node import Upstream
 from feemodel.server.prices import Pricing
@@ -202,20 +202,6 @@ class Ledger:
             raise CallError(INVALID_PARAMS, str(error)) from None
         except UnreadableFile as error:
             raise ledger_failed(error) from None
-
-    def chain_id(self) -> Quantity:
-        """Return the id of the chain that the ledger is of."""
-        stored = self.store().chain_id
-        if stored is None:
-            raise CallError(SERVER_ERROR, "the ledger does not say its chain id: feemodel follow --chain-id stores it")
-        return to_quantity(stored)
-
-    def block_number(self) -> Quantity:
-        """Return the number of the ledger's newest block."""
-        head = self.store().head
-        if head is None:
-            raise CallError(SERVER_ERROR, "the ledger holds no block")
-        return to_quantity(head.number)
 
     def close(self) -> None:
         """Close the file."""

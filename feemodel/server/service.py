@@ -111,9 +111,6 @@ class Service:
             methods |= both_names(settings.prefix, "estimateGas", Method(estimates.estimate))
         if self.ledger is not None:
             methods |= both_names(settings.prefix, "getProof", Method(self.ledger.proof))
-            if self.chain is None and self.upstream is None:
-                methods["eth_chainId"] = Method(self.ledger.chain_id)
-                methods["eth_blockNumber"] = Method(self.ledger.block_number)
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         for extension in self.extensions:
             methods |= extension.methods
