@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from feemodel.server import metrics
-from feemodel.server.deadlines import ConnectionLimits, Connections
+from feemodel.server.deadlines import Connections
 from feemodel.server.service import Service
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
@@ -61,12 +61,7 @@ class App:
     def __init__(self, service: Service) -> None:
         settings = service.settings
         self._service, self._dispatcher = service, service.dispatcher()
-        self.connections = Connections(
-            ConnectionLimits(
-                settings.connections, settings.websockets, settings.body_limit, settings.body_seconds,
-                settings.write_seconds,
-            )
-        )  # fmt: skip
+        self.connections = Connections(settings)
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests

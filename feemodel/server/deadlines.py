@@ -7,10 +7,11 @@ reads a slice and then lets the others have their turn; what it has not read sta
 import asyncio
 from typing import Any
 
-import msgspec
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from feemodel.server.settings import Settings
 
 HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
 HEADERS = 100  # of a request
@@ -27,25 +28,15 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BUFFER = memoryview(bytearray(SLICE))  # of all connections: what is read is parsed before anything else happens
 
 
-class ConnectionLimits(msgspec.Struct, frozen=True):
-    """Limits on the connections of a worker."""
-
-    connections: int = 1_000
-    websockets: int = 64
-    request_bytes: int = 1 << 20  #: of a request's body
-    read_seconds: float = 10.0  #: for a whole request, the first from the beginning of the connection
-    write_seconds: float = 20.0  #: in which a client must read something of an answer
-
-
 class Connections:
     """The open connections of a worker.
 
     Parameters
     ----------
-    limits : on them.
+    limits : how many may be open, and how slowly their clients may send and read.
     """
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: Settings) -> None:
         self.limits = limits
         self.open: dict[asyncio.BaseTransport, Connection] = {}  #: the one that was silent for longest first
         self.websockets = 0
@@ -73,7 +64,7 @@ class Connections:
     async def watch(self) -> None:
         """Close connections that take too long, for ever."""
         while True:
-            await asyncio.sleep(min(LOOK, self.limits.read_seconds / 4, self.limits.write_seconds / 4))
+            await asyncio.sleep(min(LOOK, self.limits.body_seconds / 4, self.limits.write_seconds / 4))
             for one in list(self.open.values()):
                 one.end_if_late()
 
@@ -134,7 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         now, limits, since = self._loop.time(), self._all.limits, self.protocol.reading_since
         if since is not None and self.protocol.is_read_paused:
             self.protocol.reading_since = since = now  # the client waits for an answer
-        is_slow = since is not None and now - since > limits.read_seconds
+        is_slow = since is not None and now - since > limits.body_seconds
         if is_slow or (self.unread_since is not None and now - self.unread_since > limits.write_seconds):
             self.transport.abort()
 
@@ -181,7 +172,7 @@ class Http(HttpToolsProtocol):
             return
         if self._is_head and self._request_bytes > HEAD_BYTES:
             refuse(self.transport, b"431 Request Header Fields Too Large")
-        elif self._request_bytes > self._all.limits.request_bytes + HEAD_BYTES:
+        elif self._request_bytes > self._all.limits.body_limit + HEAD_BYTES:
             refuse(self.transport, b"413 Content Too Large")
 
     def on_header(self, name: bytes, value: bytes) -> None:

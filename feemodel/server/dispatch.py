@@ -24,6 +24,7 @@ from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
 from feemodel.server.calls import FAILURES, decoded, parse, schemas
 from feemodel.server.metrics import ERRORS, SECONDS
+from feemodel.server.settings import Settings
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -34,6 +35,7 @@ _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (UpstreamError, UNAVAILABLE),
 )
 NAME_LENGTH = 100  # characters of an unknown method's name that its error shows
+ALL_BATCHES_BYTES = 48 << 20  # of the answers to all batches of a process
 FORWARDED_TOGETHER = 16  # calls of one batch that are forwarded at the same time
 _KNOWN_CODES = frozenset(code for code, _, _ in FAILURES)
 
@@ -112,16 +114,6 @@ class Method:
         return [params.get(name) for name in names]
 
 
-class BatchLimits(msgspec.Struct, frozen=True):
-    """Limits on one batch; beyond them no further call of it begins."""
-
-    calls: int = 1_000
-    seconds: float = 30.0
-    answer_bytes: int = 16 << 20  #: of its answers
-    gas: int = 2_000_000_000  #: of the executions of its calls
-    all_bytes: int = 48 << 20  #: of the answers to all batches of a process
-
-
 class GasMeter:
     """The gas that the calls of one batch have executed."""
 
@@ -150,8 +142,8 @@ class Dispatcher:
     methods : by name.
     forward : takes every other method; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
-    limits : of a batch.
-    log_calls : whether the log has a line for each call, with neither parameters nor result.
+    settings : the limits of a batch, beyond which no further call of it begins; and whether the log has a line for
+        each call, with neither parameters nor result.
     """
 
     def __init__(
@@ -160,11 +152,11 @@ class Dispatcher:
         *,
         forward: Forward | None = None,
         reasons: Mapping[str, str] | None = None,
-        limits: BatchLimits | None = None,
-        log_calls: bool = False,
+        settings: Settings | None = None,
     ) -> None:
         self._methods, self._forward, self._reasons = methods, forward, reasons or {}
-        self._limits, self._log_calls = limits or BatchLimits(), log_calls
+        self._settings = settings or Settings()
+        self._log_calls = self._settings.log == "requests"
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
         self._held = 0  # bytes of answers that wait for the end of their batch
@@ -218,8 +210,10 @@ class Dispatcher:
         return await self._forward(name, params)
 
     async def _answer_batch(self, calls: list[Any]) -> bytes | None:
-        if not calls or len(calls) > self._limits.calls:
-            reason = f"Invalid Request: a batch holds 1 to {self._limits.calls:,} calls, this one {len(calls):,}"
+        if not calls or len(calls) > self._settings.batch_limit:
+            reason = (
+                f"Invalid Request: a batch holds 1 to {self._settings.batch_limit:,} calls, this one {len(calls):,}"
+            )
             return _refused(CallError(INVALID_REQUEST, reason))
         answers: list[bytes] = []
         meter, began, size, index = GasMeter(), perf_counter(), 0, 0
@@ -257,14 +251,14 @@ class Dispatcher:
 
     def _excess(self, size: int, seconds: float, gas: int) -> str | None:
         """Return why no further call of a batch begins; `None` if one may."""
-        limits = self._limits
-        if size > limits.answer_bytes:
-            return f"the answers to a batch: at most {limits.answer_bytes:,} bytes"
-        if self._held > limits.all_bytes:
-            return f"the answers to all batches: at most {limits.all_bytes:,} bytes"
-        if gas > limits.gas:
-            return f"the calls of a batch: at most {limits.gas:,} gas"
-        return f"the calls of a batch: at most {limits.seconds:g} s" if seconds > limits.seconds else None
+        limits = self._settings
+        if size > limits.batch_bytes:
+            return f"the answers to a batch: at most {limits.batch_bytes:,} bytes"
+        if self._held > ALL_BATCHES_BYTES:
+            return f"the answers to all batches: at most {ALL_BATCHES_BYTES:,} bytes"
+        if gas > limits.batch_gas:
+            return f"the calls of a batch: at most {limits.batch_gas:,} gas"
+        return f"the calls of a batch: at most {limits.batch_seconds:g} s" if seconds > limits.batch_seconds else None
 
 
 def _read(body: bytes) -> Any:

@@ -14,7 +14,7 @@ from feemodel.estimates.rollup import Measuring
 from feemodel.io.async_node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import metrics
-from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
+from feemodel.server.dispatch import CallError, Dispatcher, Method, document
 from feemodel.server.eth import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
@@ -63,12 +63,8 @@ class Service:
 
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of the methods."""
-        settings = self.settings
-        limits = BatchLimits(settings.batch_limit, settings.batch_seconds, settings.batch_bytes, settings.batch_gas)
-        return Dispatcher(
-            self.methods, forward=None if self.upstream is None else self.upstream.forward, reasons=self._reasons(),
-            limits=limits, log_calls=settings.log == "requests",
-        )  # fmt: skip
+        forward = None if self.upstream is None else self.upstream.forward
+        return Dispatcher(self.methods, forward=forward, reasons=self._reasons(), settings=self.settings)
 
     def _reasons(self) -> dict[str, str]:
         """Return why methods that clients know are not answered here."""

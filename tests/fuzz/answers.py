@@ -9,7 +9,7 @@ import msgspec
 
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import unique_names
-from feemodel.server.dispatch import BatchLimits
+from feemodel.server.settings import Settings
 from tests.fuzz.target import check, check_equal
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
@@ -29,7 +29,7 @@ def check_answer(body: bytes, answer: bytes | None) -> None:
     if request is TOO_DEEP:
         _check_some_response(answer)
         return
-    if isinstance(request, list) and 0 < len(request) <= BatchLimits().calls:
+    if isinstance(request, list) and 0 < len(request) <= Settings().batch_limit:
         due = [call for call in request if not _is_notification(call)]
         check_equal(bool(due), answer is not None, "whether there is an answer")
         responses = _strict(answer) if answer is not None else []

@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from feemodel.server import deadlines
-from feemodel.server.deadlines import HEAD_BYTES, HEADERS, ConnectionLimits, Connections
+from feemodel.server.deadlines import HEAD_BYTES, HEADERS, Connections
 from feemodel.server.settings import Settings
 from tests.server.parts import behind, request
 
@@ -171,7 +171,7 @@ def test_a_client_that_asks_whether_to_send_its_body_is_told(server):
 def test_answers_that_are_not_read_are_limited_for_all_connections_together(monkeypatch):
     monkeypatch.setattr(deadlines, "UNSENT", 100)
     closed: list[int] = []
-    connections = Connections(ConnectionLimits())
+    connections = Connections(Settings())
     for number, since in enumerate([3.0, 1.0, None, 2.0, 4.0]):
         transport = SimpleNamespace(get_write_buffer_size=lambda: 60, abort=lambda number=number: closed.append(number))
         connections.open[number] = SimpleNamespace(unread_since=since, transport=transport)

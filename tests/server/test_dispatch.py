@@ -9,8 +9,9 @@ import weakref
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
-from feemodel.server.dispatch import BATCH_GAS, BatchLimits, CallError, Dispatcher, Method
+from feemodel.server.dispatch import BATCH_GAS, CallError, Dispatcher, Method
 from feemodel.server.metrics import ERRORS, REGISTRY
+from feemodel.server.settings import Settings
 from tests.server.parts import request
 
 
@@ -122,11 +123,18 @@ def test_the_log_has_the_unforeseen_and_the_caller_its_identifier(caplog):
 
 def test_a_batch_has_limits():
     three = b"[%b]" % b",".join([request("later", 10**6)] * 3)
-    assert respond(three, limits=BatchLimits(calls=2))["error"]["code"] == -32600
-    codes = [one.get("error", {}).get("code") for one in respond(three, limits=BatchLimits(answer_bytes=1))]
+    assert respond(three, settings=Settings(batch_limit=2))["error"]["code"] == -32600
+    codes = [one.get("error", {}).get("code") for one in respond(three, settings=Settings(batch_bytes=1))]
     assert codes == [None, -32005, -32005]
-    codes = [one.get("error", {}).get("code") for one in respond(three, limits=BatchLimits(seconds=0.0))]
-    assert codes == [-32005] * 3
+
+
+def test_no_further_call_of_a_batch_begins_after_its_time():
+    async def slow() -> None:
+        await asyncio.sleep(0.02)
+
+    dispatcher = Dispatcher({"slow": Method(slow)}, settings=Settings(batch_seconds=0.01))
+    answer = json.loads(asyncio.run(dispatcher.answer(b"[%b]" % b",".join([request("slow")] * 3))))
+    assert [one.get("error", {}).get("code") for one in answer] == [None, -32005, -32005]
 
 
 def test_other_methods_are_forwarded_and_reads_of_a_batch_together():
@@ -160,7 +168,7 @@ def test_every_call_is_counted_under_names_and_codes_that_callers_cannot_invent(
 
 def test_the_request_log_has_the_method_and_no_parameters(caplog):
     with caplog.at_level(logging.INFO, "feemodel.calls"):
-        respond(request("later", 12_345), log_calls=True)
+        respond(request("later", 12_345), settings=Settings(log="requests"))
         respond(request("later", 12_345))
     (line,) = [record.getMessage() for record in caplog.records if record.name == "feemodel.calls"]
     assert "later" in line
@@ -173,13 +181,13 @@ def test_no_further_call_of_a_batch_begins_above_its_gas():
     async def execute(gas: int) -> None:
         BATCH_GAS.get().spent += gas
 
-    batch = b"[%b]" % b",".join(request("execute", 60) for _ in range(4))
-    dispatcher = Dispatcher({"execute": Method(execute)}, limits=BatchLimits(gas=100))
+    batch = b"[%b]" % b",".join(request("execute", 30_000) for _ in range(4))
+    dispatcher = Dispatcher({"execute": Method(execute)}, settings=Settings(batch_gas=50_000))
 
     async def twice():
         return await asyncio.gather(dispatcher.answer(batch), dispatcher.answer(batch))
 
     for answer in asyncio.run(twice()):
         assert [one.get("error") for one in json.loads(answer)] == [
-            None, None, *[{"code": -32005, "message": "the calls of a batch: at most 100 gas"}] * 2,
+            None, None, *[{"code": -32005, "message": "the calls of a batch: at most 50,000 gas"}] * 2,
         ]  # fmt: skip
