@@ -1,8 +1,8 @@
-"""The rows that trees are made of, in SQLite: written once, found by number, never changed.
+"""Rows of trees in SQLite: written once, found by number, never changed.
 
-A changed tree shares with the one before every row that did not change, so that every version stays readable. Each
-table is numbered from 1. Number 0 is an empty subtree. All trees share the first rows: the two leaves of an empty tree,
-and the node above them.
+A changed tree shares all unchanged rows with its previous version, so that every version stays readable. Each table is
+numbered from 1; number 0 is an empty subtree. All trees share the first rows: the two leaves of an empty tree and the
+node above them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ FIRST_NODE = 1
 
 
 class Node(NamedTuple):
-    """An inner node: its children's numbers (leaves below height 1, nodes above) and their two hashes."""
+    """Inner node: numbers of its children (leaves below height 1, nodes above) and their two hashes."""
 
     left: int
     right: int
@@ -41,7 +41,7 @@ class Node(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A leaf: the number of its key, the leaf indices of its neighbours, the hash of its value, the value."""
+    """Leaf: number of its key, leaf indices of its neighbours, hash of its value, and value."""
 
     key: int
     previous: int
@@ -51,7 +51,7 @@ class Leaf(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key in its tree: the leaf index that it was given, its hash, and the address or slot that was hashed."""
+    """Key in its tree: its leaf index, its hash, and the address or slot that was hashed."""
 
     leaf: int
     hkey: bytes
@@ -62,14 +62,14 @@ Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a bra
 
 
 class MerklePath(NamedTuple):
-    """The Merkle path of a leaf, from the highest stored node down.
+    """Merkle path of a leaf, from the highest stored node down.
 
     Parameters
     ----------
-    siblings : of each sibling from the top to height 1 its two hashes, `None` where it is empty.
-    leaf, hkey, encoded : the leaf, the hash of its key, and the bytes of it that are hashed.
-    sibling_leaf : the bytes of the sibling leaf, 32 zero bytes where it is empty.
-    unchecked : the part of the path that was not checked against the root; emptied by the check.
+    siblings : two hashes of each sibling from the top to height 1, `None` if it is empty.
+    leaf, hkey, encoded : the leaf, the hash of its key, and its bytes for hashing.
+    sibling_leaf : bytes of the sibling leaf, 32 zero bytes if it is empty.
+    unchecked : part of the path that was not checked against the root; the check empties it.
     """
 
     siblings: Sequence[bytes | None]
@@ -81,7 +81,7 @@ class MerklePath(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A tree at one time: its root and what the root commits to; the numbers of its top rows."""
+    """Version of a tree: its root, the values that the root commits to, and the numbers of its top rows."""
 
     root: bytes
     next_free: int
@@ -91,9 +91,9 @@ class Version(NamedTuple):
 
 
 def digit_at(hkey: bytes, depth: int) -> int:
-    """The hexadecimal digit of an hkey that the sorted index goes by at a depth.
+    """Return the hexadecimal digit of a hashed key that the sorted index uses at a depth.
 
-    Raises `LedgerDamaged` for a depth beyond the last digit, where only a damaged index leads.
+    Raises `LedgerDamaged` for a depth beyond the last digit, which only a corrupt index reaches.
     """
     try:
         byte = hkey[depth >> 1]
@@ -103,7 +103,7 @@ def digit_at(hkey: bytes, depth: int) -> int:
 
 
 def stored_height(next_free: int) -> int:
-    """The height of the highest stored node.
+    """Return the height of the highest stored node.
 
     >>> stored_height(2), stored_height(4), stored_height(5)
     (1, 2, 3)
@@ -112,7 +112,7 @@ def stored_height(next_free: int) -> int:
 
 
 def empty_version(scheme: Scheme) -> Version:
-    """The tree in which nothing was ever stored."""
+    """Return the version of an empty tree."""
     return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, FIRST_NODE, EMPTY)
 
 
@@ -140,13 +140,13 @@ CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage co
 
 
 class _SqlTable(Generic[Row]):
-    """One kind of rows in SQLite, with the rows that were read kept in memory: they never change.
+    """Table of rows in SQLite, with a cache, which is valid because rows never change.
 
     Parameters
     ----------
-    database, name, columns : where the rows are; the first column, `id`, is left out.
-    is_sound : whether a row has values of the right types and lengths, which a damaged file may not have.
-    unpack, pack : a row from the values of the columns, and back where the row is not these values already.
+    database, name, columns : the table; the first column, `id`, is omitted.
+    is_sound : function that returns whether the values of a row have valid types and lengths.
+    unpack, pack : conversions from values to a row and back, if they differ.
 
     Raises `LedgerDamaged` for a row that is missing or malformed.
     """
@@ -178,11 +178,11 @@ class _SqlTable(Generic[Row]):
         return row
 
     def known(self, number: int) -> Row | None:
-        """The row of that number where it is kept in memory."""
+        """Return the row with a number if it is cached."""
         return self._cache.get(number)
 
     def many(self, numbers: Sequence[int]) -> list[Row]:
-        """The rows of those numbers, in their order."""
+        """Return the rows with these numbers, in order."""
         found = {number: self._cache[number] for number in numbers if number in self._cache}
         missing = iter(dict.fromkeys(number for number in numbers if number not in found))
         while part := list(islice(missing, QUERY_SIZE)):
@@ -195,18 +195,18 @@ class _SqlTable(Generic[Row]):
         return [found[number] for number in numbers]
 
     def extend(self, rows: Iterable[Row]) -> int:
-        """Add rows; the number of the first."""
+        """Add rows; return the number of the first."""
         first = self._next
         packed = map(self._pack, rows) if self._pack else rows
         self._next += self._database.run_many(self._insert, packed)
         return first
 
     def resume(self) -> None:
-        """Count on from the last stored row."""
+        """Continue numbering after the last stored row."""
         self._next = self._database.one(self._last)[0] + 1
 
     def forget(self) -> None:
-        """Drop the rows in memory."""
+        """Drop the cached rows."""
         self._cache.clear()
 
     def _keep(self, number: int, values: Sequence[Any] | None) -> Row:
@@ -219,13 +219,12 @@ class _SqlTable(Generic[Row]):
 
 
 class SqlRows:
-    """The four tables in SQLite.
+    """The four tables of rows in SQLite.
 
-    The value of an account without code and storage is stored without its last four words, which all of them share.
+    The value of an account without code and storage is stored without its last four words, which are always the same.
 
-    The upper parts of Merkle paths and of the index are cached; one statement reads the rest. So a proof reads as much
-    from a small file as from a large one, and the first 500 proofs of a process, which fill the cache, take 1.9 times
-    as long (a million accounts, medians). What is cached of a path was checked against the root.
+    The upper parts of Merkle paths and of the index are cached; one statement reads the rest. Cached parts of a path
+    were checked against the root.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
@@ -250,12 +249,12 @@ class SqlRows:
         self._top_hash = lru_cache(VERSIONS)(self.checked_top_hash)
 
     def resume(self) -> None:
-        """Count on from the last stored rows: what a transaction begins with."""
+        """Continue numbering after the last stored rows, at the start of a transaction."""
         for table in self._tables:
             table.resume()
 
     def forget(self) -> None:
-        """Drop what is kept in memory: after a transaction that was undone, whose numbers will be given again."""
+        """Drop cached rows after a transaction that was rolled back, whose numbers will be used again."""
         self._recent_path.cache_clear()
         self._upper_part.cache_clear()
         self._top_hash.cache_clear()
@@ -263,7 +262,7 @@ class SqlRows:
             table.forget()
 
     def path(self, version: Version, index: int) -> MerklePath:
-        """The path of a leaf that is in use."""
+        """Return the path of a used leaf."""
         return self._recent_path(version, index)
 
     def _read_path(self, version: Version, index: int) -> MerklePath:
@@ -286,7 +285,7 @@ class SqlRows:
     def _read_upper_part(
         self, top: int, height: int, bottom: int, index: int, digest: bytes
     ) -> tuple[Sequence[bytes], int, bytes]:
-        """Siblings of the part of a path from one height to another, and the number and the hash of the node there."""
+        """Return the siblings of a path between two heights, and number and hash of the node at its lower end."""
         found = self._database.one(_upper_part(height, bottom), (top, index))
         levels = height - bottom
         if found is None or type(found[-1]) is not int:
@@ -301,12 +300,12 @@ class SqlRows:
         return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
-        """Siblings from below that height on, empty ones too."""
+        """Return siblings below a height, with empty ones filled in."""
         empty = self._scheme.empty_siblings[DEPTH - height :]
         return [sibling or empty[index] for index, sibling in enumerate(siblings)]
 
     def checked_top_hash(self, version: Version) -> bytes:
-        """The hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the tree's root."""
+        """Return the hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the root."""
         scheme, height = self._scheme, stored_height(version.next_free)
         if not 0 < height <= DEPTH or len(version.sub_root) != HASH_SIZE:
             self._database.damaged(f"the tree {version.root.hex()} has the next free leaf {version.next_free}")
@@ -322,7 +321,7 @@ class SqlRows:
         return digest
 
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
+        """Return the key that the digits of a hashed key lead to from an entry of the index, `None` if none."""
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
             if kept:  # deeper down where an import has read its keys' branches before
@@ -352,7 +351,7 @@ class SqlRows:
 
 
 def memory_rows(scheme: Scheme) -> SqlRows:
-    """Rows of a database in memory, which is gone with them."""
+    """Return rows in an in-memory database."""
     database = Database(Path("memory"), "memory")
     for statement in SCHEMA.split(";"):
         database.run(statement)
@@ -362,7 +361,7 @@ def memory_rows(scheme: Scheme) -> SqlRows:
 
 
 def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
-    """Add the rows that every empty tree shares: head, tail and the node above them."""
+    """Add the rows that all trees share: first leaf, last leaf, and the node above them."""
     keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
     leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
     rows.keys.extend(keys)
@@ -372,25 +371,25 @@ def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
 
 
 def is_node(values: Sequence[Any]) -> bool:
-    """Whether these are the columns of a node."""
+    """Return whether these are the columns of a node."""
     left, right, children = values
     return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
 
 
 def is_leaf(values: Sequence[Any]) -> bool:
-    """Whether these are the columns of a leaf."""
+    """Return whether these are the columns of a leaf."""
     key, previous, following, hval, value = values
     return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
 
 
 def is_key(values: Sequence[Any]) -> bool:
-    """Whether these are the columns of a key."""
+    """Return whether these are the columns of a key."""
     leaf, hkey, name = values
     return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
 
 
 def is_branch(values: Sequence[Any]) -> bool:
-    """Whether these are the columns of a branch of the index."""
+    """Return whether these are the columns of a branch of the index."""
     return all(type(index) is int for index in values)
 
 
@@ -399,7 +398,7 @@ def _are_links(*numbers: Any) -> bool:
 
 
 def _digit(branch: str, bits: int) -> str:
-    """SQL for the place to which a branch leads by four bits of ?2, counted from the lowest."""
+    """Return SQL for the entry of a branch that four bits of ?2 select, counted from the lowest."""
     indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
         indices = [
@@ -409,7 +408,7 @@ def _digit(branch: str, bits: int) -> str:
 
 
 def _last_key() -> str:
-    """From a branch ?1 down by the digits ?2: the key, where the path ends at one, and where it leads at last."""
+    """Return SQL that follows the digits ?2 from branch ?1, for the key at the end and the last number reached."""
     indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
     joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]
     last = f"coalesce({', '.join(reversed(indices))})"
@@ -423,7 +422,7 @@ LAST_KEY = _last_key()
 
 
 class _Walk(NamedTuple):
-    """A walk down a tree in SQL: columns, joins, and the numbers of the row where it ends and of its sibling."""
+    """Walk down a tree in SQL: columns, joins, and the numbers of the last row and of its sibling."""
 
     siblings: list[str]
     path: list[str]
@@ -433,9 +432,9 @@ class _Walk(NamedTuple):
 
 
 def _walk(height: int, bottom: int) -> _Walk:
-    """From a node ?1 of one height to the row of an index ?2 at another, which counts the nodes of that height.
+    """Return the walk from node ?1 at one height to the row with index ?2 at another height.
 
-    A chain of joins: five levels take 28 µs, row by row 78 µs; a level of a recursive statement costs twice as much.
+    It is a chain of joins, which is faster than a recursive statement.
     """
     siblings, nodes, child, sibling = [], [f"node AS node_{height}"], "", ""
     path = [f"node_{level}.children" for level in range(height, bottom, -1)]
@@ -451,14 +450,14 @@ def _walk(height: int, bottom: int) -> _Walk:
 
 @cache
 def _upper_part(height: int, bottom: int) -> str:
-    """Part of a path above the lowest: hashes of the siblings, of the path itself, the number of the node below."""
+    """Return SQL for a part of a path: hashes of its siblings and nodes, and the number of the node below."""
     walk = _walk(height, bottom)
     return f"SELECT {', '.join([*walk.siblings, *walk.path, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
 
 
 @cache
 def _lowest_part(height: int) -> str:
-    """Part of a path from that height down: hashes of the siblings, of the path itself, the leaf, its sibling."""
+    """Return SQL for the lowest part of a path: hashes of its siblings and nodes, the leaf, and the sibling leaf."""
     walk = _walk(height, 0)
     columns = [
         column

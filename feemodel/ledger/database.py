@@ -1,7 +1,7 @@
-"""A ledger's SQLite file: opened to read or to write, every failure a named error.
+"""SQLite file of a ledger, in which every failure is a named error.
 
-A file that is only read is mapped into memory. Unless told, Linux reads around each mapped page that is not in memory:
-128 KiB, or as much as the disk's `read_ahead_kb` says. A proof needs some twenty pages that lie apart.
+A file that is open only for reading is mapped into memory. By default, Linux reads ahead around each mapped page, 128
+KiB or `read_ahead_kb` of the disk. A proof needs only about twenty scattered pages, so read-ahead is disabled.
 """
 
 import ctypes
@@ -37,17 +37,17 @@ Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # read, write, write and
 
 
 class Database:
-    """One connection to the file of a ledger.
+    """Connection to the file of a ledger.
+
+    On a full or read-only disk, SQLite may only be able to read a file as immutable; `check_file` then reopens the file
+    if it changes.
 
     Parameters
     ----------
     path : the file.
-    mode : "ro" to read, "rw" to write, "rwc" to write and to create a missing file; "memory": there is no file.
+    mode : "ro" to read, "rw" to write, "rwc" to write and create a missing file; "memory" for no file.
 
-    A file that is only read is mapped into memory. On a disk that is full or cannot be written SQLite may read it only
-    as a file that never changes; `check_file` then opens it anew when it did.
-
-    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` where SQLite finds its content malformed.
+    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` if SQLite finds it malformed.
     """
 
     def __init__(self, path: Path, mode: Mode) -> None:
@@ -96,7 +96,7 @@ class Database:
 
     @contextmanager
     def read_whole(self) -> Iterator[None]:
-        """While all of a mapped file is read, the kernel reads ahead."""
+        """Enable read-ahead while the whole of a mapped file is read."""
         _advise(self.path, NORMAL)
         try:
             yield
@@ -113,7 +113,7 @@ class Database:
             raise self._named(error) from None
 
     def _has_log(self) -> bool:
-        """Whether a write-ahead log holds blocks that the file itself does not."""
+        """Return whether a write-ahead log has blocks that the file itself lacks."""
         log = Path(f"{self.path}-wal")
         return log.exists() and log.stat().st_size > 0
 
@@ -125,9 +125,9 @@ class Database:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def check_file(self) -> bool:
-        """Whether the file changed since the last call, as it does when a block is imported.
+        """Return whether the file changed since the last call, such as by an import.
 
-        Raises `UnreadableFile` where another file has its name now.
+        Raises `UnreadableFile` if the path now names another file.
         """
         state = self._file_state()
         if state == self._state and not (self.is_immutable and self._has_log()):
@@ -147,7 +147,7 @@ class Database:
         self._connection.close()
 
     def one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        """The first row, `None` where there is none."""
+        """Return the first row, `None` if there is none."""
         try:
             return self._connection.execute(query, values).fetchone()
         except (sqlite3.Error, OverflowError) as error:
@@ -174,7 +174,7 @@ class Database:
         self.one(statement, values)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Execute a statement for each row; how many rows it wrote."""
+        """Execute a statement for each row; return how many rows it wrote."""
         try:
             return self._connection.executemany(statement, rows).rowcount
         except (sqlite3.Error, OverflowError) as error:
@@ -182,7 +182,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Context of one transaction: everything written inside becomes durable together, or nothing does."""
+        """Run a transaction: all writes inside become durable together, or none."""
         self.run("BEGIN IMMEDIATE")
         try:
             yield
@@ -193,7 +193,7 @@ class Database:
             raise
 
     def damaged(self, reason: str) -> NoReturn:
-        """Raise `LedgerDamaged` that names the file."""
+        """Raise `LedgerDamaged` with the name of the file."""
         raise LedgerDamaged(f"{self.path}: {reason}")
 
     def _named(self, error: Exception) -> Exception:
@@ -212,7 +212,7 @@ class Database:
 
 
 def file_size(path: Path) -> int:
-    """Bytes of a ledger on disk, its write-ahead log included."""
+    """Return the size of a ledger on disk, including its write-ahead log [byte]."""
     return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
 
 
