@@ -1,4 +1,4 @@
-"""The costs that a rollup announces as L1 fees move: averaged, bounded, rounded into the pricing record, held."""
+"""Costs that a rollup announces as L1 fees change: averaged, bounded, and rounded into the pricing record."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ LONGEST_TICK = 60.0  # seconds that transactions are counted over
 
 @dataclass(frozen=True, slots=True)
 class CalldataPressure:
-    """The rule that raises the variable cost while blocks are full of calldata."""
+    """Rule that raises the variable cost while blocks are full of calldata."""
 
     max_block_calldata: int = COORDINATOR.max_block_calldata  #: [byte]
     block_count: int = COORDINATOR.calldata_blocks  #: blocks that are looked back on
@@ -48,7 +48,7 @@ class CalldataPressure:
         check_fields(self, above_zero=("max_block_calldata", "denominator"))
 
     def growth(self, calldata: RealArray | WholeArray) -> RealArray:
-        """By which factor the latest variable cost grows, by the calldata of the blocks that are looked back on [1].
+        """Return the factor by which the latest variable cost grows, given the calldata of the recent blocks [1].
 
         >>> CalldataPressure().growth(np.array([0, 272_500, 545_000]))
         array([0.96875, 1.     , 1.03125])
@@ -99,7 +99,7 @@ class PricingRule:
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 
     def at_margin(self, name: str, margin: float) -> "PricingRule":
-        """The same rule at another `margin` or `estimate_margin`, also above what a user is taken to mean.
+        """Return the same rule with another `margin` or `estimate_margin`, which may exceed the limit for users.
 
         >>> PricingRule().at_margin("estimate_margin", 90.0).estimate_margin
         90.0
@@ -110,7 +110,7 @@ class PricingRule:
 
     @property
     def ticks_per_update(self) -> int:
-        """Ticks of at most a minute in the interval between two updates."""
+        """Number of ticks of at most a minute between two updates."""
         return max(1, int(np.ceil(self.update_interval / LONGEST_TICK)))
 
     @property
@@ -154,20 +154,21 @@ class PricingRule:
 def announced_variable_cost(
     l1_fees: xr.Dataset, rule: PricingRule, *, ticks: int, calldata: WholeArray | None = None
 ) -> WholeArray:
-    """The variable cost in the pricing record at each tick, whole wei in whole kwei [wei / byte].
+    """Return the variable cost in the pricing record at each tick, in wei, truncated to whole kwei [wei / byte].
+
+    Until a whole window has passed, the average covers the elapsed part; at the start it is the first fee.
 
     Parameters
     ----------
-    l1_fees : a scenario of one path; within a step the fee is constant.
-    rule : the pricing.
-    ticks : how many, each `rule.tick` long, from the beginning of the scenario.
-    calldata : in each tick [byte], which calldata pressure needs: each update sees what came since the one before.
-
-    Before a whole window has passed, the average is over what has; at the very start it is the first fee.
+    l1_fees : scenario of one path; fees are constant within a step.
+    rule : rule of pricing.
+    ticks : number of ticks of length `rule.tick`, from the start of the scenario.
+    calldata : calldata in each tick, of shape (ticks,), which calldata pressure requires [byte]. An update considers
+        the calldata since the previous one.
 
     Raises
     ------
-    InvalidInput : calldata pressure without calldata, and as `feemodel.variable_cost`.
+    InvalidInput : calldata pressure without calldata, or fees that `feemodel.variable_cost` refuses.
 
     (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,067 wei, below the lower bound:
 

@@ -1,7 +1,7 @@
-"""Axes of samples: inputs that vary together along one dimension, listed, drawn, or of a Sobol sequence.
+"""Axes of samples: inputs that vary together along one dimension, listed, drawn, or from a Sobol sequence.
 
-An axis gives any stretch of its values on request, the same values whoever asks. Randomness comes in blocks of
-`DRAW_BLOCK` draws with a stream each, so it depends on the seed and on nothing else.
+An axis returns any range of its values on request. Random draws come in blocks of `DRAW_BLOCK`, each with its own
+stream, so that they depend only on the seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ SAMPLE = "sample"  # the dimension of draws and points
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Values that the caller gave."""
+    """Values given by the caller."""
 
     dim: str
     columns: Inputs
@@ -43,11 +43,11 @@ class Listed:
         return int(next(iter(self.columns.values())).size)
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """A stretch of each input; generated values are written to `into`, if that is given."""
+        """Return a range of values of each input; generated values are written to `into`, if given."""
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
-        """One value of each input, to try a function on."""
+        """Return one value of each input, to try a function."""
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
@@ -57,7 +57,7 @@ class Listed:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Inputs whose values stay together, row by row: drawn, or met, as whole rows; `rows` makes one."""
+    """Inputs whose values belong together, row by row; `rows` creates one."""
 
     columns: Inputs
 
@@ -65,22 +65,22 @@ class Rows:
         return int(next(iter(self.columns.values())).size)
 
     def at(self, index: NDArray[np.int64]) -> Inputs:
-        """The rows at some places."""
+        """Return the rows at these indices."""
         return {name: column[index] for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class WholeNumbers:
-    """A distribution whose draws and quantiles are rounded to int64; `whole_numbers` makes one."""
+    """Distribution whose draws and quantiles are rounded to int64; `whole_numbers` creates one."""
 
     distribution: Any
 
     def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
-        """Random draws, rounded."""
+        """Return random draws, rounded."""
         return _rounded(self.distribution.rvs(size=size, random_state=random_state))
 
     def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Quantiles, rounded."""
+        """Return quantiles, rounded."""
         return _rounded(self.distribution.ppf(share))
 
 
@@ -105,7 +105,7 @@ class GeneratedAxes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The inputs that are sampled; those of rows by their columns."""
+        """Names of the sampled inputs; for rows, the names of their columns."""
         return tuple(
             name for key, of in self.ranges.items() for name in (of.columns if isinstance(of, Rows) else [key])
         )
@@ -177,7 +177,7 @@ Axis: TypeAlias = Listed | Draws | SobolPoints  # inputs that vary together alon
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
-    """The inputs at points of a Sobol sequence or of a design, in [0, 1).
+    """Return the inputs at points in [0, 1) of a Sobol sequence or a design.
 
     >>> columns_at("l1", Rows({"base_fee": np.array([7, 8]), "tip": np.array([1, 2])}), np.array([0.0, 0.6]))
     {'base_fee': array([7, 8]), 'tip': array([1, 2])}
@@ -188,10 +188,10 @@ def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
 
 
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
-    """Points of a Sobol sequence, multiples of 2**-30 in [0, 1), as values of a range or of a distribution.
+    """Map points of a Sobol sequence, multiples of 2**-30 in [0, 1), to values of a range or a distribution.
 
-    A point is the lower corner of its cell. A distribution is evaluated at the middle: at the corner 0 the quantile of
-    an unbounded one is infinite, and of a discrete one it lies below the least value.
+    A point is the lower corner of its cell. A distribution is evaluated at the middle of the cell, because at 0 the
+    quantile of an unbounded distribution is infinite, and that of a discrete one is below its minimum.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]
@@ -206,7 +206,7 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
 
 
 def seed_sequence(rng: Rng) -> np.random.SeedSequence:
-    """The seed that all streams of an experiment are spawned from.
+    """Return the seed sequence from which all streams of an experiment are spawned.
 
     >>> seed_sequence(5).entropy
     5
@@ -222,7 +222,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """The random stream of a seed and a key, whatever streams the seed has spawned before.
+    """Return the random stream of a seed and a key, independent of streams spawned before.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)
@@ -231,9 +231,9 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
-    """Return the values drawn from a distribution, checked to be that many finite numbers.
+    """Draw values from a distribution, and check that they are finite numbers, `count` of them.
 
-    Raises `InvalidInput` with the distribution for anything else, and for a distribution that refuses its parameters.
+    Raises `InvalidInput` that names the distribution otherwise, also if it refuses its parameters.
     """
     try:
         column = np.asarray(make())
@@ -251,14 +251,14 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Draws of a discrete distribution as int64, which SciPy's quantiles are not, where each is a whole number."""
+    """Return draws of a discrete distribution as int64 if all are integers; SciPy's quantiles are doubles."""
     if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
         return column.astype(np.int64)
     return column
 
 
 def described_values(within: Any) -> str:
-    """A range, a distribution or a list of choices as text.
+    """Return a range, a distribution or a list of choices as text.
 
     >>> described_values((1.0, 2.0))
     '1.0 to 2.0'
@@ -302,7 +302,7 @@ def _drawn(
 
 
 def _put(columns: Inputs, into: Inputs | None) -> Inputs:
-    """The columns, copied into the given arrays, if any."""
+    """Return the columns, copied to the given arrays, if any."""
     if into is None:
         return columns
     for name, column in columns.items():
@@ -330,5 +330,5 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
 
 
 def is_frozen(value: Any) -> TypeGuard[Any]:
-    """Whether a value is a distribution with its parameters set, as `scipy.stats` freezes one."""
+    """Return whether a value is a frozen `scipy.stats` distribution."""
     return hasattr(value, "rvs") and hasattr(value, "ppf")

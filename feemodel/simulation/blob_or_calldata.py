@@ -21,7 +21,7 @@ def posting_interval(
     *,
     capacity: float | None = None,
 ) -> RealArray:
-    """Return the interval of postings that costs least a second: √(2 · cost / (delay cost · rate)), or full.
+    """Return the cheapest interval between postings: √(2 · cost / (delay cost · rate)), or full.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MAX_HISTORIES = 10_000  # that are drawn
-BLOCKS = (DAY, 3 * DAY)  # a day keeps the daily cycle, three days a spell of dear fees
+BLOCKS = (DAY, 3 * DAY)  # one day keeps the daily cycle, three days a period of high fees
 MAX_PATHS = 1 << 24  # whose break-even margins are held
 
 

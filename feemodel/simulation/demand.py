@@ -43,7 +43,7 @@ class Attack:
 
     calldata: int = COORDINATOR.max_block_calldata  #: in each block [byte]
     compression: float = 1.0  #: compressed bytes over bytes: 1 for random ones [1]
-    transaction_calldata: int = NODE.max_transaction_calldata  #: the most in one transaction [byte]
+    transaction_calldata: int = NODE.max_transaction_calldata  #: maximum in one transaction [byte]
 
     def __post_init__(self) -> None:
         most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")

@@ -46,7 +46,7 @@ PUBLISHED_SATURATION = 398  # blocks that `l2da.py` compares a budget of 10 ETH 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """A rollup under attack; the rows of `PUBLISHED` are those of the paper's scripts."""
+    """Rollup under attack; `PUBLISHED` has those of the paper's scripts."""
 
     name: str
     block_time: float  #: [s]
@@ -72,23 +72,23 @@ class Victim:
 
     @property
     def blocks(self) -> int:
-        """L2 blocks in the time of an L1 block."""
+        """L2 blocks per L1 block."""
         return int(L1_BLOCK_TIME / self.block_time)
 
     @property
     def blobs(self) -> float:
-        """Blobs that the full blocks of an L1 block's time fill."""
+        """Blobs per L1 block that full L2 blocks fill."""
         return self.blocks * min(self.batch_blobs, self.block_blobs)
 
     @property
     def execution(self) -> float:
-        """Attacker's cost of L2 gas for one L1 block's time, whatever L1 costs [wei]."""
+        """Attacker's cost of L2 gas per L1 block, independent of L1 fees [wei]."""
         price = self.gas_price + self.priority_fee
         transactions = self.blocks * self.block_transactions * TRANSACTION_GAS if self.pays_transaction_gas else 0
         return (self.blobs * self.calldata_gas + transactions) * price
 
     def batches(self, waiting: float) -> tuple[float, float]:
-        """Batches committed in an L1 block's time, and blobs left over, after so many had waited."""
+        """Return the batches committed per L1 block and the blobs left over, given the blobs left over before."""
         held = self.blobs + waiting
         if self.batch_blobs == self.block_blobs:
             return float(self.blocks), held % self.batch_blobs
@@ -311,7 +311,7 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
 
 
 def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blob_fee: int) -> float:
-    """Return the attacker's cost of data for one L1 block's time at the prices that the rollup has seen [wei]."""
+    """Return the attacker's cost of data per L1 block at the prices that the rollup has seen [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
     return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))

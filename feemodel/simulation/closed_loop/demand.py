@@ -37,7 +37,7 @@ class Demand:
     calldata_per_transaction: float = 0.0  #: which calldata pressure counts [byte]
     elasticity: float = 0.0  #: ε: not identified by any data here, sweep it [1]
     reference_fee: float | None = None  #: f₀ of a transaction, needed where elasticity is not 0 [wei]
-    choke: float = 10.0  #: the most that a low price multiplies demand by [1]
+    choke: float = 10.0  #: maximum factor on demand at a low price [1]
     answers: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
     cycle: tuple[float, ...] | None = None  #: factor of each hour, 24 from UTC midnight or 168 from Monday [1]
     l1_correlation: float = 0.0  #: κ [1]

@@ -71,7 +71,7 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """For each step, the step of the least cost from it to `window` steps later, the latest of equal ones.
+    """Return for each step the cheapest step from it to `window` steps later, the latest of equal ones.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
