@@ -6,11 +6,8 @@ the library is imported; without it the numbers are those of this process.
 
 import os
 import platform
-import resource
 import shutil
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,9 +18,9 @@ if folder := os.environ.get(FOLDER):
     if shutil.disk_usage(folder).free < MIN_FREE:
         del os.environ[FOLDER]
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest  # noqa: E402
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest  # noqa: E402
 from prometheus_client.core import GaugeMetricFamily, Metric  # noqa: E402
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead  # noqa: E402
+from prometheus_client.multiprocess import MultiProcessCollector  # noqa: E402
 from prometheus_client.registry import REGISTRY, Collector  # noqa: E402
 
 from feemodel import __version__  # noqa: E402
@@ -38,21 +35,12 @@ GAUGES = {
     "node_block_age_seconds": ("", "Age of the newest block of the node"),
     "node_poll_age_seconds": ("", "Time since the last poll of the node that succeeded"),
     "node_up": ("", "Whether the last poll of the node succeeded"),
-    "finalized_block": ("", "Newest final block"),
-    "head_block": ("", "Newest block of the chain that is served"),
-    "ledger_head_block": ("", "Newest block of the ledger"),
     "engine": ("name", "The engine that executes"),
-    "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
 }
 
 SECONDS = Histogram("feemodel_call_seconds", "Time to answer a JSON-RPC call", ["method"], buckets=BUCKETS)
 ERRORS = Counter("feemodel_call_errors", "Calls that an error answered, by its code", ["method", "code"])
 _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
-_started = Gauge(
-    "feemodel_process_start_time_seconds", "Unix time at which a worker began", multiprocess_mode="liveall"
-)
-_memory = Gauge("feemodel_process_resident_memory_bytes", "Memory of a worker", multiprocess_mode="liveall")
-_cpu = Gauge("feemodel_process_cpu_seconds", "Processor time of a worker", multiprocess_mode="liveall")
 
 
 def count_refusal(status: int) -> None:
@@ -61,20 +49,9 @@ def count_refusal(status: int) -> None:
 
 
 def begin() -> None:
-    """Note when this process began, and open the file of each kind: later there may be no room for an open file."""
-    _started.set(time.time())
+    """Open the file of each kind: later there may be no room for an open file."""
     SECONDS.labels("unknown")
     ERRORS.labels("unknown", "other")
-    note_process()
-
-
-def note_process() -> None:
-    """Note memory and processor time of this process; where there is no /proc, processor time alone."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _cpu.set(used.ru_utime + used.ru_stime)
-    with suppress(OSError, ValueError, IndexError):
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        _memory.set(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 class _Asked(Collector):
@@ -103,21 +80,11 @@ def text(gauges: Gauges) -> bytes:
     ----------
     gauges : of `GAUGES`, their values by label; `None` for what is not known.
     """
-    note_process()
     asked = CollectorRegistry()
     asked.register(_Asked(gauges))
     registry = REGISTRY
     if path := os.environ.get(FOLDER):
         Path(path).mkdir(0o700, exist_ok=True)  # the library takes no folder that was cleaned away
-        _forget_ended(Path(path))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return bytes(generate_latest(registry) + generate_latest(asked))
-
-
-def _forget_ended(path: Path) -> None:
-    """Remove the gauges of workers that are gone; what they counted stays."""
-    for file in path.glob("gauge_live*_*.db"):
-        process = int(file.stem.rpartition("_")[2])
-        if not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
-            mark_process_dead(process, str(path))  # type: ignore[no-untyped-call]

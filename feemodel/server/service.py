@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import FeeModelError, LimitExceeded, UnreadableFile
+from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.io.async_node import AsyncNode
@@ -23,7 +23,6 @@ from feemodel.server.prices import fetch_l1_prices, pricing_of
 from feemodel.server.rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
-NOTE_SECONDS = 5.0  # between two notes of what the process uses
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
     "eth_createAccessList", "eth_getLogs", "eth_getProof", "eth_getTransactionByHash", "eth_getTransactionReceipt",
@@ -129,7 +128,7 @@ class Service:
         first = [asyncio.create_task(one.refresh()) for one in polled]
         if first:  # a node that is slow to answer delays no caller
             await asyncio.wait(first, timeout=self.settings.node_timeout)
-        jobs = [self._warm_up(), self._note_process(), *(one.keep() for one in polled)]
+        jobs = [self._warm_up(), *(one.keep() for one in polled)]
         tasks = [*first, *map(asyncio.create_task, jobs)]
         metrics.begin()
         try:
@@ -162,11 +161,6 @@ class Service:
             with suppress(LimitExceeded):  # callers have started all processes
                 await self._executor.warm_up()
 
-    async def _note_process(self) -> None:
-        while True:
-            await asyncio.sleep(NOTE_SECONDS)
-            metrics.note_process()
-
     def unready(self) -> list[str]:
         """Return why an estimate would not be answered now; nothing where it would."""
         refused = []
@@ -183,28 +177,13 @@ class Service:
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
-        """Return prices and ages for `feemodel.server.metrics.text`."""
+        """Return ages and states for `feemodel.server.metrics.text`."""
         polled, head = self.pricing.polled, self.head
-        newest = None if head is None or head.last is None else head.last.number
-        found: dict[str, dict[str, float | None]] = {
+        return {
             "pricing_age_seconds": {"": None if polled is None else polled.age},
             "pricing_poll_age_seconds": {"": None if polled is None else polled.poll_age},
             "node_block_age_seconds": {"": None if head is None else head.age},
             "node_poll_age_seconds": {"": None if head is None else head.poll_age},
             "node_up": {"": None if head is None else float(head.error is None and head.last is not None)},
-            "head_block": {"": newest if self.chain is None else self.chain.call_state.block.number},
             "engine": {} if self._executor is None else {self._executor.engine: 1.0},
-            "price": {},
         }
-        with suppress(FeeModelError):  # prices that cannot be known are left out
-            for name, value in self.pricing.describe().items():
-                if isinstance(value, str) and value.startswith("0x"):
-                    found["price"][name] = int(value, 16)
-                elif name in ("margin", "gasPriceRatio"):
-                    found["price"][name] = float(value)
-        if self.ledger is not None:
-            with suppress(CallError, UnreadableFile):
-                store = self.ledger.store()
-                found["ledger_head_block"] = {"": None if store.head is None else store.head.number}
-                found["finalized_block"] = {"": store.finalized}
-        return found
