@@ -1,20 +1,20 @@
-"""The fee rules of rollups: what each charges for the same transaction, today and on any date.
+"""Fee rules of rollups: the fee of a transaction on each chain, today or on a given date.
 
-rule, rules_at : a chain's rule by name and date; those of all chains
-chains, read_chains, chains_table : chains as dated rows from files, one's own files, every row as a table
-read_rules : rules of one's own, such as a blob schedule, from a file on top of those of the chains
-measured_sizes, comparison : every size of transactions that a rule reads; the fees of each rule
-sizes_table, compare, compare_sums, compare_days : the same as tables, at many L1 fees, on many days
-optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : a chain's formulas,
+rule, rules_at : the rule of one chain, or of all chains, at a date
+chains, read_chains, chains_table : the dated parameters of chains, from the package's files or the user's, as a table
+read_rules : user-defined rules, such as a blob schedule, from a file
+measured_sizes, comparison : the sizes of transactions that rules need; total fees under each rule
+sizes_table, compare, compare_sums, compare_days : the same as tables, for many L1 fees, for many days
+optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : formulas of a chain,
     as its nodes compute them
-padding_table : by which factor the fee of now covers a later one
-rigid : rules as RIP-7993 declares gas markets
-preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas, user_operation the bytes they measure
-arbitrum_node : what its node says that a call pays for its bytes
-arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
-optimism_operator : what the operator of an OP Stack chain sets
-max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas
-factors, rules, kernels : one form for all rules, and their sums over millions of transactions
+padding_table : the factor by which a fee must be padded to suffice some blocks later
+rigid : rules as declarations of gas markets, RIP-7993
+preverification_gas : preVerificationGas of ERC-4337 bundlers; erc4337 has the formulas, user_operation the encodings
+arbitrum_node : gas for L1 data in an estimate of Arbitrum's node
+arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, and its L2 base fee
+optimism_operator : parameters that the operator of an OP Stack chain sets
+max_send : the largest value that a balance can send, some blocks ahead; balance has the formulas
+factors, rules, kernels : the common form of all rules, and sums over millions of transactions
 
 >>> from feemodel import rollups
 >>> rollups.rule("op-mainnet", at="2024-06-14").name

@@ -1,14 +1,14 @@
-"""The largest base fee that each family's rule allows after some blocks; `feemodel.rollups.balance` has the formulas.
+"""Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups.balance` has the formulas.
 
-Each function takes the parameters of a chain, its base fee now [wei / gas] and a number of blocks above 0, all known
-to be good, and returns a price [wei / gas]. It raises `UnknownParameter` for a parameter that no source gives.
+Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, which
+are not checked, and returns a price [wei / gas]. It raises `UnknownParameter` for a parameter without a known value.
 """
 
 from feemodel.rollups import arbitrum, balance, starknet, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.chains import Parameters
 
-ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 as Linea and Ethereum have it
+ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 on Linea and Ethereum
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
@@ -19,7 +19,7 @@ def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """OP Stack: EIP-1559 with the chain's own parameters and minimum.
 
-    The base fee of now is at least the minimum in force, so that an unknown minimum bounds nothing.
+    The current base fee is at least the current minimum, so an unknown minimum can be ignored.
     """
     minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
     floor = 0 if minimum is None or minimum.value is None else minimum.value
@@ -28,17 +28,17 @@ def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Mantle: constant until Arsia, then as on the OP Stack."""
+    """Mantle: constant before Arsia, then as on the OP Stack."""
     return op_stack_bound(parameters, base_fee, blocks) if parameters["upgrade"] == "arsia" else base_fee
 
 
 def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Scroll: the sequencer may set any base fee up to the largest."""
+    """Scroll: the sequencer may set any base fee up to the maximum."""
     return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Arbitrum: the constraints in force, each with all the gas that a block can use."""
+    """Arbitrum: the current gas constraints, with blocks that use as much gas as possible."""
     terms = parameters.known("version", "min_base_fee")
     speed_limit = arbitrum.version(terms["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
@@ -48,19 +48,19 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Taiko: EIP-4396 between its two bounds."""
+    """Taiko: EIP-4396 within the chain's minimum and maximum."""
     bounds = parameters.known("min_base_fee", "max_base_fee")
     return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.Chain(name=parameters.chain.name, **bounds))
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """ZKsync OS: the native price may rise by an eighth in each block."""
+    """ZKsync OS: the native price can rise by an eighth per block."""
     per_gas = parameters.known("native_per_gas")["native_per_gas"]
     return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
 
 
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Starknet: full blocks; the floor of SNIP-35 lifts the price by less [FRI / gas]."""
+    """Starknet: full blocks, which raise the price by more than the floor of SNIP-35 can [FRI / gas]."""
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
     rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}
     for _ in range(blocks):

@@ -1,14 +1,15 @@
-"""Arbitrum (ArbOS): what a transaction pays for its bytes, and what a batch is reported to cost.
+"""Arbitrum (ArbOS): the charge for a transaction's bytes, and the reported L1 gas of a batch.
 
-A transaction pays for 16 units per byte of its brotli-compressed signed encoding (level of the version, window 22, no
-dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is taken as gas.
+A transaction pays for 16 units per byte of its brotli-compressed signed encoding (compression level of the ArbOS
+version, window 22, no dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is
+converted to gas.
 
-Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not. From ArbOS 40 on there are
-transactions of type 4 (EIP-7702), encoded with their authorization list; a node's estimate of a call measures a made-up
-transaction of type 2, without the list. The L2 base fee is computed by `feemodel.rollups.arbitrum_l2_pricing`.
+Only transactions that the sequencer posts pay this charge; Arbitrum's own transaction types do not. ArbOS 40 introduced
+transactions of type 4 (EIP-7702), which are measured with their authorization list. A node's estimate measures a
+placeholder transaction of type 2, without the list. `feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
-arbos/internal_tx.go; of the made-up transaction l1pricing.go at 001ae31.
+arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
 """
 
 from dataclasses import dataclass
@@ -23,26 +24,26 @@ from feemodel.records import compared_by_value, printed_as_table
 UNITS_PER_BYTE = 16
 BIPS = 10_000
 
-# An estimate has no signature to measure: it adds this much to a placeholder's units, and to the cost.
+# An estimate measures a placeholder transaction without a signature, and adds these margins to units and cost.
 ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
 ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
 STORAGE_WRITE_GAS = 20_000  # a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, without the batch
+FLOOR_EXTRA_BYTES = 172  # calldata of a batch-posting call besides the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The parameters that an ArbOS version brings; `feemodel.rollups.chains` has its first day on each chain."""
+    """Parameters of an ArbOS version; `feemodel.rollups.chains` has its activation date on each chain."""
 
     name: str
     brotli_level: int = 1
-    equilibration_units: int = 16 * 10_000_000  #: units over which the controller wants a surplus spent
+    equilibration_units: int = 16 * 10_000_000  #: number of units over which the controller spends a surplus
     per_batch_gas: int = 210_000  #: [gas]
-    speed_limit: int | None = 7_000_000  #: of the legacy L2 base fee; `None`: gas constraints set it [gas / s]
-    counts_floor: bool = False  #: whether EIP-7623 bounds a batch's gas from below
+    speed_limit: int | None = 7_000_000  #: of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
+    counts_floor: bool = False  #: whether EIP-7623's floor applies to a batch
 
 
 VERSIONS = (
@@ -52,8 +53,8 @@ VERSIONS = (
     Version(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
     Version(name="arbos-11", brotli_level=0),
     Version(name="arbos-20"),
-    Version(name="arbos-40"),  # the same fees; transactions of type 4
-    Version(name="arbos-50", counts_floor=True),  # One went from 40 to 51 at once
+    Version(name="arbos-40"),  # same fees; introduces transactions of type 4
+    Version(name="arbos-50", counts_floor=True),  # Arbitrum One upgraded from 40 to 51 directly
     Version(name="arbos-51", speed_limit=None, counts_floor=True),
     Version(name="arbos-61", speed_limit=None, counts_floor=True),
 )
@@ -71,7 +72,7 @@ class PosterCharge(NamedTuple, Generic[Part]):
 
 
 def version(name: str) -> Version:
-    """The row of an ArbOS version; raises `InvalidInput` for another name.
+    """Return the parameters of an ArbOS version; raises `InvalidInput` for an unknown name.
 
     >>> version("arbos-20").brotli_level
     1
@@ -85,7 +86,7 @@ def poster_units(brotli_size: int) -> int: ...
 def poster_units(brotli_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def poster_units(brotli_size: ArrayLike) -> Whole:
-    """16 units per compressed byte of the signed transaction [unit].
+    """Return the data units of a transaction: 16 per byte of its compressed signed encoding [unit].
 
     >>> poster_units(120)
     1920
@@ -101,16 +102,22 @@ def poster_charge(
 ) -> PosterCharge[Wholes]: ...
 @formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
-    """Charge for a posted transaction's bytes: price_per_unit · units, rounded down to whole gas.
+    """Compute the charge for a posted transaction's bytes: price_per_unit · units, rounded down to whole gas.
 
     Parameters
     ----------
     brotli_size : compressed length of the signed transaction [byte].
-    price_per_unit : the controller's [wei / unit].
-    gas_price : what the transaction pays, at least 1 [wei / gas].
+    price_per_unit : price per unit of the L1 pricing controller [wei / unit].
+    gas_price : gas price that the transaction pays, at least 1 [wei / gas].
 
-    All broadcast. The fields are ints for scalars, int64 arrays otherwise. Raises `InvalidInput` for anything that
-    is not such a whole number, `Int64Overflow` where an array cannot hold the result.
+    Returns
+    -------
+    PosterCharge : ints for scalars; int64 arrays of the broadcast shape otherwise.
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range.
+    Int64Overflow : a result does not fit into an int64 array.
 
     1,920 units · 7 gwei // 0.01 gwei:
 
@@ -135,7 +142,7 @@ def estimated_poster_gas(
 def estimated_poster_gas(
     brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
 ) -> Whole:
-    """The gas that an estimate adds for the bytes of a transaction that is not signed yet [gas].
+    """Return the gas that an estimate adds for the bytes of an unsigned transaction [gas].
 
     units = (16 · size + 256) · 10,100 // 10,000; gas = (price_per_unit · units) · 11,000 // 10,000
     // max(base_fee · 7 // 8, min_base_fee).
@@ -143,10 +150,17 @@ def estimated_poster_gas(
     Parameters
     ----------
     brotli_size : compressed length of the node's placeholder transaction [byte].
-    price_per_unit : the controller's [wei / unit].
-    base_fee, min_base_fee : L2 base fee and its minimum, at least 1 [wei / gas].
+    price_per_unit : price per unit of the L1 pricing controller [wei / unit].
+    base_fee, min_base_fee : L2 base fee and its minimum, which is at least 1 [wei / gas].
 
-    Broadcasting and errors as `poster_charge`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range.
+    Int64Overflow : a result does not fit into an int64 array.
 
     2,197 units · 1e9 · 1.1 // 1e7:
 
@@ -179,19 +193,26 @@ def batch_gas(
     extra_gas: ArrayLike = 0,
     gas_floor_per_token: ArrayLike = fee_market.FLOOR_GAS_PER_TOKEN,
 ) -> Whole:
-    """The L1 gas that a batch is reported to have cost.
+    """Return the L1 gas of a batch, as its report states it [gas].
 
     4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version; from ArbOS 50
     on at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the batch [byte].
-    version : a name of `VERSIONS`.
-    extra_gas : what the poster adds, for a batch in blobs their price in gas [gas].
-    gas_floor_per_token : of the parent chain [gas].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the batch [byte].
+    version : name of an ArbOS version in `VERSIONS`.
+    extra_gas : gas added by the batch poster, such as the cost of blobs converted to gas [gas].
+    gas_floor_per_token : calldata floor of the parent chain [gas].
 
-    Broadcasting and errors as `poster_charge`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range, or an unknown version.
+    Int64Overflow : a result does not fit into an int64 array.
 
     >>> batch_gas(0, 100, version="arbos-20")
     251654

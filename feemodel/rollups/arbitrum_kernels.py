@@ -1,4 +1,4 @@
-"""The compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`, equal to its integer form by test."""
+"""Compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`; a test compares it with the Python form."""
 
 import numpy as np
 
@@ -10,18 +10,19 @@ INT64_MAX = 2**63 - 1
 
 @kept(nogil=True)
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
-    """Fill `fees` with the header's base fee of each block; `backlogs` ends as it is after the last block.
+    """Fill `fees` with the base fee in the header of each block, and update `backlogs` to the end of the last block.
 
-    Returns the first block at which a number does not fit 64 bits, or -1, and the base fee of the block after the last.
+    Returns the index of the first block at which a number does not fit into 64 bits, or -1, and the base fee of the
+    block after the last.
     """
     stored = base_fee
     for block in range(gas_used.size):
-        fees[block] = stored  # read before the block's own update: the lag of one block
+        fees[block] = stored  # the header has the fee before this block's update
         exponent = 0
         for c in range(targets.size):
             backlog = backlogs[c]
             if backlog > 0:
-                if seconds[block] > backlog // targets[c]:  # without forming a product that may not fit
+                if seconds[block] > backlog // targets[c]:  # avoids a product that may not fit into 64 bits
                     backlog = 0
                 else:
                     backlog -= seconds[block] * targets[c]
@@ -37,20 +38,20 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
         factor = _approx_exp(exponent)
         if factor < 0 or (min_base_fee > 0 and factor // BIPS + 1 > INT64_MAX // min_base_fee):
             return block, stored
-        # min_base_fee · factor // BIPS, without a product larger than the fee.
+        # min_base_fee · factor // BIPS, without a product that exceeds the fee.
         stored = min_base_fee * (factor // BIPS) + _part(min_base_fee, factor % BIPS)
     return -1, stored
 
 
 @kept(nogil=True)
 def _part(fee, bips):  # type: ignore[no-untyped-def]
-    """fee · bips // BIPS for bips below BIPS."""
+    """Return fee · bips // BIPS, for bips below BIPS."""
     return fee // BIPS * bips + fee % BIPS * bips // BIPS
 
 
 @kept(nogil=True)
 def _approx_exp(bips):  # type: ignore[no-untyped-def]
-    """A(bips) as four terms of the series, or -1 where a product does not fit 64 bits."""
+    """Return A(bips), four terms of the exponential series, or -1 if a product does not fit into 64 bits."""
     value = BIPS + bips // 4
     for i in range(3, 0, -1):
         if value > INT64_MAX // bips:

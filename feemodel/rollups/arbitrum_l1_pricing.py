@@ -1,10 +1,10 @@
-"""Arbitrum's L1 pricing controller: the price per unit that follows what posting batches really cost.
+"""Arbitrum's L1 pricing controller, which adjusts the price per unit to the actual cost of posting batches.
 
-A state is a frozen row, a batch report a function from one to the next; the arithmetic is on Python ints. What a
-transaction is charged at that price is in `feemodel.rollups.arbitrum`.
+The state is an immutable object, and a batch report is a function from one state to the next, computed with Python
+ints. `feemodel.rollups.arbitrum` has the charge of a transaction at this price.
 
-Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as from ArbOS 10 on (3 to 9 do the
-same arithmetic on the pool's balance).
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as since ArbOS 10 (versions 3 to 9 use
+the balance of the pool in the same formulas).
 """
 
 from dataclasses import dataclass, fields, replace
@@ -17,17 +17,17 @@ from feemodel.integers import Whole, add, ceiling_divide
 from feemodel.records import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
-MINIMUM = -(2**256)  # of a surplus, which may be a loss [wei]
+MINIMUM = -(2**256)  # minimum of a surplus, which may be negative [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class L1Pricing:
-    """The controller's state between two batch reports."""
+    """State of the controller between two batch reports."""
 
     price_per_unit: int  #: [wei / unit]
-    units_since_update: int = 0  #: charged for and not yet allocated to a batch [unit]
+    units_since_update: int = 0  #: charged and not yet allocated to a batch [unit]
     fees_available: int = 0  #: [wei]
     due_to_posters: int = 0  #: [wei]
     due_for_rewards: int = 0  #: [wei]
@@ -41,7 +41,7 @@ class L1Pricing:
 
 @printed_as_table
 class BatchReport(NamedTuple):
-    """The controller after a batch report, and what it paid out."""
+    """State of the controller after a batch report, and the amounts paid out."""
 
     state: L1Pricing
     reward_paid: int  #: [wei]
@@ -49,7 +49,7 @@ class BatchReport(NamedTuple):
 
 
 def charged(state: L1Pricing, units: int, fees: int) -> L1Pricing:
-    """The controller after transactions paid `fees` [wei] for `units`.
+    """Return the controller's state after transactions paid `fees` [wei] for `units`.
 
     >>> charged(L1Pricing(price_per_unit=10), 3, 30)
     L1Pricing(price_per_unit=10, units_since_update=3, fees_available=30, due_to_posters=0, due_for_rewards=0, \
@@ -74,10 +74,11 @@ def reported(
     equilibration_units: int = VERSIONS[-1].equilibration_units,
     inertia: int = INERTIA,
 ) -> BatchReport:
-    """The controller after a batch report: rewards and poster are paid as far as the fees go, and the price moves.
+    """Return the controller's state after a batch report: it pays rewards and poster, then adjusts the price.
 
-    The units since the last report are allocated by time: units · (update_time − last) // (current_time − last).
-    With surplus = fees_available − everything due, the price changes by
+    Payments are limited to the fees available. The units since the last report are allocated by time:
+    units · (update_time − last) // (current_time − last). With surplus = fees_available − all amounts due, the price
+    changes by
 
         (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
         // (equilibration_units // inertia + allocated)
@@ -86,19 +87,23 @@ def reported(
 
     Parameters
     ----------
-    state : before the report.
-    update_time, current_time : when the batch was posted, when its report arrives [s].
-    wei_spent : what posting cost [wei].
-    l1_base_fee : with a cap, of the L1 block [wei / gas].
-    cost_cap_bips : cap on the cost in 1/10,000 of l1_base_fee · allocated units; 0: none, as from ArbOS 11 on.
-    per_unit_reward : [wei / unit].
-    equilibration_units, inertia : of the controller.
+    state : state before the report.
+    update_time, current_time : time at which the batch was posted, and time of the report [s].
+    wei_spent : cost of posting the batch [wei].
+    l1_base_fee : base fee of the L1 block; used only with a cap [wei / gas].
+    cost_cap_bips : cap on the cost, in 1/10,000 of l1_base_fee · allocated units; 0: no cap, as since ArbOS 11.
+    per_unit_reward : reward per unit [wei / unit].
+    equilibration_units, inertia : parameters of the controller.
+
+    Returns
+    -------
+    BatchReport : the new state, the reward and the payment to the poster [wei].
 
     Raises
     ------
-    InvalidInput : a report from the future or before the last one, a negative amount.
+    InvalidInput : a report from the future or before the last one, or a negative amount.
 
-    234 units in three seconds, of which one is the batch's: 78 units, 780 wei of reward.
+    One of three seconds is allocated to the batch: 78 of 234 units, with a reward of 780 wei.
 
     >>> report = reported(L1Pricing(price_per_unit=0, units_since_update=234, fees_available=23_400),
     ...                   update_time=1, current_time=3, wei_spent=3_000)
@@ -110,7 +115,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node casts it to a signed number
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node converts it to a signed integer
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated
@@ -139,15 +144,21 @@ def equilibrium_price(
 ) -> Wholes: ...
 @formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
-    """The price at which a controller without surplus stays constant: cost per unit, rounded up, and the reward.
+    """Return the equilibrium price of a controller without surplus: cost per unit, rounded up, plus the reward.
 
     Parameters
     ----------
-    wei_spent : what posting a batch costs [wei].
-    units : what its transactions are charged for, at least 1 [unit].
-    per_unit_reward : [wei / unit].
+    wei_spent : cost of posting a batch [wei].
+    units : units charged to the transactions of the batch, at least 1 [unit].
+    per_unit_reward : reward per unit [wei / unit].
 
-    Both broadcast. Returns int for scalars, an int64 array otherwise [wei / unit]; raises `InvalidInput`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / unit].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range.
 
     >>> equilibrium_price(16_000_000, 1_600)
     10010
@@ -159,7 +170,7 @@ def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
     last = state.last_update_time
-    if last == 0 and update_time > 0:  # the first report has no other before it
+    if last == 0 and update_time > 0:  # the first report has no predecessor
         last = update_time - 1
     if not last <= update_time <= current_time:
         reason = f"expected a time from {last:,} (the last report) to {current_time:,} (now)"

@@ -1,19 +1,19 @@
-"""Arbitrum's L2 base fee: one backlog of gas for each target, and a price that grows with all of them.
+"""Arbitrum's L2 base fee, an exponential function of backlogs of gas.
 
-Since ArbOS 50 a chain may have several gas constraints. Each has a target [gas / s], a window [s] and a backlog [gas]:
+Since ArbOS 50 a chain can have several gas constraints. Each has a target [gas / s], a window [s] and a backlog [gas]:
 
     backlog  = max(0, backlog − target · seconds)                          at the start of a block
     exponent = sum of backlog · 10,000 // (window · target)                [basis points], each term rounded down
     base fee = min_base_fee · A(exponent) // 10,000                        A: `approx_exp_basis_points`
     backlog  = backlog + gas used, without the gas that pays for L1        after each transaction
 
-The header of a block carries the base fee that was stored *before* the block began, so the gas of block N first shows
-in the header of block N + 2. A chain without constraints follows the legacy rule: one target and a tolerance.
+The header of a block has the base fee that was stored *before* the block started, so the gas of block N first affects
+the header of block N + 2. A chain without constraints follows the legacy rule, with one target and a tolerance.
 
-ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. It is
-off on Arbitrum One and Nova.
+ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. This is
+not enabled on Arbitrum One and Nova.
 
-Every product saturates where the node's 64-bit arithmetic does; `saturated_product` says at which limit.
+Products saturate as in the node's 64-bit arithmetic, see `saturated_product`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l2pricing/{model, gas_constraint, multi_gas_constraint,
 multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor}.go, util/arbmath/{math, bips}.go.
@@ -51,22 +51,22 @@ from feemodel.records import printed_as_table
 BIPS = 10_000
 EXPONENTIAL_ACCURACY = 4  # terms of the series
 
-# Of the legacy rule.
+# Parameters of the legacy rule.
 PRICING_INERTIA = 102  # s
 BACKLOG_TOLERANCE = 10  # s
 
-#: The kinds of resources that multi-gas constraints weigh, in the node's order.
+#: Kinds of resources of multi-gas constraints, in the node's order.
 RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas of the transaction's data on L1, whose price no constraint sets
-WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # no constraint may weigh "unknown"
+SINGLE_DIMENSION = "single_dim"  # gas for L1 data, whose price no constraint sets
+WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GasConstraint:
-    """A target, and the window over which the price answers to what exceeds it."""
+    """A gas target, and the time over which the price responds to gas above the target."""
 
     target: int  #: at least 1 [gas / s]
     window: int  #: at least 1 [s]
@@ -89,27 +89,27 @@ DIA_CONSTRAINTS = (
 
 @printed_as_table
 class PricingUpdate(NamedTuple):
-    """The base fee and the backlogs after the update at the start of a block."""
+    """Base fee and backlogs after the update at the start of a block."""
 
-    base_fee: int  #: stored, for the header of the next block [wei / gas]
+    base_fee: int  #: base fee in the header of the next block [wei / gas]
     exponent: int  #: [basis points]
-    backlogs: tuple[int, ...]  #: after the time that passed [gas]
+    backlogs: tuple[int, ...]  #: backlog of each constraint [gas]
 
 
-MAX_TERMS = 1_000  # of the series; the node takes 4
+MAX_TERMS = 1_000  # maximum number of terms of the series; the node uses 4
 
 
 @printed_as_table
 class BaseFees(NamedTuple):
-    """The base fees of a sequence of blocks."""
+    """Base fees of a sequence of blocks."""
 
     base_fees: NDArray[np.int64]  #: in the header of each block [wei / gas]
-    next_base_fee: int  #: that the header of the block after the last carries [wei / gas]
+    next_base_fee: int  #: in the header of the block after the last [wei / gas]
     backlogs: tuple[int, ...]  #: after the last block, one for each constraint [gas]
 
 
 def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
-    """value · factor, or the limit of the node's integer type where it is less.
+    """Return min(value · factor, limit), where `limit` is the maximum of the node's integer type.
 
     >>> saturated_product(2**62, 8) == 2**64 - 1
     True
@@ -123,9 +123,9 @@ def approx_exp_basis_points(bips: int, accuracy: int = ...) -> int: ...
 def approx_exp_basis_points(bips: Numbers[Wholes], accuracy: int = ...) -> Wholes: ...
 @formula
 def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
-    """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
+    """Return `e**x` by its Taylor series in Horner's form, with x and the result in basis points, as in the node.
 
-    Four terms are far from `e**x` for a large x: A(85,000) is 365 times one, e^8.5 is 4,915.
+    For a large x, four terms are not accurate: A(85,000) is 365, while e^8.5 is 4,915.
 
     >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
     (12214, 3692, 3654791)
@@ -141,7 +141,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
 
 
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
-    """The sum over all constraints of backlog · 10,000 // (window · target) [basis points].
+    """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
     One block of 32 million gas on empty backlogs, 592 + 150 + 33 + 7 + 1 + 0:
 
@@ -157,7 +157,7 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
 
 
 def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
-    """min_base_fee · A(exponent) // 10,000 [wei / gas].
+    """Return the base fee of an exponent, min_base_fee · A(exponent) // 10,000 [wei / gas].
 
     >>> constraint_base_fee(783, min_base_fee=20_000_000)
     21628000
@@ -169,16 +169,22 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
 def update_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> PricingUpdate:
-    """Apply the internal transaction at the start of a block: pay off the backlogs, then price what is left.
+    """Apply the internal transaction at the start of a block: reduce the backlogs, then compute the base fee.
 
     Parameters
     ----------
-    backlogs : one for each constraint [gas].
-    seconds : since the parent block [s].
-    constraints : of the chain.
-    min_base_fee : of the chain [wei / gas].
+    backlogs : backlog of each constraint [gas].
+    seconds : time since the parent block [s].
+    constraints : the chain's gas constraints.
+    min_base_fee : the chain's minimum base fee [wei / gas].
 
-    Raises `InvalidInput` for anything that is not such a whole number, and for another number of backlogs.
+    Returns
+    -------
+    PricingUpdate : the base fee, the exponent and the new backlogs.
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range, or a wrong number of backlogs.
 
     >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
     (186256000, 23217)
@@ -198,28 +204,28 @@ def base_fees(
     base_fee: int | None = None,
     parent_timestamp: int | None = None,
 ) -> BaseFees:
-    """The base fee in the header of each block of a sequence, with the header's lag of one block; compiled.
+    """Compute the base fee in the header of each block of a sequence; compiled.
 
     Parameters
     ----------
-    gas_used : of each block, without the gas that pays for L1, shape (blocks,) [gas].
-    timestamps : of each block, never falling, shape (blocks,) [s].
-    constraints : of the chain; the legacy rule has none of them, see `l2_base_fee`.
-    min_base_fee : of the chain [wei / gas].
-    backlogs : before the first block, one for each constraint; `None`: all empty [gas].
-    base_fee : in the header of the first block; `None`: the minimum [wei / gas].
-    parent_timestamp : of the block before the first; `None`: no time has passed [s].
+    gas_used : gas used by each block, without the gas that pays for L1, shape (blocks,) [gas].
+    timestamps : time of each block, non-decreasing, shape (blocks,) [s].
+    constraints : the chain's gas constraints; for the legacy rule see `l2_base_fee`.
+    min_base_fee : the chain's minimum base fee [wei / gas].
+    backlogs : backlog of each constraint before the first block; `None`: all 0 [gas].
+    base_fee : base fee in the header of the first block; `None`: the minimum [wei / gas].
+    parent_timestamp : time of the block before the first; `None`: that of the first block [s].
 
     Returns
     -------
-    BaseFees : the fees, the next block's fee, and the backlogs after the last block.
+    BaseFees : the base fees, shape (blocks,), the next block's fee, and the backlogs after the last block.
 
     Raises
     ------
-    InvalidInput : anything that is not such a whole number, arrays of different lengths, a time that falls.
-    Int64Overflow : a backlog or fee that 64 bits do not hold.
+    InvalidInput : an argument that is not an integer in range, arrays of different lengths, or decreasing times.
+    Int64Overflow : a backlog or fee does not fit into 64 bits.
 
-    The gas of the first block is in no backlog when the second begins to be priced, and shows in the third header:
+    The gas of the first block affects the header of the third:
 
     >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
     array([20000000, 20000000, 21628000])
@@ -267,9 +273,10 @@ def next_backlog(
 ) -> Wholes: ...
 @formula
 def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Whole:
-    """The gas backlog after a block of the legacy rule: max(0, backlog + gas_used − seconds · speed_limit) [gas].
+    """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
 
-    `seconds` passed since the block before; broadcasting and errors as `l2_base_fee`.
+    `seconds` is the time since the previous block. Arguments broadcast. Raises `InvalidInput` for an argument that is
+    not an integer in range, `Int64Overflow` if a result does not fit into an int64 array.
 
     >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
     2000000
@@ -297,21 +304,27 @@ def l2_base_fee(
     inertia: ArrayLike = PRICING_INERTIA,
     tolerance: ArrayLike = BACKLOG_TOLERANCE,
 ) -> Whole:
-    """The L2 base fee of the legacy rule: its minimum, times e**x of the backlog beyond the tolerance.
+    """Return the L2 base fee of the legacy rule: min_base_fee · e**x, where x grows with the backlog.
 
-    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. One constraint of target
-    `speed_limit`, window `inertia` and that backlog gives the same fee.
+    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. A single constraint with
+    target `speed_limit`, window `inertia` and the same excess backlog gives the same fee.
 
     Parameters
     ----------
-    backlog : [gas].
-    min_base_fee : [wei / gas].
-    speed_limit : at least 1 [gas / s].
-    inertia : at least 1 [s].
-    tolerance : [s].
+    backlog : backlog of gas [gas].
+    min_base_fee : minimum base fee [wei / gas].
+    speed_limit : target of gas per second, at least 1 [gas / s].
+    inertia : time over which the price responds, at least 1 [s].
+    tolerance : backlog without an effect on the price, in seconds of the speed limit [s].
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for anything
-    that is not such a whole number, `Int64Overflow` where an array cannot hold the result.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range.
+    Int64Overflow : a result does not fit into an int64 array.
 
     >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
     27083000
@@ -319,7 +332,7 @@ def l2_base_fee(
     limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
     tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
     excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
-    # Both saturate at a signed 64-bit integer, as in the node.
+    # Both saturate at the maximum of a signed 64-bit integer, as in the node.
     scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
     factor = approx_exp_basis_points(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
     return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
@@ -330,11 +343,11 @@ def l2_base_fee(
 
 @dataclass(frozen=True, slots=True)
 class MultiGasConstraint:
-    """A gas constraint that weighs kinds of resources."""
+    """A gas constraint with a weight for each kind of resource."""
 
     target: int  #: at least 1 [gas / s]
     window: int  #: at least 1 [s]
-    weights: Mapping[str, int]  #: of `RESOURCE_KINDS` without "unknown"; a kind that is not named weighs 0
+    weights: Mapping[str, int]  #: kind in `RESOURCE_KINDS`, without "unknown" → weight; default 0
 
     def __post_init__(self) -> None:
         GasConstraint(self.target, self.window)
@@ -347,23 +360,23 @@ class MultiGasConstraint:
 
     @property
     def largest_weight(self) -> int:
-        """By which the target is scaled."""
+        """Largest weight, by which the target is multiplied."""
         return max(self.weights.values(), default=0)
 
 
 @printed_as_table
 class MultiGasUpdate(NamedTuple):
-    """Multi-gas backlogs and prices after the start of a block."""
+    """Multi-gas prices and backlogs after the update at the start of a block."""
 
-    base_fee: int  #: for the header of the next block [wei / gas]
-    fees: dict[str, int]  #: of each kind, the minimum base fee where no constraint raises it [wei / gas]
-    backlogs: tuple[int, ...]  #: after the time that passed [gas]
+    base_fee: int  #: base fee in the header of the next block [wei / gas]
+    fees: dict[str, int]  #: kind of resource → price, at least the minimum base fee [wei / gas]
+    backlogs: tuple[int, ...]  #: backlog of each constraint [gas]
 
 
 def change_multi_gas_backlog(
     backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
 ) -> int:
-    """A backlog after the resources that a transaction used, or gave back: ± sum of weight · amount [gas].
+    """Return a backlog after a transaction: plus (or minus, with `shrink`) the sum of weight · amount [gas].
 
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
@@ -380,9 +393,9 @@ def change_multi_gas_backlog(
 
 
 def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
-    """The exponent of every kind of resource that a backlog makes dearer [basis points].
+    """Return the exponent of every kind of resource whose price is raised by a backlog [basis points].
 
-    backlog · weight · 10,000 // (window · target · largest weight), each rounded down, added up over the constraints.
+    The exponent is the sum over the constraints of backlog · weight · 10,000 // (window · target · largest weight).
 
     >>> constraint = MultiGasConstraint(100_000, 10, {"computation": 1, "storage_access_read": 2})
     >>> multi_gas_exponents([20_000], [constraint])
@@ -405,10 +418,25 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
 def update_multi_gas_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[MultiGasConstraint], min_base_fee: int
 ) -> MultiGasUpdate:
-    """Update prices at the start of a block with multi-gas pricing; parameters and errors as `update_pricing`.
+    """Update backlogs and prices at the start of a block with multi-gas pricing.
 
-    The header's base fee is the largest of all kinds'; what a transaction paid too much is given back by
-    `multi_gas_refund`. A kind that no constraint weighs is priced at the minimum base fee.
+    The base fee in the header is the maximum over all kinds of resources; `multi_gas_refund` refunds the excess. A kind
+    without a weight in any constraint has the minimum base fee as its price.
+
+    Parameters
+    ----------
+    backlogs : backlog of each constraint [gas].
+    seconds : time since the parent block [s].
+    constraints : the chain's multi-gas constraints.
+    min_base_fee : the chain's minimum base fee [wei / gas].
+
+    Returns
+    -------
+    MultiGasUpdate : the base fee, the prices and the new backlogs.
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in range, or a wrong number of backlogs.
 
     >>> constraint = MultiGasConstraint(7_000_000, 102, {"computation": 1})
     >>> update = update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)
@@ -423,24 +451,22 @@ def update_multi_gas_pricing(
 
 
 def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_base_fee: int) -> int:
-    """Price of the resources that a transaction used, each kind at its own fee [wei].
+    """Return the cost of the resources that a transaction used, each kind at its own price [wei].
 
     Parameters
     ----------
-    used : amounts by kind of resource [gas].
-    fees : of each kind, committed for this block by the block before: `MultiGasUpdate.fees` of that block. A kind
-        without a fee, or with a fee of 0, had none stored before the first commit and costs `next_base_fee`
-        [wei / gas].
-    next_base_fee : stored at the start of this block for the next header, `MultiGasUpdate.base_fee` of this block; also
-        the price of single-dimensional gas [wei / gas].
+    used : kind of resource → amount [gas].
+    fees : kind of resource → price: `MultiGasUpdate.fees` of the previous block. A kind that is missing or has the
+        price 0 costs `next_base_fee` [wei / gas].
+    next_base_fee : `MultiGasUpdate.base_fee` of this block; also the price of single-dimensional gas [wei / gas].
 
     Returns
     -------
-    int : [wei].
+    int : cost of all resources [wei].
 
     Raises
     ------
-    InvalidInput : a number that is not whole or is below 0, or an unknown kind.
+    InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
     100 · 8 + 10 · 12:
 
@@ -459,21 +485,23 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
 def multi_gas_refund(
     used: Mapping[str, int], *, gas_used: int, base_fee: int, next_base_fee: int, fees: Mapping[str, int]
 ) -> int:
-    """Refund of a transaction: max(0, base_fee · gas_used − `multi_gas_price`) [wei].
+    """Return the refund of a transaction: max(0, base_fee · gas_used − `multi_gas_price`) [wei].
 
     Parameters
     ----------
-    used, next_base_fee, fees : as in `multi_gas_price`.
-    gas_used : of the transaction [gas].
-    base_fee : in the header of this block, at which the transaction paid [wei / gas].
+    used : kind of resource → amount [gas].
+    gas_used : gas used by the transaction [gas].
+    base_fee : base fee in the header of this block, which the transaction paid [wei / gas].
+    next_base_fee : `MultiGasUpdate.base_fee` of this block [wei / gas].
+    fees : kind of resource → price: `MultiGasUpdate.fees` of the previous block [wei / gas].
 
     Returns
     -------
-    int : [wei].
+    int : refund [wei].
 
     Raises
     ------
-    InvalidInput : as `multi_gas_price`.
+    InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
     10 · 150 − 100 · 8:
 
@@ -494,7 +522,7 @@ def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
 def _paid_off(
     backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
 ) -> tuple[int, ...]:
-    """The backlogs after the time that passed."""
+    """Return the backlogs after `seconds` without new gas."""
     elapsed = whole_scalar("seconds", seconds, unit="seconds")
     rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
     return tuple(max(0, backlog - saturated_product(elapsed, one.target)) for backlog, one in rows)

@@ -1,4 +1,4 @@
-"""Arbitrum's node: the gas that it says a call would pay for its bytes, which it measures with placeholders."""
+"""Arbitrum's node: its estimate of the gas that a call pays for its bytes, measured with placeholders."""
 
 from feemodel.checks import whole_scalar
 from feemodel.ethereum.hashes import keccak256
@@ -6,26 +6,26 @@ from feemodel.ethereum.transaction import DYNAMIC_FEE, Signature, Transaction
 from feemodel.rollups import arbitrum
 from feemodel.sizes.codecs import Brotli
 
-PLACEHOLDER_V = 3 * 42_161  # of the signature: three times the number of Arbitrum One
+PLACEHOLDER_V = 3 * 42_161  # v of the placeholder signature: three times the chain id of Arbitrum One
 
 
 def node_interface_gas(data: bytes, *, to: bytes | None, price_per_unit: int, base_fee: int, version: str) -> int:
-    """The answer of `NodeInterface.gasEstimateL1Component`: gas that a call would pay for its bytes [gas].
+    """Return the result of `NodeInterface.gasEstimateL1Component`, the gas that a call would pay for its bytes [gas].
 
-    The node measures a transaction with placeholders for the fields that a call has not: units = (16 · size + 256) ·
-    10,100 // 10,000; gas = (price_per_unit · units) · 11,000 // 10,000 // base_fee.
+    The node measures a transaction with placeholders for the missing fields: units = (16 · size + 256) · 10,100 //
+    10,000; gas = (price_per_unit · units) · 11,000 // 10,000 // base_fee.
 
     Parameters
     ----------
-    data : of the call.
-    to : 20 bytes; `None` for the creation of a contract.
-    price_per_unit : the controller's [wei / unit].
-    base_fee : of the chain, at least 1 [wei / gas].
-    version : of ArbOS, which says the level of brotli.
+    data : calldata of the call.
+    to : address of 20 bytes; `None` for a contract creation.
+    price_per_unit : price per unit of the L1 pricing controller [wei / unit].
+    base_fee : base fee of the chain, at least 1 [wei / gas].
+    version : ArbOS version, which determines the level of brotli.
 
     Source: OffchainLabs/nitro at 12c0e4f, execution/nodeinterface/node_interface.go; arbos/l1pricing/l1pricing.go.
 
-    A call without data has a placeholder of 122 bytes, none of which compresses; (16 · 126 + 256) · 1.01 = 2,294 units:
+    Without data, the placeholder has 122 bytes, 126 after compression; (16 · 126 + 256) · 1.01 = 2,294 units:
 
     >>> node_interface_gas(b"", to=bytes(range(20)), price_per_unit=10**9, base_fee=10**7, version="arbos-51")
     252340

@@ -1,25 +1,25 @@
 """Read and check files of chains. Errors name the file and the line.
 
-A file:
+Format of a file:
 
-    id = 8453                       # as EIP-155 has it; left out where there is none
+    id = 8453                       # chain id of EIP-155, if the chain has one
     family = "op-stack"
     token = "ETH"
-    checked = 2026-11-24            # day on which the rows were compared with their sources, unless a row has its own
+    checked = 2026-11-24            # day of the last comparison with the sources, for rows without their own
     note = "…"                      # optional, as are `archived` and `without_set_code`
 
-    [confirmed]                     # parameter = day up to which the rows of that parameter are complete
+    [confirmed]                     # parameter = day until which its rows are known to be complete
     base_fee_scalar = 2026-08-20
 
     [[rows]]
     since = 2024-03-14T00:17:53Z    # a time, a day, or "unknown"
     source = "…"
     base_fee_scalar = 1_101         # parameters of `schema.toml`
-    unknown = ["gas_limit"]         # parameters that no source gives from then on
+    unknown = ["gas_limit"]         # parameters without a known value from this date on
     assumed = []                    # parameters of this row whose values are assumptions
-    keeps = []                      # of an upgrade: parameters that its specification leaves as they are
+    keeps = []                      # parameters that an upgrade does not change, by its specification
 
-A file of rules, which `feemodel.rollups.read_rules` reads, has such rows for any number of chains: `[[linea.rows]]`.
+Files of rules, for `feemodel.rollups.read_rules`, have such rows for any number of chains: `[[linea.rows]]`.
 """
 
 import re
@@ -41,9 +41,26 @@ ROW_FIELDS = {"since": (str, date), "source": str, "checked": date, "note": str,
 
 
 def read_chains(folder: str | Path) -> dict[str, Chain]:
-    """The chains of a folder of one's own, by the names of its files.
+    """Read chains from the files of a folder.
 
-    Raises `UnreadableFile`, which names file and line, for a file that is not valid, and for a folder without files.
+    Parameters
+    ----------
+    folder : folder with one TOML file per chain.
+
+    Returns
+    -------
+    dict : file name without ".toml" → `Chain`.
+
+    Raises
+    ------
+    UnreadableFile : the folder has no TOML files, or a file is not valid; the error names the file and the line.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from feemodel.rollups.chains import FOLDER
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "base.toml").write_bytes((FOLDER / "base.toml").read_bytes())
+    ...     read_chains(folder)["base"].chain_id
+    8453
     """
     files = sorted(Path(folder).glob("*.toml"))
     if not files:
@@ -52,17 +69,17 @@ def read_chains(folder: str | Path) -> dict[str, Chain]:
 
 
 def read_chain(path: Path) -> Chain:
-    """A chain from its file; raises `UnreadableFile`, which names the line, for a file that is not valid."""
+    """Read a chain from its file; raises `UnreadableFile`, which names the line, if the file is not valid."""
     return parse_chain(path.stem, read_text(path), str(path))
 
 
 def parse_chain(name: str, text: str, path: str) -> Chain:
-    """A chain from the text of its file; `path` is what errors name."""
+    """Parse the text of a chain's file; `path` is used in error messages."""
     return ChainFile(path, text).chain(name)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of a chain or of rules; raises `UnreadableFile`."""
+    """Read the text of a file; raises `UnreadableFile` if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -72,12 +89,12 @@ def read_text(path: Path) -> str:
 
 
 class ChainFile:
-    """A file of a chain or of rules, parsed; its errors name a line.
+    """A parsed file of a chain or of rules. Errors name the file and the line.
 
     Parameters
     ----------
-    path : that errors name.
-    text : TOML.
+    path : path in error messages.
+    text : text of the file, TOML.
 
     Raises `UnreadableFile` for text that is not TOML.
     """
@@ -91,7 +108,7 @@ class ChainFile:
             raise UnreadableFile(f"{path}, line {line[1] if line else text.count(chr(10)) + 1}: {error}") from None
 
     def chain(self, name: str) -> Chain:
-        """The chain that the file describes."""
+        """Return the chain that the file describes."""
         found = self.found
         self.check_fields(found, FIELDS, ("family", "token", "rows"), "", 0)
         rows = self.rows("rows", found["rows"])
@@ -111,7 +128,7 @@ class ChainFile:
         )  # fmt: skip
 
     def rows(self, table: str, given: list[Any]) -> tuple[Row, ...]:
-        """The rows of a table, in order of time."""
+        """Return the rows of a table, in order of time."""
         if not given:
             self.fail(table.partition(".")[0], f"expected at least one [[{table}]]", "", 0)
         for row in given:
@@ -125,7 +142,7 @@ class ChainFile:
         return rows
 
     def row(self, table: str, index: int, row: Mapping[str, Any]) -> Row:
-        """A row of a table."""
+        """Return a row of a table, checked."""
         own = {field: value for field, value in row.items() if field in ROW_FIELDS}
         self.check_fields(own, ROW_FIELDS, ("since", "source"), table, index)
         checked = own.get("checked", self.found.get("checked"))
@@ -160,7 +177,7 @@ class ChainFile:
     def check_fields(
         self, found: Mapping[str, Any], known: Mapping[str, Any], needed: tuple[str, ...], table: str, index: int
     ) -> None:
-        """Refuse fields that are unknown, missing or of another type."""
+        """Raise `UnreadableFile` for fields that are unknown, missing or of a wrong type."""
         for name, value in found.items():
             if name not in known:
                 self.fail(name, f"expected one of {', '.join(known)}", table, index)
@@ -174,11 +191,11 @@ class ChainFile:
                 self.fail(name, "missing", table, index)
 
     def fail(self, name: str, reason: str, table: str, index: int) -> NoReturn:
-        """Raise `UnreadableFile` with the line of a field, or that of its table where the field is missing."""
+        """Raise `UnreadableFile` with the line of a field, or of its table if the field is missing."""
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
     def line(self, name: str, table: str, index: int) -> int:
-        """Line of a field of the so-many-th table of a name; without a table, of a field or table of the file."""
+        """Return the line of a field of the table with this name and index; `table` "" stands for the whole file."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()
@@ -195,7 +212,7 @@ class ChainFile:
 
 
 def _iso(day: Any) -> str:
-    """A time of TOML as ISO 8601 text, in UTC and without its zone."""
+    """Return a TOML date or time as ISO 8601 text in UTC, without a time zone."""
     if isinstance(day, datetime):
         return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
     return str(day)

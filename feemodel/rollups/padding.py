@@ -1,9 +1,8 @@
-"""Padding: by which factor the fee of now covers the fee some blocks later, chain by chain.
+"""Padding: the factor by which the current fee must be multiplied to cover the fee some blocks later, by chain.
 
-Two answers: the bound, which no fee passes whatever happens (all blocks full, on the chain and on L1), and the 99 %
-quantile over a history of L1 fees. The history says nothing of the chain's own base fee, which stays constant there.
-Its samples are ten-minute means: spikes within them are not seen, and for fewer blocks the change of ten minutes is
-taken, cut at the bound.
+There are two factors: the bound, which holds even if all blocks of the chain and of L1 are full, and the 99 % quantile
+over a history of L1 fees. For the quantile, the chain's own base fee is constant. The samples are ten-minute means, so
+shorter spikes are not visible; for shorter times, the change over ten minutes is used, limited by the bound.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ BLOCKS = (1, 5, 20, 100)
 WALLETS = (1.1, 1.2, 1.25, 1.7)  # flat factors of wallets: 10 %, 20 %, 25 %, 1.7 ×
 QUANTILE = 0.99
 SAMPLE_MILLISECONDS = 600_000
-#: A transfer: its gas and its signed bytes, measured with a placeholder signature.
+#: Gas and sizes of a transfer with a placeholder signature.
 TRANSFER: Mapping[str, int] = {
     "gas": 21_000, "length": 110, "zero_bytes": 6, "nonzero_bytes": 104, "fastlz_size": 110, "brotli_size": 110,
     "zstd_size": 110, "data_length": 0, "zstd_data_size": 1, "linea_size": 110, "pubdata": PUBDATA,
@@ -43,25 +42,31 @@ def padding_table(
     transaction: Mapping[str, int] | None = None, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY, schedule: Schedule = MAINNET,
 ) -> "pd.DataFrame":  # fmt: skip
-    """The factors that are enough, for each chain whose parameters are known and each number of blocks.
+    """Compute the padding factors for each chain with known parameters and each number of blocks.
 
     Parameters
     ----------
-    l1_fees : `base_fee` and `blob_base_fee`, one row for each ten minutes, in order of time [wei / gas].
-    blocks : of the chain until inclusion.
-    wallets : flat factors that are tried.
-    transaction : one value for each column that the rules read; a transfer unless given.
-    at, chains, parameters : as in `feemodel.rollups.rules_at`.
-    schedule : of Ethereum's blobs, which bound the blob base fee; see `feemodel.rollups.read_rules`.
+    l1_fees : table with `base_fee` and `blob_base_fee`, one row per ten minutes, in order of time [wei / gas].
+    blocks : numbers of the chain's blocks until inclusion.
+    wallets : constant factors to evaluate [1].
+    transaction : column that the rules use → value; `None`: a transfer.
+    at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
+    chains : chains by name, by default those of the package.
+    parameters : chain → parameters that replace its own.
+    schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    DataFrame : a row for each chain and number of blocks: `chain`, `rule`, `blocks`, `seconds` (of the chain's blocks,
-        NaN where their time is in no file), `bound` (the largest over the samples; NaN where none is published),
-        `quantile` (99 %), and for each wallet's factor `fails_F`, the share of samples in which it is too small, and
-        `excess_F`, what it holds back beyond the later fee, mean, in fees [1].
+    DataFrame : one row per chain and number of blocks: `chain`, `rule`, `blocks`, `seconds` (duration of the blocks;
+        NaN if the block time is not known), `bound` (maximum over the samples; NaN if there is none), `quantile`
+        (99 %); and for each wallet factor F, `fails_F`, the share of samples for which F is too small, and `excess_F`,
+        the mean of F less the required factor, counting only positive differences [1].
 
-    Raises `InvalidInput` for a history of fewer than two samples, or blocks or factors that are not numbers.
+    Raises
+    ------
+    InvalidInput : fewer than two samples, not enough samples for the number of blocks, a missing column, or an argument
+        out of range.
+    MissingExtra : pandas is not installed.
 
     >>> fees = {"base_fee": [10**9, 2 * 10**9, 10**9], "blob_base_fee": [1, 1, 1]}
     >>> found = padding_table(fees, blocks=[1]).set_index("chain")
@@ -126,12 +131,12 @@ def _highest(
     blobs: BlobRules,
     excess: Sequence[int],
 ) -> NDArray[np.float64] | None:
-    """The largest fee so many blocks after each sample; `None` where the chain has no published bound.
+    """Return the largest possible fee, `blocks` blocks after each sample; `None` if the chain has no published bound.
 
-    The 10 % by which a proposer of Starknet may be off in its L1 prices are not counted.
+    The tolerance of 10 % for the L1 prices of a Starknet proposer is not included.
     """
     price = rule.factors(transaction, **fees).gas_price
-    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # of Linea the base fee alone moves
+    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # on Linea only the base fee changes
     try:
         rise = max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
     except InvalidInput:
@@ -144,7 +149,7 @@ def _highest(
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
         later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
-    except OverflowError:  # bounds of many L1 blocks pass 64 bits: one by one, as Python ints
+    except OverflowError:  # bounds over many L1 blocks exceed 64 bits: use Python ints
         paid = [rule.fees(transaction, base_fee=base, blob_base_fee=blob) for base, blob in bounds]
         later = np.array([float(one.l1 + one.l2) for one in paid])
     gas = transaction["l2_gas" if "l2_gas" in rule.columns else "gas"]

@@ -1,6 +1,6 @@
-"""The rules of every chain by name or by date, in the one form of `feemodel.rollups.factors`.
+"""The rules of every chain by name or by date, in the common form of `feemodel.rollups.factors`.
 
-| column                      | of a transaction                             | read by                                |
+| column                      | of a transaction                             | used by                                |
 |-----------------------------|----------------------------------------------|----------------------------------------|
 | gas                         | used on L2 [gas]                             | all                                    |
 | zero_bytes, nonzero_bytes   | counts in its signed encoding [byte]         | OP Stack, Scroll at first; Polygon     |
@@ -13,9 +13,9 @@
 | pubdata                     | bytes of state that it publishes [byte]      | zkSync, ZKsync OS                      |
 | l1_data_gas, l2_gas         | of a Starknet transaction [gas]              | Starknet                               |
 
-A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices, and for
-those of type 4 (EIP-7702), which a rule prices where `Rule.no_set_code` is `None`: their bytes are measured with the
-authorization list, as those of any other.
+An optional column `transaction_type` is checked: no rule has a fee for blob transactions (type 3), and a rule has a fee
+for transactions of type 4 (EIP-7702) only if `Rule.no_set_code` is `None`. Sizes of type 4 include the authorization
+list.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,12 +41,12 @@ OF_VARIABLE_COST = ("execution_gas", "blob_gas", "bytes_per_submission", "priori
 
 
 def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: Whole) -> Whole:
-    """The variable cost that Linea's pricing record would hold at these L1 fees [wei / byte].
+    """Return the variable cost in Linea's pricing record at these L1 fees [wei / byte].
 
     Parameters
     ----------
-    parameters : of the chain.
-    base_fee, blob_base_fee : of L1 [wei / gas].
+    parameters : parameters of the chain.
+    base_fee, blob_base_fee : fees of L1 [wei / gas].
 
     (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, above the upper bound:
 
@@ -64,9 +64,9 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
 
 
 def linea_rule(parameters: Parameters) -> Rule:
-    """Linea's cost-per-byte form at the variable cost that its coordinator would publish at these L1 fees.
+    """Linea's cost-per-byte form, with the variable cost that its coordinator would publish at the L1 fees.
 
-    The L1 part is what the size adds to the fee, the L2 part base fee and fixed cost.
+    The L1 part is the part of the fee that depends on the size; the L2 part consists of base fee and fixed cost.
 
     >>> linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
@@ -87,7 +87,7 @@ def linea_rule(parameters: Parameters) -> Rule:
 
 
 def op_stack_rule(parameters: Parameters) -> Rule:
-    """An OP Stack chain; until Ecotone it needs `overhead` and `scalar`, from then on the two scalars of L1 fees.
+    """OP Stack chains; before Ecotone with `overhead` and `scalar`, then with the two scalars of the L1 fee.
 
     >>> op_stack_rule(parameters_of("base", at="2024-08-01")).columns
     ('gas', 'fastlz_size')
@@ -132,7 +132,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
 
 
 def arbitrum_rule(parameters: Parameters) -> Rule:
-    """Arbitrum at the price per unit at which its controller rests, if every batch is like the one assumed.
+    """Arbitrum at the equilibrium price per unit of its controller, for batches like the assumed one.
 
     >>> arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
@@ -170,7 +170,7 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
 
 
 def scroll_rule(parameters: Parameters) -> Rule:
-    """Scroll; `SCROLL_INPUTS` has the scalars that each upgrade needs.
+    """Scroll; `SCROLL_INPUTS` has the columns and scalars of each upgrade.
 
     >>> scroll_rule(CHAINS["scroll"].at()).columns
     ('gas', 'zstd_size')
@@ -192,7 +192,7 @@ FEE_MODEL = ("minimal_l2_gas_price", "compute_overhead_part", "pubdata_overhead_
 
 
 def zksync_rule(parameters: Parameters) -> Rule:
-    """A ZK Stack chain whose batches pay these L1 fees.
+    """ZK Stack chains, for batches posted at the L1 fees.
 
     >>> zksync_rule(CHAINS["zksync-era"].at()).columns
     ('gas', 'pubdata')
@@ -211,10 +211,10 @@ def zksync_rule(parameters: Parameters) -> Rule:
 
 
 def zksync_os_rule(parameters: Parameters) -> Rule:
-    """A chain on ZKsync OS: gas at native price · native_per_gas, and pubdata as the gas that its native units take.
+    """Chains on ZKsync OS: gas at native price · native_per_gas, and pubdata converted to native units and to gas.
 
-    A transaction is charged max(gas, native units // native_per_gas). Here execution uses all the native units that
-    its gas pays for, so every byte of pubdata is charged; execution that uses fewer gets some bytes free.
+    A transaction is charged max(gas, native units // native_per_gas). This rule assumes that execution uses all native
+    units that its gas pays for, so every byte of pubdata is charged. With less, some bytes would be free.
 
     200 bytes at (1 + 393) · 2 // 1 = 788 native units, 1,576 gas of 100 wei:
 
@@ -237,7 +237,7 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
 
 
 def taiko_rule(parameters: Parameters) -> Rule:
-    """Taiko: gas at its minimum base fee, and nothing for the bytes.
+    """Taiko: gas at the minimum base fee, without a fee for the bytes.
 
     >>> taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
@@ -254,9 +254,9 @@ PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_pr
 
 
 def polygon_rule(parameters: Parameters) -> Rule:
-    """Polygon zkEVM for transactions that offer the suggested price; the L2 part is gas at its least price.
+    """Polygon zkEVM, for transactions that offer the suggested price; the L2 part is gas at the minimum gas price.
 
-    Raises `InvalidInput` where L1 is so cheap that the node would take its least price of 1 wei.
+    Raises `InvalidInput` if the L1 fees are so low that the node would charge its minimum of 1 wei.
 
     >>> polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
     ...                                                 base_fee=100, blob_base_fee=1)
@@ -302,13 +302,13 @@ def _scroll_parts(
 
 
 class Family(NamedTuple):
-    """A rule that several chains share."""
+    """A rule shared by several chains."""
 
     rule: Callable[[Parameters], Rule]
-    bound: Callable[[Parameters, int, int], int] | None = None  #: the largest base fee of parameters, base fee, blocks
-    data_fee: Literal["apart", "as gas", "in gas price"] = "apart"  #: taken besides the gas; as more gas; not apart
-    assumed: Mapping[str, Any] = EMPTY  #: parameters in place of those that a chain's file leaves out
-    sends_value: bool = True  #: whether its transactions are Ethereum's, so that a value can be sent
+    bound: Callable[[Parameters, int, int], int] | None = None  #: (parameters, base fee, blocks) → largest base fee
+    data_fee: Literal["apart", "as gas", "in gas price"] = "apart"  #: charged separately, as gas, or in the gas price
+    assumed: Mapping[str, Any] = EMPTY  #: values for parameters that a chain's file does not set
+    sends_value: bool = True  #: whether it has Ethereum's transactions, which can send a value
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -325,25 +325,30 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }
 )
-PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption: no function of its bytes
-#: Chains that a comparison begins with; the others follow by name.
+PUBDATA = 200  # assumed number of bytes that a transaction publishes on zkSync, which does not follow from its calldata
+#: First chains of a comparison; the others follow by name.
 FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")
 
 
 def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Rule:
-    """A chain's rule at a time, or at one of its upgrades.
+    """Return the rule of a chain at a date, or at one of its upgrades.
 
     Parameters
     ----------
-    name : of a chain, see `feemodel.rollups.chains_table`; or CHAIN/UPGRADE: with the parameters in force when that
-        upgrade ended. Or a chain of one's own, see `feemodel.rollups.read_chains`.
-    at : a time, for a chain: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: after its last row.
-    parameters : values that replace those of the chain, known or unknown.
+    name : name of a chain, see `feemodel.rollups.chains_table`; or CHAIN/UPGRADE, for the parameters at the end of that
+        upgrade; or a `Chain`, see `feemodel.rollups.read_chains`.
+    at : date, not together with CHAIN/UPGRADE: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the
+        newest rule.
+    parameters : parameter → value that replaces the chain's own.
+
+    Returns
+    -------
+    Rule : the rule, whose method `fees` computes fees.
 
     Raises
     ------
-    UnknownParameter : a parameter that no source gives for that time and that `parameters` does not give.
-    InvalidInput : another name; a time with the name of an upgrade; a time before the chain's start.
+    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    InvalidInput : an unknown name, a date together with an upgrade, or a date before the chain's start.
 
     >>> rule("scroll/galileo").columns
     ('gas', 'zstd_size')
@@ -359,7 +364,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
 
 def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
-    """The parameters that `rule` reads: those of the chain, those given, and its family's assumptions.
+    """Return the parameters of a rule: those of the chain, those given, and the assumptions of its family.
 
     >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
     325
@@ -386,13 +391,21 @@ def rules_at(
     chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """The rule in force on each chain that lives, and for chains without one the reason.
+    """Return the rule of each live chain at a date, and the reason for each chain without one.
 
     Parameters
     ----------
-    at : a time, as `rule` takes it.
-    chains : by name; the shipped ones, or those of `feemodel.rollups.read_chains`.
-    parameters : chain → values that replace its own.
+    at : date: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest rules.
+    chains : chains by name: those of the package, or of `feemodel.rollups.read_chains`.
+    parameters : chain → parameters that replace its own.
+
+    Returns
+    -------
+    tuple of Rule, dict : the rules, and chain → the error that explains why it has no rule.
+
+    Raises
+    ------
+    InvalidInput : the date or `parameters` is not valid.
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], without["scroll"].since
@@ -415,7 +428,7 @@ def rules_at(
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Every upgrade of every chain whose parameters are known, and the chains without upgrades, by name.
+    """Return a rule for every upgrade of every chain with known parameters, and for chains without upgrades, by name.
 
     >>> [name for name in all_rules() if name.startswith("scroll")]
     ['scroll/curie', 'scroll/galileo', 'scroll/galileo-v2']

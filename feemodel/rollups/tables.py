@@ -1,4 +1,4 @@
-"""Tables: every size that a rule reads, the same transactions under every rollup's rule, and the chains themselves."""
+"""Tables of transaction sizes, of fees under the rules of rollups, and of chains and their parameters."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from feemodel.rollups import kernels
 
-LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
+LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`: 0.8 GB
 BLOCK = 1_000_000  # fees computed at a time
 #: The columns of `measured_sizes`.
 MEASURED = (
@@ -46,20 +46,20 @@ UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s"
 
 
 class Row(NamedTuple):
-    """The fees of a set of transactions under one rule."""
+    """Total fees of a set of transactions under one rule."""
 
     rule: str
-    token: str  #: that the fees are paid in
+    token: str  #: token in which the fees are paid
     l1_fee: int  #: for the bytes [wei of the token]
     l2_fee: int  #: for the gas [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: at the token's price in the chain's parameters; `None` where they have none [wei]
-    per_byte: float  #: total over the bytes signed [wei of the token / byte]
-    ratio: float | None  #: total over the reference rule's, both in ETH [1]
+    total_eth: int | None  #: at the token's price in the chain's parameters; `None` if they have none [wei]
+    per_byte: float  #: total / length of the signed transactions [wei of the token / byte]
+    ratio: float | None  #: total / total under the reference rule, both in ETH [1]
 
     @property
     def in_parts(self) -> TransactionFee:
-        """The fee in the parts of RIP-7759; a rule says what the chain asks, so there is no priority fee [wei]."""
+        """The fee in the parts of RIP-7759; rules have no priority fee [wei]."""
         return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
@@ -71,23 +71,28 @@ def measured_sizes(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> dict[str, WholeArray]:
-    """Every size that a rule of `feemodel.rollups.rules` reads, by column, one value a transaction.
+    """Measure every size of transactions that the rules of `feemodel.rollups.rules` use.
 
     Parameters
     ----------
-    signed_transactions : in their EIP-2718 encoding, or taken apart; or a table of `feemodel.io.read_transactions`,
-        whose gas used counts where it is known of all, and whose transactions without a signature have a placeholder
-        of its length. A call becomes one by
+    signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
+        `feemodel.io.read_transactions`, whose gas used is taken if it is known for all rows, and whose transactions
+        without a signature get a placeholder. To convert a call, use
         `feemodel.ethereum.transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
-    gas : used by each [gas]; without it the gas limit is used, which is more.
-    senders : 20 bytes each; without them recovered from the signatures.
-    pubdata : bytes of state that each publishes on zkSync, an assumption [byte].
-    linea_codec : what Linea's measure is taken with, of sender ‖ unsigned; `Lzss(dictionary)` is production's.
+    gas : gas used by each transaction; `None`: the gas limits, which are larger [gas].
+    senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
+    pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
+        [byte].
+    linea_codec : codec for Linea's size, of sender ‖ unsigned; production uses `Lzss(dictionary)`.
+
+    Returns
+    -------
+    dict : column of `MEASURED` → int64 array, shape (transactions,); sizes in [byte], `gas` in [gas].
 
     Raises
     ------
-    InvalidInput : none, bytes that are no transaction of type 0, 1, 2 or 4, lists of different lengths, Series of
-        different indexes.
+    InvalidInput : no transactions, bytes that are not a transaction of type 0, 1, 2 or 4, lists of different lengths,
+        or Series with different indexes.
 
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
     >>> sizes = measured_sizes([transfer])
@@ -114,7 +119,7 @@ def measured_sizes(
             isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
         ):
             raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
-    senders = None if senders is None else [*senders]  # of a Series, whose own places are labels
+    senders = None if senders is None else [*senders]  # a Series is indexed by labels
     for sender in senders or ():
         if not isinstance(sender, bytes) or len(sender) != 20:
             raise InvalidInput("senders", "expected 20 bytes each", sender)
@@ -154,9 +159,27 @@ def sizes_table(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> "pd.DataFrame":
-    """The sizes of `measured_sizes` as a DataFrame, one row a transaction; parameters and errors as there.
+    """Measure every size of transactions that the rules of `feemodel.rollups.rules` use, as a DataFrame.
 
-    Raises `MissingExtra` without pandas.
+    Parameters
+    ----------
+    signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
+        `feemodel.io.read_transactions`.
+    gas : gas used by each transaction; `None`: the gas limits, which are larger [gas].
+    senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
+    pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
+        [byte].
+    linea_codec : codec for Linea's size, of sender ‖ unsigned; production uses `Lzss(dictionary)`.
+
+    Returns
+    -------
+    DataFrame : one row per transaction, with the columns of `MEASURED`; sizes in [byte], `gas` in [gas].
+
+    Raises
+    ------
+    InvalidInput : no transactions, bytes that are not a transaction of type 0, 1, 2 or 4, lists of different lengths,
+        or Series with different indexes.
+    MissingExtra : pandas is not installed.
 
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
     >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
@@ -178,27 +201,28 @@ def compare(
     *,
     at: When | None = None,
 ) -> "xr.Dataset":
-    """Every fee, rule × transaction × L1 fee sample (dimension `moment`), to the wei.
+    """Compute the fee of each transaction under each rule at each sample of L1 fees, to the wei.
 
     Parameters
     ----------
-    transactions : a table of `sizes_table`, or any with the columns that the rules read; or one of
-        `feemodel.io.read_transactions`, which `sizes_table` then measures.
-    l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a sample.
-    rules : names of chains or CHAIN/UPGRADE, as `feemodel.rollups.rule` takes them, or rules; `None`: that of every
-        chain that lives and whose parameters are known.
-    at : the day whose rule and parameters a chain's name refers to, as `feemodel.rollups.rule` takes it.
+    transactions : table with the columns that the rules use, such as that of `sizes_table`; or a table of
+        `feemodel.io.read_transactions`, which is then measured.
+    l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
+    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
+    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
-    Dataset : `l1_fee` and `l2_fee` [wei]; the L1 fees, the columns and each rule's source as coordinates.
+    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (the sample) [wei]; the L1 fees,
+        the columns and the sources of the rules are coordinates.
 
     Raises
     ------
-    InvalidInput : an unknown rule, a missing column, a blob transaction, a table without rows; a transaction of type 4
-        under a rule whose chain does not carry it.
-    LimitExceeded : more than 50,000,000 fees; `compare_sums` takes any number.
-    Int64Overflow : a fee that 64 bits do not hold.
+    InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
+        4 under a rule without a fee for it.
+    LimitExceeded : more than 50,000,000 fees; use `compare_sums`.
+    Int64Overflow : a fee does not fit into 64 bits.
+    MissingExtra : xarray is not installed.
 
     >>> transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128]}
     >>> fees = compare(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["linea", "op-mainnet/jovian"])
@@ -230,14 +254,29 @@ def compare_sums(
     *,
     at: When | None = None,
 ) -> "xr.Dataset":
-    """The fees summed over transactions and over L1 fee samples; their product is never held.
+    """Compute sums of fees over transactions and over samples of L1 fees, without storing the single fees.
 
-    Parameters and errors as `compare`, without its limit; every fee is exact, the sums are doubles.
+    Each fee is exact; the sums are doubles.
+
+    Parameters
+    ----------
+    transactions : table with the columns that the rules use, such as that of `sizes_table`; or a table of
+        `feemodel.io.read_transactions`, which is then measured.
+    l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
+    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
+    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
     Dataset : `l1_fee_of_moment`, `l2_fee_of_moment` (rule × moment), sums over the transactions, and
         `l1_fee_of_transaction`, `l2_fee_of_transaction` (rule × transaction), sums over the samples [wei].
+
+    Raises
+    ------
+    InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
+        4 under a rule without a fee for it.
+    Int64Overflow : a fee is too large for exact arithmetic.
+    MissingExtra : xarray or numba is not installed.
 
     >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
     >>> sums = compare_sums(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["op-mainnet/jovian"])
@@ -275,15 +314,26 @@ def comparison(
     reference: str | None = None,
     at: When | None = None,
 ) -> list[Row]:
-    """Total fee of all the transactions at one L1 block under each rule, and its ratio to the reference rule.
+    """Compute the total fee of a set of transactions under each rule, and its ratio to a reference rule.
 
     Parameters
     ----------
-    transactions, rules, at : as in `compare`; the column `length` is read too.
-    base_fee, blob_base_fee : of L1 [wei / gas].
-    reference : the name of one of the rules; unless given "linea", or the first of the rules where that is not one.
+    transactions : table with the column `length` and those that the rules use, such as that of `sizes_table`; or a
+        table of `feemodel.io.read_transactions`, which is then measured.
+    base_fee, blob_base_fee : L1 fees [wei / gas].
+    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
+    reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
+    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
 
-    Raises as `compare`, and `InvalidInput` for a reference that is not among the rules.
+    Returns
+    -------
+    list of Row : one for each rule [wei of the token].
+
+    Raises
+    ------
+    InvalidInput : an unknown rule or reference, a missing column, a table without rows, a blob transaction, or a
+        transaction of type 4 under a rule without a fee for it.
+    Int64Overflow : a fee does not fit into 64 bits.
 
     >>> transfer = {"gas": [21_000], "length": [110], "fastlz_size": [100], "linea_size": [128]}
     >>> rows = comparison(transfer, base_fee=10**9, blob_base_fee=1, rules=["linea", "op-mainnet/jovian"])
@@ -325,10 +375,10 @@ def comparison(
 
 
 def in_eth(total: int, one: Rule) -> int | None:
-    """Return an amount of a rule's token in wei of ETH, exact where the token is ETH.
+    """Return an amount of a rule's token in wei of ETH; exact if the token is ETH.
 
-    `None` where the chain's parameters have no price of the token. Raises `InvalidInput` for an amount that is not an
-    integer.
+    Returns `None` if the chain's parameters have no price of the token. Raises `InvalidInput` if the amount is not an
+    integer of at least 0.
 
     >>> from feemodel.rollups.rules import rule
     >>> in_eth(29_363_200_101, rule("op-mainnet/jovian"))
@@ -342,21 +392,27 @@ def in_eth(total: int, one: Rule) -> int | None:
 def compare_days(
     transactions: "Mapping[str, Any] | pd.DataFrame", l1_fees: "Mapping[str, Any] | pd.DataFrame"
 ) -> "pd.DataFrame":
-    """The same transactions on several days, each under the rules and the L1 fees of that day.
+    """Compute the total fee of a set of transactions on several days, with the rules and L1 fees of each day.
 
     Parameters
     ----------
-    transactions : as in `compare`.
-    l1_fees : one row a day: `day` (ISO 8601), `base_fee`, `blob_base_fee` [wei / gas], and `source`, which says where
-        they are from or that they are assumed.
+    transactions : table with the column `length` and those that the rules use, such as that of `sizes_table`; or a
+        table of `feemodel.io.read_transactions`, which is then measured.
+    l1_fees : table with one row per day: `day` (ISO 8601), `base_fee`, `blob_base_fee` [wei / gas], and `source`, the
+        origin of the fees.
 
     Returns
     -------
-    A row for each day and chain that is compared by default: `day`, `chain`, `rule`, `token`, `data_fee`,
-    `execution_fee`, `total` (of all the transactions) [wei of the token], `base_fee`, `blob_base_fee`, `source`, and
-    `without`: why a chain has no fees on that day, whose fees are then `<NA>`.
+    DataFrame : one row per day and chain: `day`, `chain`, `rule`, `token`; `data_fee`, `execution_fee` and `total` of
+        all transactions [wei of the token]; `base_fee`, `blob_base_fee` [wei / gas], `source`; and `without`, the
+        reason if a chain has no rule on that day, in which case its fees are missing.
 
-    Raises `InvalidInput` for days or fees that are missing or no such things; for transactions as `compare`.
+    Raises
+    ------
+    InvalidInput : a day or fee that is missing or not valid, a missing column, a table without rows, a blob
+        transaction, or a transaction of type 4 under a rule without a fee for it.
+    Int64Overflow : a fee does not fit into 64 bits.
+    MissingExtra : pandas is not installed.
 
     >>> transfer = {"gas": [21_000], "length": [110], "pubdata": [200]} | dict.fromkeys(
     ...     ["zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size", "linea_size"], [100])
@@ -392,7 +448,21 @@ def compare_days(
 
 
 def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
-    """Every dated row of every chain: `chain`, `family`, `token`, `since`, `values`, `unknown`, `source`, `checked`, ….
+    """Return the dated parameters of chains as a table.
+
+    Parameters
+    ----------
+    chains : chains by name: those of the package, or of `feemodel.rollups.read_chains`.
+
+    Returns
+    -------
+    DataFrame : one row per dated row of a chain, with the columns `chain`, `family`, `token`, `since`, `values`,
+        `assumed`, `unknown`, `source`, `checked`, `note` and `archived`, all text.
+
+    Raises
+    ------
+    InvalidInput : `chains` is not a mapping of `Chain` objects.
+    MissingExtra : pandas is not installed.
 
     >>> chains_table().query("chain == 'soneium'").since.tolist()[:2]
     ['2024-12-02T10:19:11', '2025-02-03T09:00:00']
@@ -452,7 +522,7 @@ def _inputs(
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # gas · gas_price + extra is linear: its sums follow from the sums of its factors.
+    # gas · gas_price + extra is linear, so the sums follow from the sums of the factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())

@@ -1,7 +1,7 @@
-"""Rules of one's own: dated rows of a TOML file on top of those of the shipped chains and of Ethereum's blobs.
+"""User-defined rules: dated rows of a TOML file, added to those of the package's chains and of Ethereum's blobs.
 
-The file has the rows of `feemodel.rollups.chain_files`, in a table for each chain, and those of Ethereum's blobs under
-`ethereum`:
+The file has rows in the format of `feemodel.rollups.chain_files`, in a table for each chain, and rows of Ethereum's
+blob schedule under `ethereum`:
 
     checked = 2026-11-24
     note = "…"                       # optional
@@ -10,7 +10,7 @@ The file has the rows of `feemodel.rollups.chain_files`, in a table for each cha
     since = 2027-01-01
     source = "EIP-8138, a draft"
     upgrade = "BPO3"
-    blob_target = 21                 # what a row leaves out stays as it was
+    blob_target = 21                 # other values do not change
     blob_maximum = 32
     blob_update_fraction = 17_805_213
 
@@ -19,8 +19,8 @@ The file has the rows of `feemodel.rollups.chain_files`, in a table for each cha
     source = "…"
     execution_gas = 59_250
 
-A row holds from its time on; a later row of the shipped chain replaces it. Every value of such a row counts as an
-assumption, and rules that read it say so. `data/rules/` has examples.
+A row is in force from its date until a later row of the package's chain. Its values are marked as assumptions in the
+rules that use them. `data/rules/` has examples.
 """
 
 from bisect import bisect_right
@@ -44,36 +44,41 @@ FIELDS = {"checked": object, "note": str}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """Chains and Ethereum's blobs under rules of one's own."""
+    """Chains and Ethereum's blob schedule with user-defined rows."""
 
-    name: str  #: of the file
-    chains: Mapping[str, Chain]  #: the shipped ones, or those that were given, with the rows of the file
-    schedule: Schedule  #: of Ethereum's blobs
-    changed: Mapping[str, tuple[str, ...]]  #: chain, or "ethereum" for the blobs → parameters that the file sets
+    name: str  #: name of the file
+    chains: Mapping[str, Chain]  #: the given chains with the rows of the file
+    schedule: Schedule  #: blob schedule of Ethereum
+    changed: Mapping[str, tuple[str, ...]]  #: chain, or "ethereum" → parameters that the file sets
     note: str = ""
 
 
 def read_rules(path: str | Path, *, chains: Mapping[str, Chain] = CHAINS) -> WhatIf:
-    """Read rules of one's own.
+    """Read user-defined rules from a file.
 
     Parameters
     ----------
-    path : of a TOML file.
-    chains : that the rows of the file are added to.
+    path : path of a TOML file.
+    chains : chains to which the rows of the file are added, by default those of the package.
 
     Returns
     -------
-    WhatIf : whose chains `rule`, `rules_at`, `max_send` and `padding_table` take, the latter two its schedule too.
+    WhatIf : its `chains` can be passed to `rule`, `rules_at`, `max_send` and `padding_table`, its `schedule` to the
+        last two.
 
     Raises
     ------
-    UnreadableFile : a file that is not valid; the error names file and line.
+    UnreadableFile : the file is not valid; the error names the file and the line.
+
+    >>> from feemodel.io.shipped import shipped_path
+    >>> read_rules(shipped_path("rules/bpo3-21-32.toml")).schedule.rows[-1].target
+    21
     """
     return parse_rules(Path(path).stem, read_text(Path(path)), str(path), chains=chains)
 
 
 def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] = CHAINS) -> WhatIf:
-    """The rules of a file's text; `path` is what errors name.
+    """Parse the text of a file of rules; `path` is used in error messages.
 
     >>> text = '''checked = 2026-11-24
     ... [[linea.rows]]
@@ -115,7 +120,7 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
 
 
 def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
-    """The blob rules at a time; `None`: after the last row. Before the first row: the first, since there were no blobs.
+    """Return the blob rules at a date; `None`: the newest. Dates before the first row give the first row.
 
     >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
     ('BPO2', 'Prague', 'Cancun')
@@ -166,7 +171,7 @@ def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
 
 
 def _parameters_of_family(chain: Chain) -> dict[str, None]:
-    """The parameters that the shipped chains of a family, and its assumptions, set."""
+    """Return the parameters set by the package's chains of a family, and by the family's assumptions."""
     relatives = [chain, *(one for one in CHAINS.values() if one.family == chain.family)]
     names = (name for one in relatives for row in one.rows for name in (*row.values, *row.unknown))
     assumed = FAMILIES[chain.family].assumed if chain.family in FAMILIES else {}
