@@ -1,14 +1,14 @@
-"""Largest value that a balance can send, leaving enough for every fee, and how far fees may rise until then.
+"""Largest value that a balance can send after all fees, and upper bounds of future fees.
 
-A transaction is valid in a block while the base fee is at most its `maxFeePerGas` and the sender has
+A transaction is valid in a block if the base fee is at most its `maxFeePerGas` and the sender's balance is at least
 
     OP Stack              gas limit · max fee + L1 data fee + operator fee of the gas limit + value
     Scroll                gas limit · max fee + L1 data fee + value
-    Arbitrum              gas limit · max fee + value, the gas limit covering the gas that pays for L1
+    Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
     Linea, zkSync, Taiko  gas limit · max fee + value
 
-so the largest value is the balance less what is *held* back. What is not used of it comes back; the L1 data fee does
-not. An `eth_call` charges neither L1 data fee nor operator fee and so does not find a value that is too large.
+The largest value is the balance less the amount *held* back for fees. Unused gas is refunded; the L1 data fee is not.
+An `eth_call` charges neither the L1 data fee nor the operator fee, so it does not fail if the value is too large.
 
 Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
 OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
@@ -26,17 +26,17 @@ from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
 L1_BASE_FEE_DENOMINATOR = 8
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # the last transaction of a block may pass the block limit, by one more limit
-TAIKO_GAS_LIMIT = 240_000_000  # any even one: the fee sees gas used over the target
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # a block may exceed its limit by its last transaction
+TAIKO_GAS_LIMIT = 240_000_000  # any even number: only gas used / target matters
 
-MAX_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
+MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum
 
 
 @printed_as_table
 class Sendable(NamedTuple):
     """Largest value that can be sent, and the amount held back for fees."""
 
-    max_value: int | None  #: `None`: the balance does not cover what is held back [wei]
+    max_value: int | None  #: `None`: the balance does not cover the fees [wei]
     held: int  #: [wei]
     gas_limit: int  #: [gas]
     l1_fee: int  #: part of what is held back [wei]
@@ -45,16 +45,16 @@ class Sendable(NamedTuple):
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
-    """The balance less gas limit · max fee, L1 data fee and operator fee.
+    """Return the balance less gas limit · max fee, L1 data fee and operator fee.
 
     Parameters
     ----------
-    balance : of the sender [wei].
-    gas_limit : of the transaction [gas].
-    max_fee_per_gas : of the transaction [wei / gas].
-    l1_fee, operator_fee : that the chain takes besides the gas [wei].
+    balance : balance of the sender [wei].
+    gas_limit : gas limit of the transaction [gas].
+    max_fee_per_gas : max fee of the transaction [wei / gas].
+    l1_fee, operator_fee : fees charged besides the gas [wei].
 
-    Raises `InvalidInput` for anything that is not a whole number of at least 0.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
     >>> sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
     (951999999999877, 48000000000123)
@@ -76,18 +76,19 @@ def arbitrum_sendable(
     price_per_unit: int,
     lowest_base_fee: int,
 ) -> Sendable:
-    """Largest value that can be sent on Arbitrum, whose gas limit covers the gas that pays for L1.
+    """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    That gas is price_per_unit · 16 · brotli_size // base fee: it grows when the base fee falls. So the gas limit is
-    sized at the lowest base fee that may hold, while the max fee is for the highest.
+    This gas is price_per_unit · 16 · brotli_size // base fee, which is largest at the lowest base fee. So the gas limit
+    is computed with the lowest possible base fee, and the max fee with the highest.
 
     Parameters
     ----------
-    balance, max_fee_per_gas : as in `sendable`.
-    execution_gas : of the transaction without what pays for L1 [gas].
+    balance : balance of the sender [wei].
+    execution_gas : gas of the transaction without the gas that pays for L1 [gas].
+    max_fee_per_gas : max fee of the transaction [wei / gas].
     brotli_size : compressed length of the signed transaction [byte].
-    price_per_unit : of the L1 controller [wei / unit].
-    lowest_base_fee : that may hold until the block of inclusion, such as the chain's minimum, at least 1 [wei / gas].
+    price_per_unit : price per unit of the L1 pricing controller [wei / unit].
+    lowest_base_fee : lowest possible base fee until inclusion, such as the chain's minimum, at least 1 [wei / gas].
 
     >>> arbitrum_sendable(10**16, execution_gas=21_000, max_fee_per_gas=22_000_000, brotli_size=110,
     ...                   price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
@@ -105,16 +106,16 @@ def arbitrum_sendable(
 def base_fee_bound(
     base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
 ) -> list[int]:
-    """The largest base fees that EIP-1559 allows after 1, 2, … blocks: all of them full.
+    """Return the largest base fees after 1, 2, … blocks under EIP-1559, with full blocks [wei / gas].
 
     Parameters
     ----------
-    base_fee : of the newest block [wei / gas].
-    blocks : how many to look ahead.
-    gas_limit, elasticity, denominator : of the chain.
-    min_base_fee : of an OP Stack chain from Jovian on [wei / gas].
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    gas_limit, elasticity, denominator : parameters of the chain.
+    min_base_fee : minimum base fee of an OP Stack chain since Jovian [wei / gas].
 
-    Ethereum, 1 gwei and an eighth more each time:
+    On Ethereum, 1 gwei rises by an eighth per block:
 
     >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
     [1125000000, 1265625000, 1423828125]
@@ -133,17 +134,17 @@ def base_fee_bound(
 def arbitrum_base_fee_bound(
     base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> int:
-    """The largest base fee of Arbitrum after some blocks: each as full as a block can be, and no time between them.
+    """Return the largest base fee of Arbitrum after some blocks, with full blocks and no time between them [wei / gas].
 
-    The backlogs are only known through the fee, so the exponent is the largest that gives it. Each block adds 64
-    million gas to every backlog.
+    The backlogs are not known, so the largest exponent with the given base fee is assumed. Each block adds 64 million
+    gas to every backlog.
 
     Parameters
     ----------
-    base_fee : of the newest block [wei / gas].
-    blocks : how many to look ahead.
-    constraints : of the chain; the legacy rule is one of its speed limit and inertia.
-    min_base_fee : of the chain, at least 1 [wei / gas].
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    constraints : gas constraints of the chain; for the legacy rule, one with the speed limit and the inertia.
+    min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
     64 million gas on empty backlogs, 1,186 + 301 + 68 + 16 + 4 + 1 basis points with each term rounded up:
 
@@ -156,7 +157,7 @@ def arbitrum_base_fee_bound(
     fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
     if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
         raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
-    low, high = 0, 1  # the exponent of low is not too large, that of high is
+    low, high = 0, 1  # binary search: `low` is not too large, `high` is
     while constraint_base_fee(high, min_base_fee=floor) <= fee:
         low, high = high, 2 * high
     while high - low > 1:
@@ -170,9 +171,9 @@ def arbitrum_base_fee_bound(
 
 
 def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = taiko.MAINNET) -> int:
-    """The largest base fee of Taiko after some blocks: each full, and no time between them, up to the chain's maximum.
+    """Return the largest base fee of Taiko after some full blocks without time between them [wei / gas].
 
-    A quarter more for each block:
+    It rises by a quarter per block, up to the chain's maximum:
 
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
@@ -187,13 +188,15 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = tai
 
 
 def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
-    """The largest base fee of ZKsync OS after some blocks: the native price may rise by an eighth, at least 1, in each.
+    """Return the largest base fee of ZKsync OS after some blocks [wei / gas].
+
+    The native price can rise by an eighth per block, or by 1 if that is more.
 
     Parameters
     ----------
-    base_fee : of the newest block [wei / gas].
-    blocks : how many to look ahead.
-    native_per_gas : of the chain, at least 1 [native unit / gas].
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    native_per_gas : native units per gas of the chain, at least 1 [native unit / gas].
 
     >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
     (400, 101200)
@@ -208,15 +211,15 @@ def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int)
 def l1_fee_bounds(
     l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: fee_market.BlobRules = fee_market.MAINNET.rows[-1]
 ) -> tuple[int, int]:
-    """The largest base fee and blob base fee of L1 after some blocks, all of them full [wei / gas].
+    """Return the largest base fee and blob base fee of L1 after some full blocks [wei / gas].
+
+    The excess blob gas is not known, so the largest excess with the given blob base fee is assumed.
 
     Parameters
     ----------
-    l1_base_fee, blob_base_fee : of the newest block that the rollup has seen [wei / gas].
-    l1_blocks : that it may have seen by the time of inclusion: one L2 block moves at most one L1 block on.
-    rules : of the blobs.
-
-    The excess blob gas is only known through its price, so the bound is that of the largest excess at this price.
+    l1_base_fee, blob_base_fee : fees of the newest L1 block known to the rollup [wei / gas].
+    l1_blocks : number of L1 blocks until inclusion, at most one per L2 block.
+    rules : rules of the blob market.
 
     >>> l1_fee_bounds(10**9, 10**9, 2)
     (1265625000, 1170047112)
@@ -230,7 +233,7 @@ def l1_fee_bounds(
 
 
 def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
-    """The largest base fee of L1 after some full blocks [wei / gas].
+    """Return the largest base fee of L1 after some full blocks [wei / gas].
 
     >>> l1_base_fee_bound(10**9, 2)
     1265625000
@@ -242,9 +245,9 @@ def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
 
 
 def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
-    """The largest excess blob gas at which blob gas costs no more than that [gas].
+    """Return the largest excess blob gas whose blob base fee is at most the given one [gas].
 
-    The least excess that costs 2 wei has 8,099,199 gas, 100 more than ln 2 fractions, as the series is rounded:
+    The smallest excess with a blob base fee of 2 wei is 8,099,199 gas:
 
     >>> largest_excess(1, fee_market.MAINNET.rows[-1])
     8099198
@@ -254,7 +257,7 @@ def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
 
 
 def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
-    """The largest blob base fee after some blocks full of blobs, from an excess of blob gas [wei / gas].
+    """Return the largest blob base fee after some blocks full of blobs, from an excess blob gas [wei / gas].
 
     >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
     2

@@ -1,4 +1,4 @@
-"""Base: what its own upgrades change in the parameters of a block; the fees are the OP Stack's.
+"""Base: changes of block parameters by its own upgrades. The fees are those of the OP Stack.
 
 Source: base/base, pull request 4565 (merged 2026-08-20, seen in part), and the fixture of its range proof; the numbers
 after Denim are derived from them.
@@ -8,23 +8,23 @@ from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 
-DENIM_FACTOR = 10  # blocks where there was one
+DENIM_FACTOR = 10  # number of blocks in the time of one
 
 
 class BlockParameters(NamedTuple):
-    """The parameters of a block that an upgrade changes."""
+    """Parameters of a block that an upgrade changes."""
 
     gas_limit: int  #: [gas]
     denominator: int  #: base fee change denominator of EIP-1559
 
 
 def denim_parameters(gas_limit: int, denominator: int) -> BlockParameters:
-    """Gas limit and denominator of the first block of Denim: a tenth and ten times those of its parent.
+    """Return the parameters of Denim's first block: a tenth of its parent's gas limit, ten times its denominator.
 
-    Elasticity and minimum base fee stay. Later blocks keep what the header says. Raises `InvalidInput` for numbers
-    below 1.
+    Elasticity and minimum base fee do not change. Later blocks use the values in the header. Raises `InvalidInput` for
+    numbers below 1.
 
-    Base's blocks before Denim:
+    With Base's parameters before Denim:
 
     >>> denim_parameters(400_000_000, 100)
     BlockParameters(gas_limit=40000000, denominator=1000)

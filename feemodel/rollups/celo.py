@@ -10,7 +10,7 @@ from feemodel.checks import flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 
-BASE_FEE_FLOOR = 25 * 10**9  # wei of CELO per gas, until Jovian
+BASE_FEE_FLOOR = 25 * 10**9  # wei of CELO per gas, before Jovian
 
 
 class CurrencyFee(NamedTuple):
@@ -32,19 +32,19 @@ def next_base_fee(
     base_fee: int, gas_used: int, gas_limit: int, *, jovian: bool, elasticity: int = 5, denominator: int = 400,
     min_base_fee: int = 0, floor: int = BASE_FEE_FLOOR,
 ) -> int:  # fmt: skip
-    """The L2 base fee of the next block.
+    """Return the L2 base fee of the next block [wei / gas].
 
     Parameters
     ----------
-    base_fee, gas_used, gas_limit : of this block [wei / gas], [gas].
-    jovian : whether the next block is of Jovian or later: then `min_base_fee` bounds the fee, before it `floor`.
-    elasticity, denominator : of the chain.
-    min_base_fee : of the header's extra data, from Jovian on [wei / gas].
-    floor : until Jovian [wei / gas].
+    base_fee, gas_used, gas_limit : values of this block [wei / gas], [gas].
+    jovian : whether the next block is in Jovian or later; then the minimum is `min_base_fee`, else `floor`.
+    elasticity, denominator : parameters of the chain.
+    min_base_fee : minimum base fee in the header's extra data, since Jovian [wei / gas].
+    floor : minimum base fee before Jovian [wei / gas].
 
-    Raises `InvalidInput` for anything that is not a whole number of at least 0.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
-    An empty block at the floor, before Jovian and after:
+    After an empty block at the floor, before Jovian and since:
 
     >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
     (25000000000, 24937500000)
@@ -60,7 +60,7 @@ def next_base_fee(
 
 
 def to_currency(celo: int, rate: Rate) -> int:
-    """An amount of CELO in a currency, rounded down: celo · numerator // denominator.
+    """Convert an amount of CELO to a currency, rounded down: celo · numerator // denominator.
 
     >>> to_currency(25 * 10**9, Rate(47, 100))
     11750000000
@@ -72,16 +72,16 @@ def to_currency(celo: int, rate: Rate) -> int:
 def fee_in_currency(
     gas_used: int, *, base_fee: int, rate: Rate, max_priority_fee: int, max_fee_per_gas: int
 ) -> CurrencyFee:
-    """The fee of a transaction of type 0x7b, in its currency.
+    """Return the fee of a transaction of type 0x7b, in its fee currency.
 
     Parameters
     ----------
-    gas_used : with the gas that debiting and crediting the currency takes [gas].
-    base_fee : of the block [wei of CELO / gas].
-    rate : of the currency.
-    max_priority_fee, max_fee_per_gas : of the transaction [unit / gas].
+    gas_used : gas used, including the gas for debiting and crediting the currency [gas].
+    base_fee : base fee of the block [wei of CELO / gas].
+    rate : exchange rate of the currency.
+    max_priority_fee, max_fee_per_gas : fees of the transaction [unit / gas].
 
-    Raises `InvalidInput` for a max fee below the converted base fee.
+    Raises `InvalidInput` if the max fee is below the converted base fee.
 
     >>> fee_in_currency(21_000, base_fee=25 * 10**9, rate=Rate(47, 100), max_priority_fee=0, max_fee_per_gas=10**11)
     CurrencyFee(base_fee=11750000000, gas_price=11750000000, fee=246750000000000)
@@ -98,7 +98,7 @@ CELO = Rate(1, 1)
 
 
 def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
-    """Compare two amounts in two currencies without rounding: −1, 0 or 1.
+    """Compare two amounts in two currencies without rounding; return −1, 0 or 1.
 
     >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
     0

@@ -1,17 +1,17 @@
-"""Chains as dated rows, read from one TOML file per chain.
+"""Chains with dated parameters, read from one TOML file per chain.
 
-A file states a chain's id, family and token, and `[[rows]]` in order of time. A row holds what changed at one time, its
-source, and the day on which somebody last compared it with that source. `schema.toml` in the same folder lists
-the parameters that rows may set.
+A file has a chain's id, family and token, and `[[rows]]` in order of time. A row has the parameters that changed at one
+time, their source, and the day of the last comparison with the source. `schema.toml` in the same folder lists the
+parameters.
 
-A parameter has no value where no source gives one:
+A parameter is unknown
 
 - before the first row that sets it, and between a row of an unknown date and the dated row before it;
 - from a row that lists it under `unknown`;
-- for a parameter that an operator sets: from the first upgrade after the day up to which sources show the value. That
-  day is the row's own, or the one that the file states under `[confirmed]`.
+- if an operator sets it: from the first upgrade after the day until which sources confirm the value. This is the day of
+  the row, or the day in the file's `[confirmed]` table.
 
-Reading such a parameter raises `UnknownParameter`. A value is never carried over in silence.
+Reading an unknown parameter raises `UnknownParameter`.
 """
 
 import math
@@ -32,11 +32,11 @@ from feemodel.errors import InvalidInput, UnknownParameter
 
 FOLDER = Path(__file__).with_name("chains")
 UNKNOWN = "unknown"
-LATEST = 2**34  # seconds: the year 2514; a larger number counts milliseconds
+LATEST = 2**34  # seconds: the year 2514; larger numbers are milliseconds
 FLAGS = {"true": True, "false": False}
 UPGRADE_FIELDS = ("upgrade", "version", "own_upgrade")
 
-#: A time: ISO 8601 text (UTC, a bare date is its midnight), Unix seconds, `datetime`, `date`, `numpy.datetime64`.
+#: A time: ISO 8601 text (UTC; a date means midnight), Unix seconds, `datetime`, `date` or `numpy.datetime64`.
 When: TypeAlias = str | int | datetime | date | np.datetime64
 
 Value: TypeAlias = int | float | str | bool
@@ -49,49 +49,49 @@ class Parameter:
     """A parameter of a chain at one time."""
 
     status: Status
-    value: Any  #: `None` where it is unknown: see `last`
-    since: str  #: the row that set it, or from when on it is unknown
+    value: Any  #: `None` if it is unknown, see `last`
+    since: str  #: date of the row that set it, or from which it is unknown
     source: str = ""
-    confirmed: str = ""  #: the day up to which sources show the value
-    cause: str = ""  #: why it is unknown, or which upgrade it was carried over
-    last: "Parameter | None" = None  #: of an unknown parameter: the value that was known before
+    confirmed: str = ""  #: day until which sources confirm the value
+    cause: str = ""  #: reason why it is unknown, or the upgrade since the value was confirmed
+    last: "Parameter | None" = None  #: the last known value of an unknown parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """Parameters that changed on a chain at one time."""
 
-    since: str  #: ISO 8601, UTC: a time where it is exact, a day where only that is known, `UNKNOWN`
-    values: Mapping[str, Any] = field(hash=False)  #: parameter → value from then on
+    since: str  #: ISO 8601, UTC: a time, or a day if the time is not known; or `UNKNOWN`
+    values: Mapping[str, Any] = field(hash=False)  #: parameter → value
     source: str
-    checked: str  #: the day on which somebody last compared the row with its source
+    checked: str  #: day of the last comparison of the row with its source
     note: str = ""
     assumed: tuple[str, ...] = ()  #: parameters of the row whose values are assumptions
-    unknown: tuple[str, ...] = ()  #: parameters that are unknown from then on
-    keeps: tuple[str, ...] = ()  #: of an upgrade: parameters that its specification leaves as they are
+    unknown: tuple[str, ...] = ()  #: parameters that are unknown from this date on
+    keeps: tuple[str, ...] = ()  #: parameters that an upgrade does not change, by its specification
 
     @property
     def timestamp(self) -> int | None:
-        """Unix seconds, or `None` where the date is unknown."""
+        """Date in Unix seconds, or `None` if it is unknown."""
         return None if self.since == UNKNOWN else timestamp("since", self.since)
 
     @property
     def upgrade(self) -> str | None:
-        """Name of the upgrade that the row is, if it is one."""
+        """Name of the upgrade, if the row is one."""
         return next((self.values[name] for name in UPGRADE_FIELDS if name in self.values), None)
 
 
 class Parameters:
-    """The parameters of a chain at one time, by name.
+    """Parameters of a chain at one time, by name.
 
-    Reading one that is unknown raises `UnknownParameter`; `get` returns its default only for a parameter that no row
+    Reading an unknown parameter raises `UnknownParameter`. `get` returns its default only for parameters that no row
     has set yet.
 
     Parameters
     ----------
     chain : the chain.
     entries : parameter → value with its status.
-    row : the newest row in force.
+    row : the latest row at that time.
     """
 
     def __init__(self, chain: "Chain", entries: Mapping[str, Parameter], row: Row) -> None:
@@ -99,12 +99,12 @@ class Parameters:
 
     @property
     def since(self) -> str:
-        """Date of the newest row in force."""
+        """Date of the latest row."""
         return self.row.since
 
     @property
     def source(self) -> str:
-        """Source of the newest row in force."""
+        """Source of the latest row."""
         return self.row.source
 
     def __getitem__(self, name: str) -> Any:
@@ -114,7 +114,7 @@ class Parameters:
         return name in self.entries
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a parameter, or the default where no row has set it yet."""
+        """Return the value of a parameter, or the default if no row has set it yet."""
         return self[name] if name in self.entries else default
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Parameters:
         return tuple(name for name, one in self.entries.items() if one.status == "unknown")
 
     def known(self, *names: str) -> dict[str, Any]:
-        """The values of these parameters; raises one `UnknownParameter` for all of them that are unknown.
+        """Return the values of these parameters; raises one `UnknownParameter` that names all unknown ones.
 
         >>> chain("op-mainnet").at("2024-06-14").known("base_fee_scalar", "blob_base_fee_scalar")
         {'base_fee_scalar': 1368, 'blob_base_fee_scalar': 810949}
@@ -140,7 +140,7 @@ class Parameters:
         return {name: one.value for name, one in found.items()}
 
     def given(self, values: Mapping[str, Any]) -> "Parameters":
-        """The same with other values, which replace known and unknown ones.
+        """Return a copy in which these values replace known and unknown ones.
 
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
@@ -153,7 +153,7 @@ class Parameters:
         return Parameters(self.chain, self.entries | entries, self.row)
 
     def assuming(self, values: Mapping[str, Any], source: str) -> "Parameters":
-        """The same with assumptions in place of the parameters that no row sets."""
+        """Return a copy with assumed values for the parameters that no row sets."""
         entries = {
             name: Parameter(status="assumed", value=value, since=self.since, source=source)
             for name, value in values.items()
@@ -163,7 +163,7 @@ class Parameters:
 
     @property
     def no_set_code(self) -> str | None:
-        """Why there are no fees for transactions of type 4 (EIP-7702); `None` where the chain carries them."""
+        """Reason why there are no fees for transactions of type 4 (EIP-7702); `None` if the chain has them."""
         if self.get("set_code"):
             return None
         chain = self.chain
@@ -173,7 +173,7 @@ class Parameters:
         return f"{chain.name} carries them since {row.since}" + (f" ({row.upgrade})" if row.upgrade else "")
 
     def remarks(self, *names: str) -> tuple[str, ...]:
-        """Return remarks on these values: which are assumptions, and which are older than an upgrade.
+        """Return remarks on values that are assumptions or older than an upgrade.
 
         >>> chain("base").at().remarks("base_fee_scalar")
         ('older than denim: base_fee_scalar 2,269 since 2024-07-10, shown by sources until 2026-08-20',)
@@ -192,7 +192,7 @@ class Parameters:
         return (*said, *(f"older than {upgrade}: {'; '.join(texts)}" for upgrade, texts in carried.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Parameter → value, `None` where it is unknown."""
+        """Return parameter → value; `None` for unknown ones."""
         return {name: one.value for name, one in self.entries.items()}
 
 
@@ -201,20 +201,20 @@ class Chain:
     """A chain, and its rows in order of time."""
 
     name: str
-    family: str  #: whose rule it follows: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
-    token: str  #: that fees are paid in
+    family: str  #: family of its rule: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
+    token: str  #: token in which fees are paid
     rows: tuple[Row, ...]
-    chain_id: int | None = None  #: as EIP-155 has it; `None` for ZKsync OS, which many chains run, and for Starknet
-    archived: str | None = None  #: the day of its end, or `UNKNOWN`; `None` while it lives
+    chain_id: int | None = None  #: EIP-155; `None` for ZKsync OS, which many chains run, and for Starknet
+    archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
-    without_set_code: str = ""  #: why it carries no transactions of type 4, where no row says since when it does
-    #: parameter → day up to which its rows are complete
+    without_set_code: str = ""  #: reason why it has no transactions of type 4, if no row introduces them
+    #: parameter → day until which its rows are known to be complete
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
-        """Every parameter at a time; `None`: after the last row.
+        """Return all parameters at a time; `None`: the newest.
 
-        Raises `InvalidInput` for a time before the chain's first row, and for a value that is not a time.
+        Raises `InvalidInput` for a time before the chain's first row, or a value that is not a time.
 
         >>> parameters = chain("op-mainnet").at("2024-06-14")
         >>> parameters["upgrade"], parameters["base_fee_scalar"], parameters["blob_base_fee_scalar"]
@@ -242,7 +242,7 @@ class Chain:
         return Parameters(self, entries, newest)
 
     def no_set_code(self, when: When | None = None) -> str | None:
-        """Why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` where the chain carries them.
+        """Return why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` if the chain has them.
 
         >>> chain("scroll").no_set_code("2025-01-01"), chain("scroll").no_set_code("2025-06-01")
         ('scroll carries them since 2025-04-22T07:00:00 (euclid)', None)
@@ -250,7 +250,7 @@ class Chain:
         return self.at(when).no_set_code
 
     def end_of(self, upgrade: str) -> int | None:
-        """The last second of an upgrade; `None`: it has not ended.
+        """Return the last second of an upgrade, or `None` if it has not ended.
 
         >>> chain("scroll").end_of("curie"), chain("scroll").end_of("galileo-v2")
         (1755575999, None)
@@ -285,14 +285,14 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """An unknown parameter; one that was unknown already stays so since its own time."""
+    """Return an unknown parameter; one that was already unknown keeps its date."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
 
 
 def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> UnknownParameter:
-    """The error for parameters that no source gives: which, since when, the last known values, how to pass them."""
+    """Return the error for unknown parameters, with their dates, their last known values, and how to pass values."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, one in missing.items():
         groups.setdefault((one.since, one.cause), []).append(name)
@@ -307,7 +307,7 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
 
 
 def timestamp(name: str, when: When) -> int:
-    """A time in Unix seconds; a time without a zone is UTC. Raises `InvalidInput` for a value that is not a time.
+    """Return a time in Unix seconds; the default time zone is UTC. Raises `InvalidInput` if it is not a time.
 
     >>> timestamp("at", "2024-06-14"), timestamp("at", 1_718_323_200)
     (1718323200, 1718323200)
@@ -330,7 +330,7 @@ def timestamp(name: str, when: When) -> int:
 
 
 def shown(value: Any) -> str:
-    """A parameter's value as text, with thousands separated.
+    """Return a parameter's value as text, with thousands separators.
 
     >>> shown(1_014_213), shown("ecotone"), shown(None)
     ('1,014,213', 'ecotone', 'unknown')
@@ -342,7 +342,7 @@ def shown(value: Any) -> str:
 
 @cache
 def schema() -> Mapping[str, Mapping[str, Any]]:
-    """The parameters that rows may set: type, unit, bounds, who sets them, meaning.
+    """Return the schema of parameters: parameter → type, unit, bounds, who sets it, and description.
 
     >>> schema()["base_fee_scalar"]["unit"]
     '10⁻⁶'
@@ -351,7 +351,7 @@ def schema() -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_parameter(name: str, value: Any) -> Value:
-    """The value of a parameter; raises `InvalidInput` for a name or a value that the schema does not allow.
+    """Return the value of a parameter; raises `InvalidInput` if the schema does not allow the name or the value.
 
     >>> check_parameter("base_fee_scalar", 5_227)
     5227
@@ -376,7 +376,7 @@ def check_parameter(name: str, value: Any) -> Value:
 
 
 def parse_parameter(name: str, text: str) -> Value:
-    """A parameter's value from text, as a command line or a form has it.
+    """Parse a parameter's value from the text of a command line or a form.
 
     >>> parse_parameter("base_fee_scalar", "20_000"), parse_parameter("pubdata_mode", "validium")
     (20000, 'validium')
@@ -393,7 +393,7 @@ def parse_parameter(name: str, text: str) -> Value:
 
 
 class Chains(Mapping[str, Chain]):
-    """The chains of a folder of TOML files by name; a file is read when its chain is first used."""
+    """Chains by name, from a folder of TOML files; a file is read when its chain is first used."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {path.stem: path for path in sorted(folder.glob("*.toml")) if path.stem != "schema"}
@@ -420,7 +420,7 @@ CHAINS = Chains(FOLDER)
 
 
 def chain(name: str) -> Chain:
-    """A chain by its name; raises `InvalidInput` that lists the names there are.
+    """Return the chain with this name; raises `InvalidInput`, which lists all names, for an unknown name.
 
     >>> chain("base").at("2026-01-01")["da_footprint_gas_scalar"]
     325
@@ -429,7 +429,7 @@ def chain(name: str) -> Chain:
 
 
 def rows_older_than(days: int, today: When, chains: Mapping[str, Chain] = CHAINS) -> list[tuple[Chain, Row]]:
-    """The rows that were last compared with their source more than so many days before `today`.
+    """Return the rows whose last comparison with their source was more than `days` days before `today`.
 
     >>> rows_older_than(90, "2026-11-26")
     []

@@ -1,7 +1,7 @@
-"""Common form of every chain's rule: a transaction and a sample of L1 fees in, the two parts of the fee out.
+"""Common form of the rules of all chains, which compute the two parts of a fee from a transaction and L1 fees.
 
-Each rule is units(transaction) × price(L1 fees) // divisor. It is written once, as these factors: `evaluate` multiplies
-them out exactly, and `feemodel.rollups.kernels` does so for millions of transactions at thousands of L1 fee samples.
+Each rule has the form units(transaction) × price(L1 fees) // divisor and is defined by these factors. `evaluate`
+multiplies them exactly; `feemodel.rollups.kernels` does this for millions of transactions and thousands of samples.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -28,7 +28,7 @@ from feemodel.rollups.chains import Parameters
 TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
 SET_CODE_TRANSACTION = 4  # EIP-7702
-DOUBLE_EXACT = 2**53  # below it truncating a double loses nothing
+DOUBLE_EXACT = 2**53  # doubles represent all integers up to here
 
 Columns: TypeAlias = Mapping[str, Whole]
 
@@ -43,24 +43,24 @@ class Fees(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """A rule's fees, taken apart.
+    """Factors of a rule's fees.
 
     l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
     q  = (units · price + offset) // divisor
     l2 = gas · gas_price + extra
     """
 
-    units: Whole  #: of the transaction
-    price: FixedPoint  #: of the L1 fees
-    divisor: Whole  #: of the transaction, or one
-    gas: Whole  #: of the transaction [gas]
-    gas_price: Whole  #: of the L1 fees, or one [wei / gas]
-    step: Whole = 1  #: of the transaction, or one
-    offset: FixedPoint = NOTHING  #: of the L1 fees, or one
-    fixed: Whole = 0  #: of the L1 fees, or one
+    units: Whole  #: per transaction
+    price: FixedPoint  #: per sample of L1 fees
+    divisor: Whole  #: per transaction, or constant
+    gas: Whole  #: per transaction [gas]
+    gas_price: Whole  #: per sample, or constant [wei / gas]
+    step: Whole = 1  #: per transaction, or constant
+    offset: FixedPoint = NOTHING  #: per sample, or constant
+    fixed: Whole = 0  #: per sample, or constant
     margin: float = 1.0
-    extra: Whole = 0  #: of the transaction, or one [wei]
-    saturates: bool = False  #: whether l1 ends at 2**64 − 1, which only Python ints can pass
+    extra: Whole = 0  #: per transaction, or constant [wei]
+    saturates: bool = False  #: whether l1 is at most 2**64 − 1; only Python ints can exceed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,18 @@ class Rule:
     """A chain's rule at one of its upgrades, with its parameters."""
 
     name: str
-    columns: tuple[str, ...]  #: what it reads of a transaction
+    columns: tuple[str, ...]  #: columns of a transaction that it uses
     parameters: Parameters
-    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: of columns, base fee, blob base fee
-    no_set_code: str | None = None  #: why it prices no transactions of type 4, EIP-7702; `None`: it prices them
-    remarks: tuple[str, ...] = ()  #: parameters that are assumptions, or older than the chain's last upgrade
+    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: (columns, base fee, blob base fee) → factors
+    no_set_code: str | None = None  #: reason why it has no fee for transactions of type 4, EIP-7702; `None`: it has
+    remarks: tuple[str, ...] = ()  #: notes on parameters that are assumptions, or older than the chain's last upgrade
 
     @classmethod
     def of(
         cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
         taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
     ) -> "Rule":  # fmt: skip
-        """A rule that reads these of a chain's parameters, named after the chain and the upgrade."""
+        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters it uses."""
         name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
         return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
 
@@ -90,16 +90,16 @@ class Rule:
 
     @property
     def token(self) -> str:
-        """The token that fees are paid in."""
+        """Token in which fees are paid."""
         return self.parameters.chain.token
 
     @property
     def token_per_eth(self) -> float | None:
-        """Value of one ETH in the token; `None` where the chain's parameters do not say it."""
+        """Value of one ETH in the token; `None` if it is not known."""
         return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
-        """The fees taken apart; arguments and errors as `fees`.
+        """Return the factors of the fees; arguments and errors are those of `fees`.
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
@@ -119,22 +119,23 @@ class Rule:
         return self.taken_apart(columns, *fees)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
-        """Fees of transactions at samples of L1 fees, to the wei.
+        """Compute the fees of transactions at samples of L1 fees, to the wei.
 
         Parameters
         ----------
-        transactions : a table or mapping with the rule's columns; they broadcast against the fees.
-        base_fee, blob_base_fee : of L1 [wei / gas].
+        transactions : table or mapping with the rule's columns, which broadcast against the L1 fees.
+        base_fee, blob_base_fee : L1 fees [wei / gas].
 
         Returns
         -------
-        Fees : ints for scalars, int64 arrays otherwise; Series of a DataFrame, DataArrays of a Dataset [wei].
+        Fees : ints for scalars; int64 arrays of the broadcast shape otherwise. Series for a DataFrame, DataArrays for a
+            Dataset [wei].
 
         Raises
         ------
-        InvalidInput : a column that is missing, a value out of range, a blob transaction; a transaction of type 4 where
-            the chain does not carry it.
-        Int64Overflow : where an int64 array cannot hold a fee.
+        InvalidInput : a missing column, a value out of range, a blob transaction, or a transaction of type 4 if the
+            chain does not have them.
+        Int64Overflow : a fee does not fit into an int64 array.
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").fees({"fastlz_size": 150, "gas": 21_000},
@@ -147,7 +148,7 @@ class Rule:
 
 
 def token_per_eth(parameters: Parameters) -> float | None:
-    """Value of one ETH in a chain's token; `None` where its parameters do not say it.
+    """Return the value of one ETH in a chain's token; `None` if it is not known.
 
     >>> from feemodel.rollups.chains import chain
     >>> token_per_eth(chain("base").at()), token_per_eth(chain("mantle").at().given({"token_ratio": 3_114}))
@@ -167,7 +168,7 @@ def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transa
 
 
 def evaluate(factors: Factors) -> Fees:
-    """The fees for these factors.
+    """Return the fees for these factors.
 
     >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)
@@ -182,7 +183,7 @@ def evaluate(factors: Factors) -> Fees:
 
 
 def with_margin(price: Whole, margin: float) -> Whole:
-    """trunc(margin · price); raises `Int64Overflow` for a price or product of 2**53 or more.
+    """Return trunc(margin · price); raises `Int64Overflow` for a price or product of 2**53 or more.
 
     >>> with_margin(36_095_238, 1.2)
     43314285

@@ -1,8 +1,8 @@
-"""Sums of a rule's L1 fees over millions of transactions at thousands of samples, compiled.
+"""Compiled sums of a rule's L1 fees over millions of transactions and thousands of samples.
 
-The product of transactions and samples is never held: memory is that of the inputs and of one sum each. Every fee is
-the exact integer that `feemodel.rollups.factors.evaluate` gives, by test; the sums are doubles. Without the kernels,
-20,000 transactions at 500 samples take 21 to 27 times the processor time.
+The single fees are not stored; memory is proportional to transactions plus samples. A test checks that every fee is the
+exact integer of `feemodel.rollups.factors.evaluate`; the sums are doubles. Without the kernels, 20,000 transactions at
+500 samples take 21 to 27 times the processor time.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +19,11 @@ from feemodel.processors import cores
 from feemodel.records import compared_by_value
 from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
 
-CHUNK = 4_096  # transactions a task
+CHUNK = 4_096  # transactions per task
 QUOTIENT_LIMIT = 2.0**60
 UNITS_LIMIT = 2.0**50
 OFFSET_LIMIT = 2.0**61
-RATIO_LIMIT = 2.0**49  # of what is added to the product, to the divisor
+RATIO_LIMIT = 2.0**49  # maximum of (addend / divisor)
 
 
 @compared_by_value
@@ -35,14 +35,14 @@ class Sums(NamedTuple):
 
 
 def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
-    """The L1 fees of a rule, summed over samples and over transactions.
+    """Return the L1 fees of a rule, summed over samples and summed over transactions.
 
     Parameters
     ----------
-    factors : of `transactions` and `samples`, each one-dimensional or one number.
-    transactions, samples : how many there are.
+    factors : factors per transaction and per sample, each a one-dimensional array or a number.
+    transactions, samples : number of transactions and of samples.
 
-    Raises `Int64Overflow` where a fee might pass 2**60 or leave the range in which the arithmetic is proven.
+    Raises `Int64Overflow` if a fee could exceed 2**60 or the range in which the arithmetic is proven exact.
 
     >>> from feemodel.integers import FixedPoint
     >>> factors = Factors(np.array([7, 8]), FixedPoint(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
@@ -67,12 +67,13 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
         by_sample = np.zeros(samples)
-        for partial in pool.map(chunk, range(0, transactions, CHUNK)):  # in order, whatever the number of threads
+        # In order, so that the result does not depend on the number of threads.
+        for partial in pool.map(chunk, range(0, transactions, CHUNK)):
             by_sample += partial
     return Sums(by_transaction, by_sample)
 
 
-# Reassociation lets the sums, which are doubles, run in lanes; the integers are exact in any order.
+# Reassociation allows SIMD for the sums, which are doubles; the integers are exact in any order.
 @kept(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
@@ -83,8 +84,8 @@ def _sums(  # type: ignore[no-untyped-def]
         size, inverse = np.float64(unit), 1.0 / np.float64(whole_divisor)
         total = 0.0
         for m in range(price.size):
-            # Five roundings leave the quotient, below 2**60, wrong by less than 2**10, and its remainder by divisor,
-            # below 2**51, within 64 bits; the correction by that remainder is wrong by one at most.
+            # After five roundings, the error of the quotient (below 2**60) is less than 2**10, so the remainder (with a
+            # divisor below 2**51) fits into 64 bits. After the correction by the remainder, the error is at most one.
             quotient = np.int64(size * np.float64(price[m]) * inverse)
             remainder = unit * price[m] + offset[m] - quotient * whole_divisor
             if has_millionths:

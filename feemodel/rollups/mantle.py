@@ -1,13 +1,13 @@
-"""Mantle: an OP Stack chain whose fees are in MNT, at a ratio that a contract of the chain states.
+"""Mantle: an OP Stack chain with fees in MNT, at an exchange ratio stored in a contract of the chain.
 
 | from    | L1 data fee [wei of MNT]                                                                                  |
 |---------|-----------------------------------------------------------------------------------------------------------|
 | genesis | (data_gas + overhead) · l1_base_fee · scalar · token_ratio // 10⁶                                         |
 | Arsia   | (size · (base_fee_scalar · 16 · l1_base_fee + blob_base_fee_scalar · blob_base_fee) // 10¹²) · token_ratio |
 
-with the OP Stack's size of Fjord. From Arsia on there is the operator fee of Jovian, which the ratio does not multiply,
-and the base fee of Jovian; before, the base fee of a block is its parent's. The first block of Arsia has no scalars yet
-and pays the fee of before. The ratio is slot 0 of the GasOracle 0x4200…000F and is read at every transaction.
+with the OP Stack's size of Fjord. Arsia introduced the operator fee of Jovian, which is not multiplied by the ratio,
+and the base fee of Jovian; before Arsia the base fee is constant. The first block of Arsia has no scalars yet and uses
+the old fee. The ratio is slot 0 of the GasOracle 0x4200…000F and is read for every transaction.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """

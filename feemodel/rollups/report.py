@@ -1,4 +1,4 @@
-"""Fees of each of a project's transactions under every rule, at one block of L1."""
+"""Fees of each transaction of a project under every rule, at one block of L1."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The largest value that a call can send on a chain, some blocks ahead of now."""
+"""The largest value that a call can send on a chain, some blocks ahead."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ from feemodel.rollups.what_if import blobs_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
-SIGNATURE_BYTES = 68  # of an encoding at most: 65 of the signature, its length prefixes
+SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length prefixes
 
 Sign = Callable[[Transaction], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The fees of the chain and of L1 that a sender sees now."""
+    """Current fees of the chain and of L1."""
 
     base_fee: int  #: of the chain's newest block [wei / gas]
-    l1_base_fee: int = 0  #: that the chain sees [wei / gas]
-    blob_base_fee: int = 1  #: that the chain sees [wei / gas]
-    price_per_unit: int | None = None  #: of Arbitrum's L1 controller, which only a batch report moves; `None`: where it
-    #: rests at these L1 fees [wei / unit]
+    l1_base_fee: int = 0  #: as known to the chain [wei / gas]
+    blob_base_fee: int = 1  #: as known to the chain [wei / gas]
+    #: of Arbitrum's L1 pricing controller; `None`: its equilibrium at these L1 fees [wei / unit]
+    price_per_unit: int | None = None
 
 
 def max_send(
@@ -48,40 +48,40 @@ def max_send(
     parameters: Mapping[str, Any] = EMPTY,
     schedule: Schedule = MAINNET,
 ) -> Sendable:
-    """The largest value that a call can carry and still be valid `blocks_ahead` blocks from now, whatever fees do.
+    """Return the largest value with which a call is certain to be valid `blocks_ahead` blocks from now.
 
-    The max fee covers the largest base fee that the chain's rule allows until then, the L1 fee the largest L1 fees.
+    The max fee covers the largest base fee that is possible until then, and the L1 fee the largest L1 fees.
 
     Parameters
     ----------
-    name : of a chain, see `feemodel.rollups.chains_table`, or a chain of one's own.
-    balance_wei : of the sender [wei].
-    call : without `value`; `to`, `data`, `accessList`, `nonce`, `chainId`; `authorizationList` where the chain carries
-        transactions of type 4, whose gas is part of `gas_limit`.
-    now : fees as the sender sees them.
-    gas_limit : that the call needs; on Arbitrum without the gas that pays for L1 [gas].
-    blocks_ahead : until inclusion; 0: the next block at the base fee of now.
-    max_priority_fee : that is offered, part of the max fee [wei / gas].
-    max_fee_per_gas : that is offered, if it is decided already; `None`: the largest base fee and the priority fee.
-    at : the day whose rule holds; `None`: the newest.
-    sign : signs a transaction; without it the size is the largest that a signature can give, and the value a few wei
-        of L1 fee too small where the fee depends on the bytes.
-    parameters : values that replace those of the chain, known or unknown.
-    schedule : of Ethereum's blobs, which bound the blob base fee; see `feemodel.rollups.read_rules`.
+    name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
+    balance_wei : balance of the sender [wei].
+    call : a call object without `value`: `to`, `data`, `accessList`, `nonce`, `chainId`; and `authorizationList` if the
+        chain has transactions of type 4, with its gas included in `gas_limit`.
+    now : current fees.
+    gas_limit : gas limit of the call; on Arbitrum without the gas that pays for L1 [gas].
+    blocks_ahead : number of blocks until inclusion; 0: the next block, at the current base fee.
+    max_priority_fee : priority fee, part of the max fee [wei / gas].
+    max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
+    at : date of the rule; `None`: the newest.
+    sign : function that signs a transaction. `None`: the largest possible signature is assumed; the value is then a few
+        wei too small if the L1 fee depends on the bytes.
+    parameters : parameter → value that replaces the chain's own.
+    schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    Sendable : a value that is valid. Where the L1 fee does not depend on the bytes of the value (every chain but OP
-        Stack above 170 FastLZ bytes, and Scroll), one wei more is not.
+    Sendable : a valid value [wei]. It is the maximum if the L1 fee does not depend on the bytes of the value, that is,
+        except on the OP Stack above 170 FastLZ bytes and on Scroll.
 
     Raises
     ------
-    UnknownParameter : a parameter that no source gives at that time and that `parameters` does not give.
-    InvalidInput : an unknown chain, one whose transactions are not Ethereum's, a number out of range, a call with
-        a value, blobs, or authorizations that the chain does not carry, a chain whose base fee has no published bound
-        and no `max_fee_per_gas`.
+    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    InvalidInput : an unknown chain, a chain without Ethereum's transactions, a number out of range, a call with a
+        value, blobs or unsupported authorizations, or a chain without a published bound of its base fee and no
+        `max_fee_per_gas`.
 
-    A transfer on OP Mainnet, one block ahead (the base fee may rise by 0.4 %):
+    A transfer on OP Mainnet, one block ahead (the base fee can rise by 0.4 %):
 
     >>> fees = Now(base_fee=1_000_000, l1_base_fee=10**9, blob_base_fee=10**7)
     >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
@@ -110,7 +110,7 @@ def max_send(
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    # The price of gas is in the max fee: what is left of the L2 part is the operator fee.
+    # The max fee pays for the gas; the rest of the L2 part is the operator fee.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
@@ -124,9 +124,9 @@ def max_send(
 
 
 def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
-    """Return the largest number of L1 blocks that a chain may have seen after so many of its own.
+    """Return the largest number of L1 blocks in the time of `blocks` blocks of a chain.
 
-    One for each of its own where no file has its block time.
+    If the block time is not known, it is one for each block of the chain.
 
     >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
     4
@@ -137,7 +137,7 @@ def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
 
 
 def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
-    """Whether a chain's charge for data follows from L1 fees; Arbitrum's follows from its price per unit, if known.
+    """Return whether a chain's data fee depends on L1 fees; on Arbitrum it does not if the price per unit is known.
 
     >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
     (True, False)
@@ -147,14 +147,14 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
 
 
 def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
-    """The largest value found that its own bytes leave room for: from above, each step a value that may be valid."""
+    """Return the largest value found that is valid with its own encoded length, searching downwards."""
     value, found = maximum, held(maximum)
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)
     if found.max_value is None:
         return found
-    # A value of fewer bytes than the one before may have stepped too far down: up again, to the last of its length.
+    # If the last step shortened the encoding, it may have gone too far: go up to the largest value of this length.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:
@@ -173,7 +173,7 @@ def _on_arbitrum(
         units = int(arbitrum.poster_units(batch["batch_transaction_bytes"]))
         price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
-    # Unsigned: what is not compressible is stored, with a header.
+    # Unsigned: incompressible data is stored with a header.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
@@ -183,9 +183,9 @@ def _on_arbitrum(
 
 
 def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
-    """The largest base fee that the chain's rule allows after so many blocks [wei / gas].
+    """Return the largest possible base fee of a chain after some blocks [wei / gas].
 
-    Raises `UnknownParameter` for a parameter that no source gives, `InvalidInput` for a chain without a published
+    Raises `UnknownParameter` for a parameter without a known value, `InvalidInput` for a chain without a published
     bound.
 
     >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
@@ -216,7 +216,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
-    """The columns of a rule; unsigned, each is the largest that a signature can give."""
+    """Return the columns of a rule; without a signature, the largest that are possible with one."""
     unsigned = transaction.unsigned()
     encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
     zeros = encoded.count(0)
