@@ -126,7 +126,8 @@ def fetch_blocks(
     """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
 
     The file has the columns of `feemodel.io.tables.BLOCKS`; the metadata of each field states its unit and meaning. The
-    file appears once it is complete: an error or an interrupt leaves no file. At most 10,000 blocks are in memory.
+    file appears once it is complete: an error or an interrupt leaves no file. Memory holds 10,000 blocks and the
+    pending requests.
 
     Parameters
     ----------
