@@ -54,13 +54,6 @@ def read_chains(folder: str | Path) -> dict[str, Chain]:
     Raises
     ------
     UnreadableFile : the folder has no TOML files, or a file is not valid; the error names the file and the line.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from feemodel.rollups.chains import FOLDER
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "base.toml").write_bytes((FOLDER / "base.toml").read_bytes())
-    ...     read_chains(folder)["base"].chain_id
-    8453
     """
     files = sorted(Path(folder).glob("*.toml"))
     if not files:

@@ -69,10 +69,6 @@ def read_rules(path: str | Path, *, chains: Mapping[str, Chain] = CHAINS) -> Wha
     Raises
     ------
     UnreadableFile : the file is not valid; the error names the file and the line.
-
-    >>> from feemodel.io.shipped import shipped_path
-    >>> read_rules(shipped_path("rules/bpo3-21-32.toml")).schedule.rows[-1].target
-    21
     """
     return parse_rules(Path(path).stem, read_text(Path(path)), str(path), chains=chains)
 
