@@ -418,7 +418,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except ValueError:  # a ragged list
-        raise InvalidInput(name, f"{expected}, or a rectangular array of such", value) from None
+        raise InvalidInput(name, f"{expected}, or a rectangular array of them", value) from None
     except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:

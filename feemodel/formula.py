@@ -105,11 +105,15 @@ def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
     """Return the error for an integer that is too large, with the name of the argument."""
     arrays = _shapes(arguments)
-    reason = "expected an integer that fits 64 bits next to arrays" if arrays else "expected a number that doubles hold"
+    reason = (
+        "expected an integer that fits 64 bits together with arrays"
+        if arrays
+        else "expected a number that fits a double"
+    )
     large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
     for key in sorted(large, key=large.__getitem__, reverse=True):
         return Int64Overflow(key, reason, large[key])
-    return Int64Overflow(name, "expected a result that doubles hold", dict(arguments))
+    return Int64Overflow(name, "expected a result that fits a double", dict(arguments))
 
 
 def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:

@@ -54,7 +54,7 @@ def fitting(name: str, value: Whole) -> Whole:
     5
     """
     if isinstance(value, int) and value > INT64_MAX:
-        raise Int64Overflow(name, "expected numbers that fit 64 bits next to arrays", value)
+        raise Int64Overflow(name, "expected numbers that fit 64 bits together with arrays", value)
     return value
 
 

@@ -160,7 +160,7 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
 
 def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
     if not isinstance(name, str):
-        raise InvalidInput("call", "expected names of fields", name)
+        raise InvalidInput("call", "expected field names", name)
     if name in SIDECAR_NAMES:
         if value is not None and not call.get("blobVersionedHashes"):
             raise InvalidInput(f"call.{name}", "expected blobVersionedHashes too", value)
@@ -247,7 +247,7 @@ def _check_whole_transaction(fields: Mapping[str, Any], names: Mapping[str, str]
             reason = f"expected a value: a transaction of type {kind} that was sent has one"
             raise InvalidInput(f"call.{names.get(field, field)}", reason, None)
     if "to_address" not in names:
-        raise InvalidInput("call.to", "expected a value, null where a contract is created", None)
+        raise InvalidInput("call.to", "expected a value, null for a contract creation", None)
     if "from_address" not in fields and _signature(fields) is None:
         raise InvalidInput("call.from", "expected a sender, or a signature", None)
 
@@ -302,7 +302,7 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     if isinstance(entry, tuple) and len(entry) == 2:
         entry = dict(zip(("address", "storageKeys"), entry, strict=True))
     if not isinstance(entry, Mapping) or "address" not in entry or not entry.keys() <= _ACCESS_ENTRY:
-        raise InvalidInput(name, "expected an object with address and storageKeys alone", entry)
+        raise InvalidInput(name, "expected an object with only address and storageKeys", entry)
     keys = entry.get("storageKeys", entry.get("storage_keys"))
     keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
     listed = enumerate(sequence(f"{name}.storageKeys", keys))

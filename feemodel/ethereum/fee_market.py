@@ -101,7 +101,7 @@ class Schedule:
         starts = [row.timestamp for row in self.rows]
         for i in range(1, len(starts)):
             if starts[i] <= starts[i - 1]:
-                raise InvalidInput("rows", f"expected timestamps that rise, above {starts[i - 1]:,}", starts[i], (i,))
+                raise InvalidInput("rows", f"expected increasing timestamps, above {starts[i - 1]:,}", starts[i], (i,))
 
     def __repr__(self) -> str:  # short, because signatures show it as a default
         return f"Schedule({', '.join(row.name for row in self.rows)})"
@@ -302,7 +302,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     factor_, numerator_ = whole("factor", factor), whole("numerator", numerator)
     denominator_ = whole("denominator", denominator, minimum=1)
     limit = multiply("denominator", LARGEST_EXPONENT, denominator_)
-    reason = f"expected at most {LARGEST_EXPONENT} denominators: no block header holds more"
+    reason = f"expected at most {LARGEST_EXPONENT} denominators, the maximum of a block header"
     require("numerator", reason, numerator_, numerator_ <= limit)
     if isinstance(factor_, int) and isinstance(numerator_, int) and isinstance(denominator_, int):
         return _taylor(factor_, numerator_, denominator_)
@@ -315,7 +315,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
         found, beyond = _taylor_of_arrays(*(array[block] for array in flat))
         if beyond is not None:
             index = tuple(map(int, np.unravel_index(start + beyond, values.shape)))
-            reason = "expected a value that an int64 array holds"
+            reason = "expected a value that fits an int64 array"
             raise Int64Overflow("numerator", reason, int(flat[1][start + beyond]), index)
         values.reshape(-1)[block] = found
     return values
@@ -344,7 +344,7 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
     highest = LARGEST_EXPONENT * fraction
     if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
-        raise InvalidInput("blob_base_fee", "expected a price that a block header holds", blob_base_fee)
+        raise InvalidInput("blob_base_fee", "expected a price that fits a block header", blob_base_fee)
     # The series rounds down, so the excess is slightly above the logarithm.
     low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64

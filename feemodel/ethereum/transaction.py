@@ -118,7 +118,7 @@ class Transaction:
         if self.type not in _FIELDS:
             raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
         if self.type != LEGACY and self.chain_id is None:
-            raise InvalidInput("chain_id", f"expected one in a transaction of type {self.type}", None)
+            raise InvalidInput("chain_id", f"expected a chain id in a transaction of type {self.type}", None)
         for name, highest in _MAXIMUM.items():
             number = getattr(self, name)
             if (type(number) is not int or not 0 <= number <= highest) and (number is not None or name != "chain_id"):
@@ -491,7 +491,7 @@ def signer(digest: bytes, signature: Signature) -> bytes:
         compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
         key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput("signature", "expected one that a key can be recovered from", signature) from error
+        raise InvalidInput("signature", "expected a signature from which a key can be recovered", signature) from error
     return keccak256(key.format(compressed=False)[1:])[12:]
 
 

@@ -53,7 +53,7 @@ class Codec(Protocol):
 
 def _check_dictionary(dictionary: Any, level: int) -> None:
     if not isinstance(dictionary, bytes) or not dictionary:
-        raise InvalidInput("dictionary", "expected bytes, at least one", dictionary)
+        raise InvalidInput("dictionary", "expected at least one byte", dictionary)
     try:
         zstandard.ZstdCompressionDict(dictionary).precompute_compress(level=level)
     except zstandard.ZstdError as error:
@@ -287,7 +287,7 @@ def get_codec(codec: str | Codec) -> Codec:
         if codec in CODECS:
             return CODECS[codec]
         if codec == "lzss":
-            hint = "lzss measures with a dictionary file: pass feemodel.sizes.lzss.Lzss(Path(FILE).read_bytes())"
+            hint = "lzss needs a dictionary: pass feemodel.sizes.lzss.Lzss(Path(FILE).read_bytes())"
             raise InvalidInput("codec", hint, codec)
     elif not isinstance(codec, type) and all(hasattr(codec, member) for member in ("name", "size", "sizes")):
         return codec
@@ -347,7 +347,7 @@ def compressed_sizes(
     measured_by = get_codec(codec)
     payloads = _of_table(payloads)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
-        raise InvalidInput("payloads", "expected many payloads; compressed_size measures one", payloads)
+        raise InvalidInput("payloads", "expected an iterable of payloads; use compressed_size for one", payloads)
     threads = cores() if threads is None else whole_scalar("threads", threads, minimum=1)
     total = len(payloads) if isinstance(payloads, Sized) else None
 

@@ -22,9 +22,7 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
             name, "expected bytes (feemodel.ethereum.quantities.from_hex reads hexadecimal text)", data, position
         )
     if isinstance(data, np.bytes_):
-        raise InvalidInput(
-            name, "expected bytes, not NumPy's of fixed width, which drop trailing zeros", data, position
-        )
+        raise InvalidInput(name, "expected bytes, not numpy.bytes_, which drops trailing zeros", data, position)
     try:
         view = memoryview(data)
     except TypeError:

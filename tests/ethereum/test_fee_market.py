@@ -210,7 +210,7 @@ def test_a_schedule_takes_more_rows_and_stays_as_it_is() -> None:
     assert longer.at(1_900_000_000) is row
     assert longer.at(1_899_999_999).name == MAINNET.at(1_900_000_000).name == "BPO2"
     assert blob_base_fee(10**8, [1_899_999_999, 1_900_000_000], longer).tolist() == [5209, 128]
-    with pytest.raises(InvalidInput, match="timestamps that rise"):
+    with pytest.raises(InvalidInput, match="increasing timestamps"):
         longer.with_row(row)
 
 

@@ -224,7 +224,7 @@ def test_integers_of_numpy_and_text_are_those_of_python():
 
 
 def test_a_signature_that_belongs_to_no_key_is_refused():
-    with pytest.raises(InvalidInput, match="signature: expected one that a key can be recovered from"):
+    with pytest.raises(InvalidInput, match="signature: expected a signature from which a key can be recovered"):
         Transaction(gas_limit=21_000, signature=Signature(27, 0, 0)).sender()
     with pytest.raises(InvalidInput, match="signature: expected a signed transaction"):
         Transaction(gas_limit=21_000).sender()

@@ -49,7 +49,7 @@ def test_what_clients_send_is_taken(call):
         ({"gaslimit": "0x1"}, r"call\.gaslimit: unknown field, did you mean gasLimit\?"),
         ({"accesslist": []}, r"call\.accesslist: unknown field, did you mean accessList\?"),
         ({"x" * 10_000: "0x1"}, r"call\.x{60}…: unknown field, got '0x1'"),
-        ({5: "0x1"}, "call: expected names of fields, got 5"),
+        ({5: "0x1"}, "call: expected field names, got 5"),
         ({"gas": "0x5208", "gasLimit": "0x5209"}, r"call\.gasLimit: expected the same as in call\.gas, got '0x5209'"),
         ({"data": "0x01", "input": "0x02"}, r"call\.input: expected the same bytes as in call\.data, got '0x02'"),
         ({"from": FROM, "sender": TO}, r"call\.sender: expected the same bytes as in call\.from"),
@@ -62,7 +62,7 @@ def test_what_clients_send_is_taken(call):
         ({"accessList": [{"address": TO, "storagekeys": []}]}, r"accessList\[0\]: expected an object with address"),
         ({"hash": HASH, "to": TO}, r"call\.nonce: expected a value: a transaction of type 0 that was sent has one"),
         ({k: v for k, v in SENT.items() if k != "input"}, r"call\.input: expected a value"),
-        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected a value, null where a contract is created"),
+        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected a value, null for a contract created"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_or_contradictory_is_refused_by_its_name(call, message):

@@ -132,7 +132,7 @@ ROW = 'since = 2027-01-01\nsource = "x"\n'
     (HEAD + "[[ethereum.rows]]\n" + ROW + 'upgrade = "A"\nblob_target = 22', 2,
      "blob_maximum: expected at least the target of 22 blobs, got 21"),
     (HEAD + "[[ethereum.rows]]\nsince = 2026-01-07T01:01:11Z\nsource = 'x'\nupgrade = 'A'", 3,
-     "since: expected timestamps that rise"),
+     "since: expected increasing timestamps"),
 ])  # fmt: skip
 def test_an_error_names_the_line(text, line, reason):
     with pytest.raises(UnreadableFile) as caught:
