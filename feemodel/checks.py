@@ -17,6 +17,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 
 INT64_MAX, UINT64_MAX, UINT256_MAX = 2**63 - 1, 2**64 - 1, 2**256 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # which Python and NumPy count among the integers
 MAPPINGS = (dict, Mapping)  # for isinstance, which is faster for dict than for Mapping
 
 WholeArray: TypeAlias = NDArray[np.int64]
@@ -71,7 +72,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
     (21000, array([1, 2]))
     """
     expected = f"expected whole {unit}" if unit else "expected an integer"
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, NO_NUMBERS):
         raise InvalidInput(name, expected, value)
     if isinstance(value, (int, np.integer)):
         number = int(value)
@@ -116,7 +117,7 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
     (1.0, array([1., 2.]))
     """
     expected = f"expected a finite number{f' of {unit}' if unit else ''}"
-    if isinstance(value, (bool, np.bool_, complex)):
+    if isinstance(value, (*NO_NUMBERS, complex)):
         raise InvalidInput(name, expected, value)
     if isinstance(value, (int, float, np.integer, np.floating)):
         try:
@@ -442,7 +443,7 @@ def _first_bool(values: Any) -> tuple[int, ...] | None:
 
 def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
     for index, item in np.ndenumerate(array):
-        if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
+        if isinstance(item, NO_NUMBERS) or not isinstance(item, (int, np.integer)):
             raise InvalidInput(name, expected, item, index or None)
         if not -(2**63) <= item <= INT64_MAX:
             raise Int64Overflow(name, "expected integers that fit 64 bits in an array", item, index or None)
@@ -452,7 +453,7 @@ def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
 def _doubles_from_objects(name: str, array: NDArray[Any], expected: str) -> RealArray:
     for index, item in np.ndenumerate(array):
         try:
-            if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
+            if isinstance(item, NO_NUMBERS) or not isinstance(item, (int, float, np.integer, np.floating)):
                 raise InvalidInput(name, expected, item, index or None)
             float(item)
         except OverflowError:
