@@ -60,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"Factor on the chain's rule: {found.factor:.4f}. Expected margin: {found.expected_margin:.1%}.")
     print(f"Loss probability over {found.hold / 3_600:g} h: {found.loss_probability:.1%}.")
     print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
-    print(f"Holds for {found.holds_for / 3_600:.1f} h; set again by {found.set_again}.")
+    # The paths end there, whether or not the loss probability has passed its target.
+    at_least = "at least " if found.holds_for >= float(found.outlook["elapsed"][-1]) else ""
+    print(f"Holds for {at_least}{found.holds_for / 3_600:.1f} h; set again by {found.set_again}.")
     return 0
 
 

@@ -14,6 +14,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.plots import plot_loss_probability, plot_recommended_price
 from feemodel.simulation.forecast.recommend import FAMILIES, recommend
 from feemodel.simulation.scenarios import replay
+from feemodel.simulation.surfaces import Submission
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,9 @@ def test_the_variable_cost_is_in_whole_kwei_and_covers_the_average_of_l1(quiet):
         ({"loss_probability": 0.1, "margin": 0.1}, "margin"),
         ({"bytes_per_transaction": 0.0}, "bytes_per_transaction"),
         ({"paths": 0}, "paths"),
+        ({"hold": 7_200.0, "interval": 14_400.0}, "interval"),
+        ({"loss_probability": 1e-9, "paths": 100}, "loss_probability"),
+        ({"submission": Submission(execution_gas=0, blob_gas=0)}, "submission"),
     ],
 )
 def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
@@ -137,3 +141,13 @@ def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(month):
         found.outlook["price_per_byte"].sel(quantile=0.5).to_numpy().tolist()
     )
     plt.close("all")
+
+
+def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
+    with pytest.raises(InvalidInput, match="fits 64 bits"):
+        recommend(quiet, family="op-stack", paths=20, hold=3_600.0, bytes_per_transaction=1e30, rng=1)
+
+
+def test_the_verb_says_at_least_where_the_paths_end_before_the_loss_probability_passes(capsys):
+    assert main(["recommend", "op-stack", "--hold", "3600", "--paths", "20", "--margin", "9"]) == 0
+    assert "Holds for at least 2.0 h" in capsys.readouterr().out

@@ -71,7 +71,7 @@ class Recommendation:
     loss_probability: float  #: that fees over `hold` do not pay for posting, on the sample paths [1]
     expected_margin: float  #: median of fees over the cost of posting, minus 1 [1]
     hold: float  #: how long the parameters are meant to stay [s]
-    holds_for: float  #: until the loss probability passes the target, as far as twice `hold` [s]
+    holds_for: float  #: until the loss probability passes the target; twice `hold` where it does not until then [s]
     set_again: str  #: when that is, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: quantiles 5, 50, 95 % of the mean over `hold` [wei / byte]
     #: over `step`, one for each submission as far as twice `hold`, and `quantile`: `cost_per_byte` of posting the bytes
@@ -108,10 +108,11 @@ def recommend(
     ----------
     l1 : L1 fees up to now, as `feemodel.forecast` takes them.
     family : whose rule.
-    loss_probability : target, that fees over `hold` do not pay for posting; 0.05 unless it or `margin` is given.
+    loss_probability : target, that fees over `hold` do not pay for posting, at least one path of `paths`; 0.05 unless
+        it or `margin` is given.
     margin : target for the median of fees over the cost of posting, minus 1, in place of a loss probability [1].
     hold : how long the parameters stay, an hour to three days, in whole multiples of ten minutes [s].
-    interval : between two submissions, at most a day, in whole multiples of two minutes [s].
+    interval : between two submissions, at most a day and `hold`, in whole multiples of two minutes [s].
     submission : which carries the bytes to L1.
     bytes_per_transaction : posted for one, that an operator fee by the transaction counts with [byte].
     method, paths, rng : of the forecast.
@@ -136,10 +137,15 @@ def recommend(
     wanted = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
     if margin is not None:
         check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
-    whole_scalar("paths", paths, minimum=1)
+    drawn = whole_scalar("paths", paths, minimum=1)
+    if margin is None and wanted * drawn < 1.0:
+        reason = f"expected at least {1.0 / drawn:g}, one of {drawn:,} paths, which tell no smaller probability"
+        raise InvalidInput("loss_probability", reason, wanted)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
-    window = _steps("interval", interval, STEP, STEP, DAY * BIN)
+    window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
     check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
+    if not submission.execution_gas and not submission.blob_gas:
+        raise InvalidInput("submission", "expected gas or blob gas, which a price has to pay for", submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history = history_of(l1)
     found = forecast(
@@ -151,7 +157,7 @@ def recommend(
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
     # Bytes of a window pay the prices of its steps, and are posted in the block after it.
-    count = max(1, length * PARTS // window)
+    count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]
     paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
@@ -255,6 +261,10 @@ def _parameters(
 ) -> dict[str, Parameter]:
     gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
     if family == "op-stack":
+        constant = math.ceil(factor * tip * gas * size)
+        if constant >= 1 << 64:
+            reason = "expected bytes and a tip whose operator fee by the transaction fits 64 bits"
+            raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
         return {
             "base_fee_scalar": Parameter(
                 value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="on the L1 base fee"
@@ -264,7 +274,7 @@ def _parameters(
             ),
             "operator_fee_scalar": Parameter(value=0, unit="1e-6", meaning="gas of L2 costs nothing on L1"),
             "operator_fee_constant": Parameter(
-                value=math.ceil(factor * tip * gas * size), unit="wei", meaning="pays for the tip, by the transaction"
+                value=constant, unit="wei", meaning="pays for the tip, by the transaction"
             ),
         }
     if family == "scroll":
