@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from feemodel.checks import RealArray
+from feemodel.checks import RealArray, real_scalar
+from feemodel.cli.output import checked_out
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.simulation.forecast import scores
-from feemodel.simulation.forecast.methods import BASELINES, METHODS, rolling_quantiles
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, rolling_quantiles
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.l1_columns import FEES, l1_columns
 
@@ -29,6 +30,8 @@ FIRST_DAY = 15  # of the first origin
 COVERAGE = 0.9  # nominal, of the outer quantiles
 BACK = 0.88  # share of a day's targets within the interval, from which coverage counts as back
 GWEI = np.log(1e9)
+COLUMNS_OF = {"base_fee": ["base_fee"], "blob_base_fee": ["blob_base_fee", "excess_blob_gas"]}
+OUTPUTS = ("--forecasts", "--scores", "--operator-loss", "--recovery")
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", Path(__file__).resolve().parents[1].parent / "shared")) / "data"
 MONTH, BLOBS = "l1_fees_every10_24183321_24399311.csv.gz", "l1_blobs_19426587_24465653.parquet"
 
@@ -43,10 +46,20 @@ class Run(NamedTuple):
     forecasts: RealArray  #: (n, 5) [log(wei / gas)]
 
 
-def series_of(path: Path, fee: str = "base_fee") -> FeeSeries:
-    """The fee of a file in bins of ten minutes."""
-    found = l1_columns(read_l1_fees(path))
-    return binned(found.seconds, found.fees[fee])
+def series_of(path: Path, fee: str | None = None) -> FeeSeries:
+    """The fee of a file in bins of ten minutes: the base fee, or the blob base fee of a file that has no other.
+
+    Raises `InvalidInput` for a fee that the file does not have.
+    """
+    table = read_l1_fees(path)
+    has = {name: bool(table[columns].notna().any(axis=None)) for name, columns in COLUMNS_OF.items()}
+    chosen = fee or next(name for name in FEES if has[name])
+    if not has[chosen]:
+        raise InvalidInput("--fee", f"expected a fee that {path.name} has", chosen)
+    # The blob base fee needs no base fee, which a table of L1 fees must have: any plausible one is read past.
+    found = l1_columns(table if has["base_fee"] else table.assign(base_fee=10**9))
+    print(f"   {path.name}: {chosen}")
+    return binned(found.seconds, found.fees[chosen])
 
 
 def blob_series(path: Path) -> FeeSeries:
@@ -77,7 +90,7 @@ def forecast_rows(found: Sequence[Run]) -> pd.DataFrame:
     parts = []
     for run in found:
         named = {"origin": np.datetime_as_string(run.origins, timezone="UTC"), "horizon": run.horizon}
-        values = pd.DataFrame(np.exp(run.forecasts), columns=COLUMNS)
+        values = pd.DataFrame(fees_of(run.forecasts), columns=COLUMNS)
         parts.append(pd.DataFrame(named | {"method": run.method}).join(values))
     return pd.concat(parts, ignore_index=True)
 
@@ -177,7 +190,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     options = parser().parse_args(arguments)
     if options.recovery is not None and options.blobs is None:
         parser().error("expected --blobs beside --recovery")
-    first = round(options.first_day * DAY)
+    out = checked_outputs(options)
+    first = round(real_scalar("--first-day", options.first_day, unit="days") * DAY)
     if options.l1 is not None:
         series = {options.l1.name: series_of(options.l1, options.fee)}
     else:
@@ -199,15 +213,23 @@ def main(arguments: Sequence[str] = ()) -> None:
     scored = pd.DataFrame(table)
     for split, rows in scored.groupby(["series", "split"], sort=False):
         _print(", ".join(split), rows[["horizon", "method", "origins", "pinball", "crps", "coverage"]])
-    for path, frame in (
-        (options.forecasts, pd.concat(written, ignore_index=True)),
-        (options.scores, scored),
-        (options.operator_loss, pd.DataFrame(losses)),
-        (options.recovery, pd.DataFrame(recovered)),
-    ):
+    tables = (pd.concat(written, ignore_index=True), scored, pd.DataFrame(losses), pd.DataFrame(recovered))
+    for path, frame in zip(out, tables, strict=True):
         if path is not None:
             frame.to_csv(path, index=False, float_format="%.10g")
             print(f"   {path}: {len(frame):,} rows")
+
+
+def checked_outputs(options: argparse.Namespace) -> list[Path | None]:
+    """The file of each of `OUTPUTS`, as far as it is asked for.
+
+    Raises `InvalidInput`, before any work, for a file that exists, a folder that does not, and a file named twice.
+    """
+    found = [checked_out(options, (".csv",), option=option) for option in OUTPUTS]
+    asked = [path for path in found if path is not None]
+    if twice := [path for path in asked if asked.count(path) > 1]:
+        raise InvalidInput(", ".join(OUTPUTS), "expected a file of its own for each", twice[0])
+    return found
 
 
 def _print(title: str, rows: pd.DataFrame) -> None:
@@ -223,11 +245,12 @@ def _path(text: str) -> Path:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="scripts/bench forecast", description=(__doc__ or "").splitlines()[0])
     made.add_argument("--l1", type=_path, metavar="FILE", help="L1 fees to forecast; the shipped month unless given")
-    made.add_argument("--fee", choices=FEES, default="base_fee", help="the column of --l1 that is forecast")
+    made.add_argument("--fee", choices=FEES, help="of --l1; the base fee unless given, or the only fee there is")
     made.add_argument("--blobs", type=_path, metavar="FILE", help=f"the blob series by regime, such as {BLOBS}")
     made.add_argument("--first-day", type=float, default=FIRST_DAY, metavar="DAYS", help="before the first origin; 15")
     made.add_argument("--forecasts", type=_path, metavar="OUT.csv", help="write every forecast")
     made.add_argument("--scores", type=_path, metavar="OUT.csv", help="write the scores")
     made.add_argument("--operator-loss", type=_path, metavar="OUT.csv", help="write the operator's loss")
     made.add_argument("--recovery", type=_path, metavar="OUT.csv", help="write when coverage is back, with --blobs")
+    made.add_argument("--overwrite", action="store_true", help="write over files that exist")
     return made

@@ -27,7 +27,7 @@ def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, 
 
     Raises `InvalidInput` where it cannot be written so.
     """
-    asked = getattr(options, option[2:])
+    asked = getattr(options, option[2:].replace("-", "_"))
     if asked is None:
         return None
     path = Path(asked)

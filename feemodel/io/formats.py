@@ -153,7 +153,9 @@ PRICED_FILES = Format(
 )
 
 #: Columns of which a table of L1 fees has at least one.
-_FEES_OF_L1 = (*L1_FEE_FILES.names["base_fee"], *L1_FEE_FILES.names["excess_blob_gas"])
+_FEES_OF_L1 = tuple(
+    name for ours in ("base_fee", "blob_base_fee", "excess_blob_gas") for name in L1_FEE_FILES.names[ours]
+)
 
 ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
 UNITS = {

@@ -28,9 +28,9 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
     Parameters
     ----------
-    path : CSV, Parquet or JSON rows with a time and a base fee; or with a time, `excess_blob_gas`, and `blob_count` or
-        `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads. Other columns of the table are optional. CSV
-        and JSON may be gzipped. Fees may be means with a fraction of a wei.
+    path : CSV, Parquet or JSON rows with a time and a base fee; or, without base fees, with a time and `blob_base_fee`,
+        or `excess_blob_gas` and `blob_count` or `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads. Other
+        columns of the table are optional. CSV and JSON may be gzipped. Fees may be means with a fraction of a wei.
     columns : our column → name in the file, with the unit where it differs: `{"base_fee": "fee:gwei"}`. Fees without a
         unit are wei and are refused if they are probably not, see `feemodel.ethereum.fee_units`; `:wei` disables this
         check.
@@ -59,10 +59,10 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
             table = _of_json(contents(path), columns)
         else:
             _, table = read_format(path, container, (L1_FEE_FILES,), columns)
-        if table["base_fee"].isna().all() and table["excess_blob_gas"].isna().all() and len(table):
+        if table[["base_fee", "excess_blob_gas", "blob_base_fee"]].isna().all(axis=None) and len(table):
             in_json = container == "json"
             names = ", ".join(table.attrs["names_in_file"].values() if in_json else column_names(path, container))
-            reason = "expected a column base_fee or excess_blob_gas (base_fee=NAME among the columns names another)"
+            reason = "expected base_fee, blob_base_fee or excess_blob_gas (base_fee=NAME in columns names another)"
             raise InvalidInput("L1 fees", reason, names)
         if not len(table):
             raise InvalidInput("L1 fees", "expected at least one row", container)

@@ -65,7 +65,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
         raise InvalidInput(masked[0], "expected a value in every row, and none that is masked", known[masked[0]])
     if "base_fee" not in known:
-        raise InvalidInput("table", "expected a column base_fee", [*given])
+        raise InvalidInput("table", "expected a column base_fee", [*known])
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
     fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
     for name in RATIOS:

@@ -121,3 +121,65 @@ def test_coverage_is_back_on_the_first_day_on_which_enough_targets_lie_within():
     assert [(row["change"], row["first_day"], row["days"]) for row in found] == [
         (rules.name, 0.0 if rules is change else 1.0, 1 if rules is change else 0) for rules in later
     ]
+
+
+@pytest.fixture
+def any_table(fees, tmp_path):
+    """Writes eight days of fees under other names of columns."""
+
+    def write(**columns):
+        table, path = pd.read_csv(fees), tmp_path / "fees.csv"
+        given = {name: (table["base_fee_per_gas"] * scale).astype(np.int64) for name, scale in columns.items()}
+        pd.DataFrame({"timestamp": table["timestamp"]} | given).to_csv(path, index=False)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("columns", "fee"),
+    [
+        ({"base_fee": 1.0}, None),
+        ({"blob_base_fee": 1.0}, None),
+        ({"base_fee": 1.0, "blob_base_fee": 2.0}, None),
+        ({"base_fee": 2.0, "blob_base_fee": 1.0}, "blob_base_fee"),
+    ],
+    ids=["base alone", "blobs alone", "both", "blobs of both"],
+)
+def test_the_base_fee_is_forecast_or_the_only_fee_there_is(any_table, fees, columns, fee):
+    found = forecast.series_of(any_table(**columns), fee)
+
+    assert found.means == pytest.approx(forecast.series_of(fees).means)
+
+
+def test_a_file_of_excess_blob_gas_alone_is_forecast(tmp_path):
+    path, seconds = tmp_path / "excess.csv", 1_770_000_000 + 600 * np.arange(3)
+    pd.DataFrame({"timestamp": seconds, "excess_blob_gas": [0, 2 * 10**8, 0]}).to_csv(path, index=False)
+
+    assert forecast.series_of(path).means[[0, 2]].tolist() == [0.0, 0.0]
+    assert forecast.series_of(path).means[1] > 10.0
+
+
+@pytest.mark.parametrize(("there", "fee"), [("base_fee", "blob_base_fee"), ("blob_base_fee", "base_fee")])
+def test_a_fee_that_the_file_does_not_have_is_refused(any_table, there, fee):
+    with pytest.raises(InvalidInput, match=f"--fee: expected a fee that fees.csv has, got '{fee}'"):
+        forecast.series_of(any_table(**{there: 1.0}), fee)
+
+
+@pytest.mark.parametrize("option", forecast.OUTPUTS[:3])
+def test_a_file_that_exists_is_not_written_over(fees, tmp_path, option):
+    path = tmp_path / "here.csv"
+    path.write_text("kept")
+
+    with pytest.raises(InvalidInput, match=f"{option}: exists already"):
+        forecast.main(["--l1", str(fees), "--first-day", "6.5", option, str(path)])
+    assert path.read_text() == "kept"
+
+
+def test_outputs_have_a_folder_and_a_file_of_their_own(fees, tmp_path):
+    one = str(tmp_path / "one.csv")
+
+    with pytest.raises(InvalidInput, match="a file of its own"):
+        forecast.main(["--l1", str(fees), "--forecasts", one, "--scores", one])
+    with pytest.raises(InvalidInput, match="a folder that exists"):
+        forecast.main(["--l1", str(fees), "--forecasts", str(tmp_path / "no" / "one.csv")])

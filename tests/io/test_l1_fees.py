@@ -131,7 +131,7 @@ def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
             FEES.replace("248255237", "0.248"),
             r"row 2: base_fee_per_gas: expected from 1,000 wei .* say base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
         ),
-        ("block_number,timestamp\n1,2\n", "expected a column base_fee or excess_blob_gas"),
+        ("block_number,timestamp\n1,2\n", "expected base_fee, blob_base_fee or excess_blob_gas"),
     ],
 )
 def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -302,6 +302,6 @@ def test_a_table_without_a_known_name_of_the_base_fee_lists_its_columns(tmp_path
     path.write_text("time,base_fee_gwei\n1700000000,1\n")
     with (
         pytest.warns(UserWarning, match="columns that are not read: base_fee_gwei"),
-        pytest.raises(UnreadableFile, match=r"base_fee=NAME among the columns names another.*'time, base_fee_gwei'"),
+        pytest.raises(UnreadableFile, match=r"base_fee=NAME in columns names another.*'time, base_fee_gwei'"),
     ):
         read_l1_fees(path)
