@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_l1_fees
+from feemodel.simulation.forecast import combination, conformal, methods
 from feemodel.simulation.forecast.combination import combined
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, least_bins, rolling_quantiles
 from feemodel.simulation.forecast.quantile_regression import fit_quantiles
@@ -57,6 +58,64 @@ def test_auto_loses_less_than_every_baseline_and_its_interval_covers_as_often_as
     assert loss <= MAX_LOSS[horizon]
     assert loss < min(TABLE[method][horizon][0] for method in BASELINES)
     assert 0.88 <= coverage <= 0.92
+
+
+@pytest.fixture(scope="module")
+def learned(month):
+    """By horizon, what the weights and the calibration of `auto` are learned from, and its loss."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patched:
+        for horizon in MAX_LOSS:
+            patched.setattr(methods, "combined", lambda *terms: found.update({terms[-1]: terms}) or combined(*terms))
+            loss, _ = scores(month, horizon, "auto")
+            found[horizon] = (found[horizon], loss)
+    return found
+
+
+NEIGHBOURS = [
+    *((combination, "POWER", power) for power in (6.0, 10.0)),
+    *((combination, "HALF_LIFE", days * DAY) for days in (1, 4)),
+    *((combination, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
+    *((conformal, "STEP", step) for step in (0.01, 0.02)),
+    *((conformal, "WIDEST", bound) for bound in (0.5, 1.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"), NEIGHBOURS, ids=[f"{name}={value:g}" for _, name, value in NEIGHBOURS]
+)
+def test_a_neighbouring_constant_changes_no_loss_by_more_than_the_page_says(
+    month, learned, monkeypatch, module, name, value
+):
+    monkeypatch.setattr(module, name, value)
+
+    for change in changes(month, learned):
+        assert abs(change) <= 0.021
+
+
+def test_an_even_horizon_of_half_a_day_loses_what_the_page_says(month, learned, monkeypatch):
+    monkeypatch.setattr(combination, "EVEN_HORIZON", 12 * 6)
+
+    assert changes(month, learned)[2] == pytest.approx(0.053, abs=5e-4)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_another_ridge_changes_no_loss_by_more_than_the_page_says(month, learned, monkeypatch, factor):
+    monkeypatch.setattr(methods, "RIDGE", factor * methods.RIDGE)
+
+    for horizon, (_, loss) in learned.items():
+        assert scores(month, horizon, "auto")[0] == pytest.approx(loss, rel=0.021)
+
+
+def changes(month, learned):
+    """The change of the loss at each horizon, by constants as they are now [1]."""
+    found = []
+    for horizon, ((experts, targets, values, quantiles, _), loss) in learned.items():
+        mixed = combined(experts, targets, values, quantiles, horizon)
+        forecasts = conformal.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
+        wanted = month.interpolated[FIRST + horizon :]
+        found.append(pinball(wanted[:, None], forecasts, QUANTILES).mean() / loss - 1.0)
+    return found
 
 
 def test_a_month_of_ten_minutes_has_the_bins_of_the_definition(month):
@@ -123,7 +182,7 @@ def test_a_series_that_is_too_short_is_refused_and_one_bin_more_is_not(method):
     seconds, fees = walk(3, least, 0.0)
     bins = (seconds - seconds[0]) // 600
 
-    with pytest.raises(InvalidInput, match="days before the first origin"):
+    with pytest.raises(InvalidInput, match="h up to the first origin"):
         rolling_quantiles(
             binned(seconds[bins < least - 1], fees[bins < least - 1]), 36, method=method, quantiles=QUANTILES
         )

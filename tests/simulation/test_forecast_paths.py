@@ -139,7 +139,9 @@ def test_without_paths_there_are_quantiles_only(month):
     assert list(found.data_vars) == ["base_fee_quantile", "blob_base_fee_quantile"]
 
 
-@pytest.mark.parametrize("horizons", [[], ["5min"], [0], ["8d"], ["soon"], [601], "6h"])
+@pytest.mark.parametrize(
+    "horizons", [[], ["5min"], [0], ["8d"], ["soon"], [601], "6h", [np.timedelta64(1, "h")]], ids=str
+)
 def test_horizons_that_are_none_are_refused(horizons):
     with pytest.raises(InvalidInput, match="horizons"):
         horizon_bins(horizons)
@@ -149,3 +151,61 @@ def test_horizons_that_are_none_are_refused(horizons):
 def test_quantiles_that_do_not_rise_within_0_and_1_are_refused(month, quantiles):
     with pytest.raises(InvalidInput, match="quantiles"):
         feemodel.forecast(month, quantiles=quantiles, paths=0)
+
+
+DAYS = 8
+TIMES = np.arange(0, DAYS * 86_400, 600) + 1_770_000_000
+
+
+def stepping(low, high, since):
+    """Fees that lie at one level until a bin, and at another one from it on."""
+    return np.where(np.arange(len(TIMES)) < since, low, high)
+
+
+@pytest.mark.parametrize(
+    ("fee", "fees"),
+    [
+        ("blob_base_fee", stepping(1, 10**9, 1_000)),
+        ("blob_base_fee", stepping(1, 10**15, 600)),
+        ("blob_base_fee", stepping(10**9, 1, 600)),
+        ("base_fee", stepping(10**5, 10**16, 1_100)),
+        ("base_fee", stepping(10**16, 10**4, 1_100)),
+    ],
+    ids=["blob up", "blob far up", "blob down to a wei", "base up", "base down"],
+)
+def test_after_a_jump_fees_stay_within_a_wei_and_what_64_bits_hold(fee, fees):
+    l1 = {"timestamp": TIMES, "base_fee": np.full(len(TIMES), 10**9), "blob_base_fee": np.full(len(TIMES), 10**8)}
+    found = feemodel.forecast(l1 | {fee: fees}, paths=100, rng=1)
+
+    for name in ("base_fee", "blob_base_fee"):
+        quantiles, paths = found[f"{name}_quantile"].to_numpy(), found[name].to_numpy()
+        assert quantiles.min() >= 1.0
+        assert quantiles.max() <= 1e16
+        assert paths.min() >= 1
+        assert paths.max() < 1e17
+
+
+@pytest.mark.parametrize(("fee", "value"), [("base_fee", 2e16), ("blob_base_fee", 2e16), ("blob_base_fee", 0.5)])
+def test_a_history_of_fees_that_l1_never_has_is_refused_where_its_unit_was_said(fee, value):
+    l1 = {"timestamp": TIMES, "base_fee": np.full(len(TIMES), 1e9), "blob_base_fee": np.full(len(TIMES), 1e8)}
+    l1[fee][5] = value
+
+    with pytest.raises(InvalidInput, match=rf"l1\.{fee}\[5\]"):
+        feemodel.forecast(replay(l1, unit="wei"), paths=0)
+
+
+@pytest.mark.parametrize(("rows", "held"), [(720, "120.0 h"), (863, "143.8 h")])
+def test_a_history_that_is_too_short_is_told_what_its_longest_horizon_needs(rows, held):
+    l1 = {"timestamp": TIMES[:rows], "base_fee": np.full(rows, 1e9), "blob_base_fee": np.full(rows, 1e8)}
+
+    with pytest.raises(InvalidInput) as refused:
+        feemodel.forecast(l1, horizons=["10min", "24h"])
+    assert refused.value.value == held
+    assert "at least 144.0 h up to the first origin, at a horizon of 24.0 h" in str(refused.value)
+
+
+def test_rows_further_apart_than_ten_minutes_are_said_to_be_held_constant():
+    times = TIMES[::6]
+    hourly = {"timestamp": times, "base_fee": np.full(len(times), 1e9), "blob_base_fee": np.full(len(times), 1e8)}
+
+    assert feemodel.forecast(hourly, paths=0).attrs["assumed"] == "fees held constant between rows 3,600 s apart"

@@ -1,5 +1,6 @@
 """Distribution of L1 fees ahead: quantiles at horizons, and joint sample paths that obey the protocol."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -20,7 +21,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET, excess_behind, next_base_fee
-from feemodel.simulation.forecast.methods import METHODS, Method, rolling_quantiles
+from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, check_length, fees_of, rolling_quantiles
 from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.l1_columns import HasTable
@@ -76,7 +77,7 @@ def forecast(
     """The distribution of L1 fees ahead of the newest row of a history.
 
     A quantile is that of the mean fee (of its logarithm) in the ten minutes that begin `horizon` after the ten minutes
-    of the newest row. Nothing after the newest row enters.
+    of the newest row. Nothing after the newest row enters. No quantile is below 1 wei or above 10 million gwei.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def forecast(
 
     Raises
     ------
-    InvalidInput : a history that is too short or that `replay` refuses, a horizon that is no multiple of ten minutes,
-        quantiles that do not rise, blobs before they existed.
+    InvalidInput : a history that is too short or that `replay` refuses, fees below 1 wei or above 10 million gwei, a
+        horizon that is no multiple of ten minutes, quantiles that do not rise, blobs before they existed.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
@@ -113,6 +114,7 @@ def forecast(
     bins = horizon_bins(horizons)
     levels = checked_quantiles(quantiles)
     chosen = choice("method", method, METHODS)
+    check_length(len(history.series["base_fee"]), int(bins[-1]), method=chosen)
     count = whole_scalar("paths", paths)
     every = whole_scalar("blocks_per_step", blocks_per_step, minimum=1, maximum=MAX_BLOCKS_PER_STEP)
     for name in ("execution_gas", "blob_gas"):
@@ -130,7 +132,7 @@ def forecast(
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
     asked = np.ix_(np.isin(knots, bins), np.isin(held, levels))
     variables: dict[str, Any] = {
-        f"{name}_quantile": (("horizon", "quantile"), np.exp(found[name][asked]), "wei / gas") for name in FEES
+        f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][asked]), "wei / gas") for name in FEES
     }
     coordinates: dict[str, Any] = {
         "horizon": ("horizon", bins * float(BIN), "s"),
@@ -139,7 +141,9 @@ def forecast(
     if count:
         moving, noise = generator.spawn(2)
         changes = past_changes(history.series, int(bins[-1]), count, moving)
-        prices = {name: moved(changes[name], knots, found[name], held) for name in FEES}
+        prices = {
+            name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
+        }
         rules = MAINNET.at(int(history.newest))
         sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
         tip = history.tip_of(submission)
@@ -187,6 +191,9 @@ def history_of(l1: Any) -> History:
         raise InvalidInput("l1.time", "expected datetimes that rise", times)
     seconds = times.astype("datetime64[ns]").astype(np.int64) / 1e9
     columns = {name: found[name].to_numpy()[0].astype(np.float64) for name in (*FEES, "tip") if name in found}
+    for name in FEES:
+        if (outside := (columns[name] < 1.0) | (columns[name] > LARGEST_FEE)).any():
+            raise_first(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], outside)
     ratio = found["gas_used_ratio"].to_numpy()[0, -1] if "gas_used_ratio" in found else np.nan
     recent = seconds > seconds[-1] - DAY * BIN
     return History(
@@ -196,8 +203,17 @@ def history_of(l1: Any) -> History:
         gas_used_ratio=float(ratio) if 0.0 <= ratio <= 1.0 else None,
         tip=float(np.median(columns["tip"][recent])) if "tip" in columns else None,
         source=found.attrs["source"],
-        assumed=str(found.attrs.get("assumed", "nothing")),
+        assumed=_assumed(str(found.attrs.get("assumed", "nothing")), seconds),
     )
+
+
+def _assumed(said: str, seconds: RealArray) -> str:
+    """What is assumed of a history, with rows that lie further apart than the bins among it."""
+    apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
+    if apart <= BIN:
+        return said
+    held = f"fees held constant between rows {apart:,.6g} s apart"
+    return held if said == "nothing" else f"{said}; {held}"
 
 
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:

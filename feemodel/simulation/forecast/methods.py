@@ -4,12 +4,14 @@ Every method is refitted once a day, on targets that lie before the day's first 
 origin. The definitions of the baselines are those of the table on the page "Forecasts of L1 fees".
 """
 
+import math
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import MAXIMUM
 from feemodel.simulation.forecast.combination import combined
 from feemodel.simulation.forecast.conformal import calibrated
 from feemodel.simulation.forecast.features import SIX_HOURS, anchors, features
@@ -25,6 +27,7 @@ RECENT = 3 * DAY  # newest errors of the persistence that `auto` reads besides t
 LONGEST_FIT = 45 * DAY  # newest targets that the regressions are fitted on [bins]
 WARM_UP = WEEK  # origins before the first one, which `auto` learns its weights and widths from [bins]
 LARGEST_STRIDE = 6  # bins between fitted targets from six hours ahead on, where neighbours tell much the same; else 2
+LARGEST_FEE = MAXIMUM  # of a forecast and of a history: what is beyond it is no fee of L1 [wei / gas]
 MIN_ROWS = DAY  # targets that a method is fitted on [bins]
 
 
@@ -35,6 +38,26 @@ def least_bins(horizon: int, *, method: str = "auto") -> int:
     (6.0, 4.0)
     """
     return SKIPPED + horizon + MIN_ROWS + (2 * DAY if method == "auto" else 0)
+
+
+def fees_of(logarithms: RealArray) -> RealArray:
+    """Fees of forecast logarithms, none above `LARGEST_FEE` by rounding [wei / gas].
+
+    >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
+    [1.0, 1e+16]
+    """
+    return np.asarray(np.minimum(np.exp(logarithms), LARGEST_FEE))
+
+
+def check_length(bins: int, horizon: int, *, method: str) -> None:
+    """Raise `InvalidInput` unless a method forecasts at a horizon [bins] from so many bins.
+
+    >>> check_length(864, 144, method="auto")
+    """
+    least = least_bins(horizon, method=method)
+    if bins < least:
+        reason = f"expected at least {least / 6:,.1f} h up to the first origin, at a horizon of {horizon / 6:,.1f} h"
+        raise InvalidInput("l1", reason, f"{bins / 6:,.1f} h")
 
 
 def rolling_quantiles(
@@ -52,7 +75,8 @@ def rolling_quantiles(
 
     Returns
     -------
-    Array (origins, q), for every origin from the first to the newest bin of the series [log(wei / gas)].
+    Array (origins, q), for every origin from the first to the newest bin of the series, from 1 wei, the least of both
+    fees by the protocol, to `LARGEST_FEE` [log(wei / gas)].
 
     Raises
     ------
@@ -64,13 +88,16 @@ def rolling_quantiles(
     array([[20.723266, 20.723266]])
     """
     begin = len(series) - 1 if first is None else first
-    least = least_bins(horizon, method=method)
-    if begin + 1 < least:
-        reason = f"expected at least {least / DAY:.1f} days before the first origin, at a horizon of {horizon / 6:g} h"
-        raise InvalidInput("l1", reason, f"{(begin + 1) / DAY:.1f} days")
-    if method != "auto":
-        return _baseline(series, horizon, method, quantiles, begin)
-    return _auto(series, horizon, quantiles, begin)
+    check_length(begin + 1, horizon, method=method)
+    if method == "auto":
+        found = _auto(series, horizon, quantiles, begin)
+    else:
+        found = _baseline(series, horizon, method, quantiles, begin)
+    return _bounded(found)
+
+
+def _bounded(logarithms: RealArray) -> RealArray:
+    return np.clip(logarithms, 0.0, math.log(LARGEST_FEE))
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
@@ -82,7 +109,7 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
     experts += _regressions(series, horizon, levels, warm)
     experts.append(_recent_persistence(series, horizon, levels, warm))
     targets = series.means[warm + horizon :]
-    mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
+    mixed = combined(_bounded(np.stack(experts)), targets, series.means[warm:], levels, horizon)
     found = calibrated(mixed, targets, levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
 
