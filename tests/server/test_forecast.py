@@ -263,7 +263,7 @@ def test_a_node_without_enough_history_is_an_error_that_says_so():
             error = client.error("feemodel_forecast", FEW)
 
     assert error["code"] == -32002
-    assert "days" in error["message"]
+    assert "expected at least 78.0 h" in error["message"]
 
 
 def test_a_node_that_fails_or_stands_still_is_not_the_fault_of_a_caller():
