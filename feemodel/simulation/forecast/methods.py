@@ -109,7 +109,7 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
     experts += _regressions(series, horizon, levels, warm)
     experts.append(_recent_persistence(series, horizon, levels, warm))
     targets = series.means[warm + horizon :]
-    mixed = combined(_bounded(np.stack(experts)), targets, series.means[warm:], levels, horizon)
+    mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
     found = calibrated(mixed, targets, levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
 
