@@ -29,8 +29,8 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     Parameters
     ----------
     path : CSV, Parquet or JSON rows with a time and a base fee; or, without base fees, with a time and `blob_base_fee`,
-        or `excess_blob_gas` and `blob_count` or `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads. Other
-        columns of the table are optional. CSV and JSON may be gzipped. Fees may be means with a fraction of a wei.
+        or `excess_blob_gas` and `blob_count` or `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads.
+        Other columns of the table are optional. CSV and JSON may be gzipped. Fees may have a fraction of a wei.
     columns : our column → name in the file, with the unit where it differs: `{"base_fee": "fee:gwei"}`. Fees without a
         unit are wei and are refused if they are probably not, see `feemodel.ethereum.fee_units`; `:wei` disables this
         check.

@@ -138,8 +138,8 @@ def recommend(
     if margin is not None:
         check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
     drawn = whole_scalar("paths", paths, minimum=1)
-    if margin is None and wanted * drawn < 1.0:
-        reason = f"expected at least {1.0 / drawn:g}, one of {drawn:,} paths, which tell no smaller probability"
+    if margin is None and drawn < 1.0 / wanted:
+        reason = f"expected at least one part in {drawn:,}: the paths tell no smaller probability"
         raise InvalidInput("loss_probability", reason, wanted)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
