@@ -1,4 +1,4 @@
-"""Scroll: the L1 data fee, upgrade by upgrade, and the L2 base fee. Scalars have nine decimals.
+"""Scroll: the L1 data fee by upgrade, and the L2 base fee. Scalars have nine decimals.
 
 | upgrade   | L1 data fee [wei]                                                                          |
 |-----------|--------------------------------------------------------------------------------------------|
@@ -7,9 +7,9 @@
 | feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
-with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. The transaction is its signed EIP-2718
-encoding; since Euclid, between Curie and Feynman, that may be of type 4 (EIP-7702). A fee above 2**64 − 1 is 2**64 − 1
-for ints, an `Int64Overflow` for arrays.
+with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are of the signed EIP-2718 encoding. Euclid,
+between Curie and Feynman, introduced type 4 (EIP-7702). Fees are at most 2**64 − 1 for ints; arrays raise
+`Int64Overflow`.
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at
@@ -41,8 +41,8 @@ from feemodel.integers import (
 )
 
 PRECISION = 10**9
-EXTRA_NONZERO_BYTES = 4  # counted for every transaction until Curie
-INFINITE_RATIO = UINT256_MAX  # of empty calldata
+EXTRA_NONZERO_BYTES = 4  # added to every transaction before Curie
+INFINITE_RATIO = UINT256_MAX  # compression ratio of empty calldata
 
 
 @overload
@@ -56,17 +56,23 @@ def pre_curie_l1_fee(
 def pre_curie_l1_fee(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, l1_base_fee: ArrayLike, overhead: ArrayLike, scalar: ArrayLike
 ) -> Whole:
-    """The L1 data fee until Curie.
+    """Return the L1 data fee before Curie [wei].
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the transaction [byte].
-    l1_base_fee : [wei / gas].
-    overhead : per transaction [gas].
-    scalar : [10⁻⁹].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the transaction [byte].
+    l1_base_fee : base fee of L1 [wei / gas].
+    overhead : gas added to every transaction [gas].
+    scalar : factor of the oracle [10⁻⁹].
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei]. Raises `InvalidInput` for anything that
-    is not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a fee does not fit into an int64 array.
 
     204 gas · 15,000,000 wei · 10 // 10⁹:
 
@@ -85,7 +91,7 @@ def pre_curie_gas(
 ) -> Wholes: ...
 @formula
 def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Whole:
-    """The L1 gas that a transaction is charged for until Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
+    """Return the L1 gas of a transaction before Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
 
     >>> pre_curie_gas(2, 2, overhead=100)
     204
@@ -112,15 +118,22 @@ def curie_l1_fee(
     commit_scalar: ArrayLike,
     blob_scalar: ArrayLike,
 ) -> Whole:
-    """The L1 data fee of Curie: one commitment, and every byte at the price of blob gas.
+    """Return the L1 data fee of Curie, for a commitment and for every byte in blobs [wei].
 
     Parameters
     ----------
-    length : of the transaction [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    commit_scalar, blob_scalar : of the oracle [10⁻⁹].
+    length : length of the transaction [byte].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    commit_scalar, blob_scalar : factors of the oracle [10⁻⁹].
 
-    Broadcasting, result and errors as `pre_curie_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a fee does not fit into an int64 array.
 
     (10 · 1.5 gwei + 4 · 0.15 gwei · 10) // 10⁹:
 
@@ -139,9 +152,9 @@ def compression_ratio(length: int, compressed_size: int) -> int: ...
 def compression_ratio(length: Numbers[Wholes], compressed_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
-    """length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for no data at all [10⁻⁹].
+    """Return length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for empty data [10⁻⁹].
 
-    Raises `InvalidInput` for data of no compressed size, `Int64Overflow` for no data in an array.
+    Raises `InvalidInput` for data with a compressed size of 0, `Int64Overflow` for empty data in an array.
 
     >>> compression_ratio(612, 126)
     4857142857
@@ -180,18 +193,26 @@ def feynman_l1_fee(
     penalty_threshold: ArrayLike,
     penalty_factor: ArrayLike,
 ) -> Whole:
-    """The L1 data fee of Feynman: a transaction whose calldata compresses badly pays a penalty.
+    """Return the L1 data fee of Feynman, with a penalty for calldata that compresses badly [wei].
 
     Parameters
     ----------
-    length : of the transaction [byte].
-    data_length, compressed_data_size : of its calldata, plain and under zstd [byte]; empty calldata pays no penalty.
-    l1_base_fee, blob_base_fee : [wei / gas].
-    exec_scalar, blob_scalar : of the oracle [10⁻⁹].
-    penalty_threshold : compression ratio from which on there is no penalty [10⁻⁹].
-    penalty_factor : what the others pay [10⁻⁹].
+    length : length of the transaction [byte].
+    data_length, compressed_data_size : length of its calldata, before and after zstd; empty calldata has no penalty
+        [byte].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    exec_scalar, blob_scalar : factors of the oracle [10⁻⁹].
+    penalty_threshold : compression ratio from which there is no penalty [10⁻⁹].
+    penalty_factor : factor on the fee below this ratio [10⁻⁹].
 
-    Broadcasting, result and errors as `pre_curie_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a fee does not fit into an int64 array.
 
     At ratio 5 of 6, (10 + 20) · 1 gwei · 100 bytes · 2:
 
@@ -214,7 +235,7 @@ def feynman_units(
     penalty_threshold: Whole,
     penalty_factor: Whole,
 ) -> Whole:
-    """length · penalty [10⁻⁹ byte]; arguments and errors as `feynman_l1_fee`.
+    """Return length · penalty [10⁻⁹ byte]; arguments and errors are those of `feynman_l1_fee`.
 
     >>> feynman_units(100, 50, 10, penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
     200000000000
@@ -247,16 +268,23 @@ def galileo_l1_fee(
     blob_scalar: ArrayLike,
     penalty_factor: ArrayLike,
 ) -> Whole:
-    """The L1 data fee of Galileo: per compressed byte, and more than that for a long transaction.
+    """Return the L1 data fee of Galileo, whose price per compressed byte grows with the size [wei].
 
     Parameters
     ----------
     compressed_size : min(zstd length, length) of the transaction [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    exec_scalar, blob_scalar : of the oracle [10⁻⁹].
-    penalty_factor : the size at which the fee per byte has doubled [byte]; 0 counts as 1.
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    exec_scalar, blob_scalar : factors of the oracle [10⁻⁹].
+    penalty_factor : size at which the fee per byte is doubled; 0 counts as 1 [byte].
 
-    Broadcasting, result and errors as `pre_curie_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a fee does not fit into an int64 array.
 
     >>> galileo_l1_fee(100, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=2_394_981_796,
     ...                blob_scalar=1_019_097_245, penalty_factor=10_000)
@@ -267,7 +295,7 @@ def galileo_l1_fee(
 
 
 def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
-    """c · (penalty_factor + c): what base + base · c // penalty_factor comes to, times penalty_factor [byte²].
+    """Return c · (penalty_factor + c): the units of the fee, multiplied by penalty_factor [byte²].
 
     >>> galileo_units(100, penalty_factor=10_000)
     1010000

@@ -1,4 +1,4 @@
-"""Taiko: no fee for L1 data at all; a base fee that depends on the block time (EIP-4396), shared with the proposer.
+"""Taiko: a base fee that depends on the block time (EIP-4396) and is shared with the proposer; no fee for L1 data.
 
 Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
 """
@@ -13,7 +13,7 @@ from feemodel.records import compared_by_value, printed_as_table
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
-MAX_TARGET_PERCENT = 95  # of the gas limit, however long the block took
+MAX_TARGET_PERCENT = 95  # maximum of the adjusted target, in percent of the gas limit
 BLOCK_TIME_TARGET = 2  # s
 SHARING_PERCENT = 75  # of the base fee, to the proposer
 
@@ -47,14 +47,15 @@ class SharedFee(NamedTuple, Generic[Part]):
 
 
 def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
-    """The gas target of a block that took so long: min(gas_limit // 2 · block_time // 2, gas_limit · 95 // 100) [gas].
+    """Return a block's gas target: min(gas_limit // 2 · block_time // 2, gas_limit · 95 // 100) [gas].
 
     Parameters
     ----------
-    gas_limit : of the block [gas], at least 2.
-    block_time : since the block before [s].
+    gas_limit : gas limit of the block, at least 2 [gas].
+    block_time : time since the previous block [s].
 
-    Both broadcast. Raises `InvalidInput` for what is not whole, `Int64Overflow` where an array cannot hold the product.
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    product does not fit into an int64 array.
 
     >>> adjusted_target(240_000_000, 3)
     180000000
@@ -78,23 +79,28 @@ def next_base_fee(
 def next_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, block_time: ArrayLike, *, chain: Chain = MAINNET
 ) -> Whole:
-    """The base fee of the next block.
+    """Return the base fee of the next block [wei / gas].
 
-    With target = gas_limit // 2 and the target adjusted to the block time, `adjusted_target`, the fee moves by
-    base_fee · |gas_used − adjusted| // target // 8, up by at least 1 wei, and stays within the chain's bounds.
+    With target = gas_limit // 2 and adjusted = `adjusted_target`, the base fee changes by
+    base_fee · |gas_used − adjusted| // target // 8, with a minimum rise of 1 wei, within the chain's bounds.
 
     Parameters
     ----------
-    base_fee : of the parent [wei / gas].
-    gas_used, gas_limit : of the parent [gas].
-    block_time : between the parent and the block before it [s].
-    chain : its bounds.
+    base_fee : base fee of the parent [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the parent [gas].
+    block_time : time between the parent and its own parent [s].
+    chain : bounds of the base fee.
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for a gas limit
-    below 2, gas used above the limit, anything negative or not an integer, `Int64Overflow` where an array cannot hold
-    the fee.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
 
-    A block of 2 s at three quarters of its limit:
+    Raises
+    ------
+    InvalidInput : a gas limit below 2, gas used above the limit, or an argument that is not an integer of at least 0.
+    Int64Overflow : a fee does not fit into an int64 array.
+
+    A block of 2 s with three quarters of its limit:
 
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
@@ -121,7 +127,7 @@ def shared_base_fee(
 ) -> SharedFee[Wholes]: ...
 @formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
-    """The base fees of a transaction or block, divided: `percent` of them rounded down to the proposer.
+    """Divide the base fee of a transaction or block between the proposer (`percent`, rounded down) and the treasury.
 
     >>> shared_base_fee(21_000, 10_000_001)
     SharedFee(proposer=157500015750, treasury=52500005250)

@@ -1,4 +1,4 @@
-"""zkSync Era: the fee input of a batch, gas per pubdata byte, the blob fee predictor.
+"""zkSync Era: the prices of a batch, gas per byte of pubdata, and the predictor of the blob base fee.
 
 A transaction pays gas · base_fee, where publishing a byte of pubdata (state differences, not calldata) counts as
 `gas_per_pubdata` gas:
@@ -8,7 +8,7 @@ A transaction pays gas · base_fee, where publishing a byte of pubdata (state di
     base_fee           = max(fair_l2_gas_price, ⌈fair_pubdata_price / 50,000⌉)
     gas_per_pubdata    = ⌈fair_pubdata_price / base_fee⌉
 
-`trunc(double)` as in the node, one IEEE operation after the other; prices are unsigned 64-bit there.
+`trunc` is applied to doubles, with the node's order of IEEE operations. The node's prices are unsigned 64-bit integers.
 
 Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_model.rs,
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
@@ -55,7 +55,7 @@ BLOB_GAS_PER_PUBDATA_BYTE = 1
 MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
 MAX_FAIR_PUBDATA_PRICE = 10**15  # wei
 
-# The predictor's constants are fixed in the node: Cancun's fraction with Prague's target.
+# Constants of the node's predictor: Cancun's update fraction with Prague's target.
 PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
@@ -64,11 +64,11 @@ PUBDATA_MODES = ("blobs", "calldata", "validium")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeModel:
-    """The configuration of a chain's fee model, version 2; the defaults are the node's."""
+    """Configuration of a chain's fee model, version 2. The defaults are the node's."""
 
     minimal_l2_gas_price: int = 100_000_000  #: [wei / gas]
-    compute_overhead_part: float = 0.0  #: share of the batch's overhead that gas pays [1]
-    pubdata_overhead_part: float = 1.0  #: share that pubdata pays [1]
+    compute_overhead_part: float = 0.0  #: share of the batch overhead paid by gas [1]
+    pubdata_overhead_part: float = 1.0  #: share paid by pubdata [1]
     batch_overhead_l1_gas: int = 800_000  #: [gas]
     max_gas_per_batch: int = 200_000_000  #: [gas]
     max_pubdata_per_batch: int = 100_000  #: [byte]
@@ -80,7 +80,7 @@ class FeeModel:
 @compared_by_value
 @printed_as_table
 class FeeInput(NamedTuple, Generic[Part]):
-    """The prices of a batch."""
+    """Prices of a batch."""
 
     l1_gas_price: Part  #: [wei / gas]
     fair_l2_gas_price: Part  #: [wei / gas]
@@ -90,7 +90,7 @@ class FeeInput(NamedTuple, Generic[Part]):
 @compared_by_value
 @printed_as_table
 class BaseFee(NamedTuple, Generic[Part]):
-    """The base fee and the gas per byte of pubdata of a batch."""
+    """Base fee and gas per byte of pubdata of a batch."""
 
     base_fee: Part  #: [wei / gas]
     gas_per_pubdata: Part  #: [gas / byte]
@@ -125,20 +125,26 @@ def batch_fee_input(
     l1_pubdata_price_scale: float = 1.0,
     clip: bool = True,
 ) -> FeeInput:
-    """The prices of a batch from the prices of L1.
+    """Compute the prices of a batch from L1 prices.
 
     Parameters
     ----------
-    l1_gas_price : [wei / gas].
-    l1_pubdata_price : [wei / byte], see `l1_pubdata_price`.
-    model : the chain's configuration.
-    l1_gas_price_scale, l1_pubdata_price_scale : factors on both [1].
+    l1_gas_price : gas price of L1 [wei / gas].
+    l1_pubdata_price : price of pubdata on L1, see the function `l1_pubdata_price` [wei / byte].
+    model : configuration of the chain.
+    l1_gas_price_scale, l1_pubdata_price_scale : factors on the L1 prices [1].
     clip : whether the node's limits of 10¹³ and 10¹⁵ wei apply.
 
-    The prices broadcast. Returns ints for scalars, int64 arrays otherwise. Raises `InvalidInput` for what is not such
-    a number, `Int64Overflow` where an array cannot hold a price.
+    Returns
+    -------
+    FeeInput : ints for scalars; int64 arrays of the broadcast shape otherwise.
 
-    10¹⁴ · 700,000 / 100,000 wei of overhead a byte:
+    Raises
+    ------
+    InvalidInput : an argument that is not a number in range.
+    Int64Overflow : a price does not fit into an int64 array.
+
+    10¹⁴ · 700,000 / 100,000 wei of overhead per byte:
 
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
@@ -162,7 +168,10 @@ def base_fee(fair_l2_gas_price: int, fair_pubdata_price: int) -> BaseFee[int]: .
 def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Wholes]) -> BaseFee[Wholes]: ...
 @formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
-    """Base fee and gas per pubdata byte of a batch; arguments in wei, broadcasting and errors as `batch_fee_input`.
+    """Return base fee [wei / gas] and gas per pubdata byte [gas / byte] of a batch with these prices.
+
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    result does not fit into an int64 array.
 
     >>> base_fee(100_000_000, 10**13)
     BaseFee(base_fee=200000000, gas_per_pubdata=50000)
@@ -181,15 +190,16 @@ def transaction_fee(
 ) -> Fee[Wholes]: ...
 @formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
-    """Fee of a transaction in its two parts: base_fee · (gas + pubdata · gas_per_pubdata).
+    """Return the two parts of a transaction's fee, base_fee · (gas + pubdata · gas_per_pubdata) [wei].
 
     Parameters
     ----------
-    gas : of execution [gas].
-    pubdata : bytes published [byte]; no function of the calldata, so an assumption where it was not measured.
-    base_fee, gas_per_pubdata : of the batch.
+    gas : gas used by execution [gas].
+    pubdata : bytes published, which do not follow from the calldata: measured or assumed [byte].
+    base_fee, gas_per_pubdata : prices of the batch [wei / gas], [gas / byte].
 
-    Broadcasting and errors as `batch_fee_input`.
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    result does not fit into an int64 array.
 
     >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
     Fee(pubdata=10000000000000, execution=10000000000000)
@@ -222,16 +232,18 @@ def l1_pubdata_price(
     multiplier: float = 1.0,
     max_blob_base_fee: int | None = None,
 ) -> Whole:
-    """Price of a byte of pubdata on L1: in blobs 1 blob gas, in calldata 17 gas, in a validium nothing.
+    """Return the L1 price of a byte of pubdata: 1 blob gas in blobs, 17 gas in calldata, 0 in a validium [wei / byte].
 
     Parameters
     ----------
-    l1_gas_price, blob_base_fee : [wei / gas]; the node takes its prediction, see `predicted_blob_base_fee`.
+    l1_gas_price : gas price of L1 [wei / gas].
+    blob_base_fee : blob base fee; the node uses a prediction, see `predicted_blob_base_fee` [wei / gas].
     mode : "blobs", "calldata" or "validium".
-    multiplier : safety factor on the blob fee [1].
-    max_blob_base_fee : cap on the product [wei / gas].
+    multiplier : safety factor on the blob base fee [1].
+    max_blob_base_fee : maximum of multiplier · blob_base_fee [wei / gas].
 
-    Broadcasting and errors as `batch_fee_input`.
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, `Int64Overflow` if a
+    result does not fit into an int64 array.
 
     >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
     (2000000000, 17000000000)
@@ -256,24 +268,24 @@ def predicted_blob_base_fee(
     target_blobs: int = PREDICTOR_TARGET_BLOBS,
     safety_bips: int = PREDICTOR_SAFETY_BIPS,
 ) -> int:
-    """The blob fee that a node expects once its pending blobs are posted, a tenth added; Python ints.
+    """Return the blob base fee that a node predicts after posting its pending blobs, plus a safety margin [wei / gas].
 
-    The excess blob gas behind the fee grows by 131,072 · max(0, pending_blobs − target_blobs · l1_blocks). With no
-    pending blobs nothing is predicted: the fee is expected as it is.
+    The predicted excess blob gas is the current one plus 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
+    Without pending blobs, the given fee is returned.
 
     Parameters
     ----------
-    blob_base_fee : the median of late [wei / gas].
-    pending_blobs : not yet posted [1].
-    l1_blocks : that passed since the last batch was posted; 0 counts as 1 [1].
-    update_fraction, target_blobs : of L1's blob market; by default what the node has built in, Cancun's fraction with
-        Prague's target. Mainnet's own are in `feemodel.ethereum.fee_market.MAINNET`.
-    safety_bips : [1/10,000].
+    blob_base_fee : recent median of the blob base fee [wei / gas].
+    pending_blobs : number of blobs not yet posted [1].
+    l1_blocks : number of L1 blocks since the last batch was posted; 0 counts as 1 [1].
+    update_fraction, target_blobs : parameters of L1's blob market; the defaults are the node's constants, Cancun's
+        fraction with Prague's target. `feemodel.ethereum.fee_market.MAINNET` has those of mainnet.
+    safety_bips : factor on the prediction [1/10,000].
 
     Raises
     ------
-    InvalidInput : anything that is not a whole number of at least 0, a prediction beyond 256 bits.
-    Int64Overflow : a prediction that the node's unsigned 64 bits do not hold.
+    InvalidInput : an argument that is not an integer of at least 0, or a prediction above 256 bits.
+    Int64Overflow : the prediction does not fit into the node's unsigned 64 bits.
 
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
@@ -297,9 +309,9 @@ def in_base_token(price: int, *, numerator: int, denominator: int) -> int: ...
 def in_base_token(price: Numbers[Wholes], *, numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
 def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
-    """A price in a chain's own base token: price · numerator // denominator, at most 2**64 − 1.
+    """Convert a price to a chain's base token: price · numerator // denominator, at most 2**64 − 1.
 
-    Raises `InvalidInput` for a denominator of 0, `Int64Overflow` where an array cannot hold the price.
+    Raises `InvalidInput` for a denominator of 0, `Int64Overflow` if a price does not fit into an int64 array.
 
     >>> in_base_token(1_000, numerator=1, denominator=2)
     500

@@ -1,6 +1,7 @@
-"""ZKsync OS: the three prices of a block as its server sets them, and the gas that a transaction is charged.
+"""ZKsync OS: the three prices of a block, as its server sets them, and the gas that a transaction is charged.
 
-Proving is paid in *native* units, L1 in pubdata bytes; both are charged as EVM gas. Prices are exact fractions.
+Proving is measured in *native* units, and L1 data in bytes of pubdata; both are charged as EVM gas. Prices are exact
+fractions.
 
 Sources: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs;
 matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither has
@@ -17,28 +18,28 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide
 from feemodel.records import printed_as_table
 
-BLOB_NATIVE = 50_000_000  # native units of proving a blob
+BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
 NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
-DEFAULT_FILL_RATIO = Fraction(1, 2)  # of a blob, before one is known
-CHANGE_DENOMINATOR = 8  # the native price moves by an eighth a block at most
-PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by a half a block at most
+DEFAULT_FILL_RATIO = Fraction(1, 2)  # assumed fill ratio of blobs until one is known
+CHANGE_DENOMINATOR = 8  # the native price changes by at most an eighth per block
+PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per block
 
 
 @printed_as_table
 class Prices(NamedTuple):
-    """The prices of a block, in the chain's base token."""
+    """Prices of a block, in the chain's base token."""
 
-    base_fee: int  #: of EVM gas [wei / gas]
+    base_fee: int  #: price of EVM gas [wei / gas]
     native_price: int  #: [wei / native unit]
     pubdata_price: int  #: [wei / byte]
 
 
 @printed_as_table
 class Charged(NamedTuple):
-    """The gas that a transaction is charged."""
+    """Gas that a transaction is charged."""
 
-    native_per_gas: int  #: native units that a unit of gas pays for
+    native_per_gas: int  #: native units paid for by a unit of gas
     gas_used: int  #: [gas]
 
 
@@ -57,24 +58,33 @@ def block_prices(
     base_fee_override: int | None = None,
     pubdata_price_override: int | None = None,
 ) -> Prices:
-    """The prices of a block.
+    """Compute the prices of a block.
+
+    The native price changes by at most an eighth per block and the pubdata price rises by at most a half, where a rise
+    of 1 is always allowed. The pubdata price can fall by any amount.
 
     Parameters
     ----------
-    native_price_usd : of one native unit [USD], above 0.
-    base_token_usd, settlement_token_usd : of one wei of the chain's, of the settlement layer's token [USD], above 0.
-    native_per_gas : native units in a unit of gas; 100 in configurations that were seen.
-    pubdata_price : of a byte on the settlement layer [wei of its token].
-    blobs : whether pubdata is posted in blobs, which are proved and not always full; calldata and validium are not.
-    fill_ratio : of the last blobs, above 0 and at most 1; `None`: none is known, a half [1].
-    previous : the prices of the block before; `None`: there is none.
-    pubdata_price_cap, *_override : of the configuration; an override takes the place of a price, and the cap does not
-        apply to it.
+    native_price_usd : price of a native unit, above 0 [USD].
+    base_token_usd, settlement_token_usd : price of one wei of the chain's token and of the settlement layer's, above 0
+        [USD].
+    native_per_gas : native units per unit of gas; 100 in known configurations.
+    pubdata_price : price of a byte on the settlement layer [wei of its token].
+    blobs : whether pubdata is posted in blobs, which are proved and may not be full.
+    fill_ratio : fill ratio of the last blobs, above 0 and at most 1; `None`: 1/2 [1].
+    previous : prices of the previous block; `None`: there is none.
+    pubdata_price_cap, *_override : values of the configuration. An override replaces a price; the cap does not apply to
+        it.
 
-    The native price moves by at most an eighth of the previous one, the pubdata price rises by at most a half, at
-    least by 1 each; a pubdata price falls at once. Raises `InvalidInput` for numbers out of range.
+    Returns
+    -------
+    Prices : the three prices.
 
-    1,000 + 393 native units of 1, over a fill ratio of 3/4, rounded down:
+    Raises
+    ------
+    InvalidInput : a number out of range.
+
+    (1,000 + 393 native units at a price of 1) / a fill ratio of 3/4, rounded down:
 
     >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
     ...              settlement_token_usd=Fraction(3_000, 10**18), native_per_gas=100, pubdata_price=1_000,
@@ -117,16 +127,22 @@ def blob_pubdata_price(
 def blob_pubdata_price(
     pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
 ) -> Whole:
-    """The price of a byte that is posted in blobs: (pubdata_price + 393 · native_price) / fill_ratio, rounded down.
+    """Return the price per byte in blobs: (pubdata_price + 393 · native_price) / fill_ratio, rounded down.
 
     Parameters
     ----------
-    pubdata_price : of a byte on the settlement layer [wei / byte].
-    native_price : [wei / native unit].
-    fill_ratio : how full the blobs are, above 0 and at most 1 [1].
+    pubdata_price : price of a byte on the settlement layer [wei / byte].
+    native_price : price of a native unit [wei / native unit].
+    fill_ratio : fill ratio of the blobs, above 0 and at most 1 [1].
 
-    The prices broadcast. Returns int for scalars, an int64 array otherwise [wei / byte]. Raises `InvalidInput` for
-    numbers out of range, `Int64Overflow` where an array cannot hold the price.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / byte].
+
+    Raises
+    ------
+    InvalidInput : a number out of range.
+    Int64Overflow : a price does not fit into an int64 array.
 
     >>> blob_pubdata_price(1_000, native_price=1, fill_ratio=Fraction(3, 4))
     1857
@@ -140,14 +156,14 @@ def blob_pubdata_price(
 
 
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
-    """The gas that a transaction is charged: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
+    """Return the gas that a transaction is charged: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
 
     Parameters
     ----------
-    evm_gas_used : [gas].
-    native_used : of execution and of its pubdata, at pubdata_price / native_price units a byte.
-    gas_price : that it pays [wei / gas].
-    native_price : of the block, at least 1 [wei / native unit].
+    evm_gas_used : EVM gas used [gas].
+    native_used : native units of execution and of pubdata, with pubdata_price / native_price units per byte.
+    gas_price : gas price of the transaction [wei / gas].
+    native_price : native price of the block, at least 1 [wei / native unit].
 
     >>> gas_used(50_000, 1_000_000, gas_price=101, native_price=7)
     Charged(native_per_gas=15, gas_used=66666)
