@@ -59,10 +59,10 @@ def test_what_clients_send_is_taken(call):
         ({"gasPrice": "0x1", "maxFeePerGas": "0x0"}, r"call\.gasPrice: expected either gasPrice or maxFeePerGas"),
         ({"blobs": ["0x00"]}, r"call\.blobs: expected blobVersionedHashes too"),
         ({"strict": False}, r"call\.strict: expected true"),
-        ({"accessList": [{"address": TO, "storagekeys": []}]}, r"accessList\[0\]: expected an object with address"),
+        ({"accessList": [{"address": TO, "storagekeys": []}]}, r"accessList\[0\]: expected an object with only"),
         ({"hash": HASH, "to": TO}, r"call\.nonce: expected a value: a transaction of type 0 that was sent has one"),
         ({k: v for k, v in SENT.items() if k != "input"}, r"call\.input: expected a value"),
-        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected a value, null for a contract created"),
+        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected a value, null for a contract creation"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_or_contradictory_is_refused_by_its_name(call, message):
