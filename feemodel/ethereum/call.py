@@ -101,16 +101,6 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     )  # fmt: skip
 
 
-def check_names(call: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` for an unknown field of a call object; values are not checked.
-
-    >>> check_names({"to": None, "strict": False})
-    """
-    for name, value in call.items():
-        if name not in FIELD_OF and name not in IGNORED_NAMES and name not in SIDECAR_NAMES and name != "strict":
-            raise unknown_field(name, value)
-
-
 def as_mapping(row: Any) -> Mapping[str, Any]:
     """Return a pandas row or a named tuple as a mapping, with `None` for NaN; a mapping is returned unchanged."""
     if isinstance(row, MAPPINGS):

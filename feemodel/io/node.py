@@ -183,11 +183,6 @@ class Node:
             return {self.anonymous(name): self._anonymous_data(part) for name, part in data.items()}
         return data
 
-    def error_of(self, method: str, error: Any) -> UpstreamError:
-        """Return the exception for the `error` of a response: `NodeError` if it is a JSON-RPC error object."""
-        failure = self._error(method, error)
-        return failure.error if isinstance(failure, TryAgain) else failure
-
     def close(self) -> None:
         """Close idle connections, and cancel the pauses before retries."""
         self._closed.set()

@@ -174,6 +174,3 @@ def verdicts(
             required = form.required_price(fee)
             found.append(Verdict(check, fee, required, price, price >= required))
     return tuple(found)
-
-
-Stage, stages = Check, node_checks  # their names until 0.1; they end with the next release
