@@ -1,4 +1,4 @@
-"""What the parent of the workers reads: no worker reads these files again."""
+"""Files that the parent of the workers reads once; no worker reads them again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ class Extension(Protocol):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """What the parent has read: no worker reads these files again."""
+    """Contents of the files that the parent has read; no worker reads them again."""
 
     settings: Settings
     chain: Chain | None  #: to execute on; `None` behind a node, and where only proofs are served

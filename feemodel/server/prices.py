@@ -1,4 +1,4 @@
-"""What estimates are priced with: from the settings, from the newest block's pricing record, or from L1 fees."""
+"""Prices of estimates: from the settings, from the newest block's pricing record, or from L1 fees."""
 
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace

@@ -1,4 +1,4 @@
-"""What a worker answers from: loaded once by the parent, opened by each worker in its event loop."""
+"""State of a worker: loaded once by the parent, opened by each worker in its event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator

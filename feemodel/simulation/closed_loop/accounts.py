@@ -132,7 +132,7 @@ class CostTerms(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """What the postings that wait look at; empty where they do not need it."""
+    """Fees that the waiting postings look at; empty for those that need none."""
 
     base_fee_percentile: RealArray  #: in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: [wei / gas]

@@ -208,7 +208,7 @@ def history_of(l1: Any) -> History:
 
 
 def _assumed(said: str, seconds: RealArray) -> str:
-    """What is assumed of a history, with rows that lie further apart than the bins among it."""
+    """Return the assumptions about a history, and that fees are held constant between rows further apart than a bin."""
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:
         return said

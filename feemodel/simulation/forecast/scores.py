@@ -196,7 +196,7 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
 
 class OperatorLoss(NamedTuple):
-    """What a price loses to costs that were not known when it was set; each (q), one a column of prices."""
+    """Losses of a price to costs unknown when it was set; each of shape (q), one for each column of prices."""
 
     under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of the costs
     overcharged: RealArray  #: mean of max(0, price − cost)
