@@ -1,5 +1,5 @@
 """Which modules pytest leaves out where what they import is not installed."""
 
-from feemodel.extras import has_native
+from feemodel._extras import has_native
 
 collect_ignore = [] if has_native() else ["feemodel/execution/native.py"]

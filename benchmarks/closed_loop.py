@@ -21,8 +21,8 @@ import numba
 import numpy as np
 import xarray as xr
 
+from feemodel._processors import cores
 from feemodel.io import FinishedFolder
-from feemodel.processors import cores
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
 

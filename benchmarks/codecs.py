@@ -9,7 +9,7 @@ import zstandard
 
 from benchmarks import interleaved, per_item, ratio
 from feemodel.simulation.corpus import corpus
-from feemodel.sizes.codecs import FastLz, compressed_sizes
+from feemodel.sizes._codecs import FastLz, compressed_sizes
 from tests.helpers.fastlz_plain import fastlz_length
 
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import interleaved, per_item, ratio
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum.transaction import keccak256
+from feemodel.ethereum._transaction import keccak256
 from feemodel.execution import Account, CallState, estimate_gas
-from feemodel.execution.engines import Engine, engine_named
-from feemodel.execution.message import Message
+from feemodel.execution._engines import Engine, engine_named
+from feemodel.execution._message import Message
 
 SENDER, TOKEN, STORES, REVERTS, STRANGER = (number.to_bytes(20, "big") for number in range(0x1001, 0x1006))
 SLOTS = 50

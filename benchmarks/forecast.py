@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 
 from feemodel.checks import RealArray, real_scalar
-from feemodel.cli.output import checked_out
+from feemodel.cli._output import checked_out
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.simulation._l1_columns import FEES, l1_columns
 from feemodel.simulation.forecast import scores
+from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, rolling_quantiles
-from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
-from feemodel.simulation.l1_columns import FEES, l1_columns
 
 HORIZONS = {"10min": 1, "1h": 6, "6h": 36, "24h": 144}  # [bins]
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])

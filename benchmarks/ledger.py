@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import interleaved, per_item, ratio
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, _hash_kernels, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger._hashing import pieces, poseidon2
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.hashing import pieces, poseidon2
 
 CODE = bytes.fromhex("600160020300")
 CONTRACT = b"\xc0" * 20

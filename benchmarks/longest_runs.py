@@ -6,11 +6,11 @@ precompile begins, so what code does within one frame bounds how late a deadline
 
 import time
 
-from feemodel.execution.engines import Execute
-from feemodel.execution.forks import fork_named
-from feemodel.execution.message import Message
+from feemodel.execution._engines import Execute
+from feemodel.execution._forks import fork_named
+from feemodel.execution._message import Message
+from feemodel.execution._state import Account, CallState
 from feemodel.execution.native import Native
-from feemodel.execution.state import Account, CallState
 from tests.helpers.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
 from tests.helpers.execution_programs import push
 from tests.system.evm_programs import (

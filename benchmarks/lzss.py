@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks import per_item, ratio
 from benchmarks.codecs import SHARED, transactions
-from feemodel.ethereum.transaction import measured_form, parse_transaction
-from feemodel.sizes.codecs import Zstd
-from feemodel.sizes.lzss import Lzss
+from feemodel.ethereum._transaction import measured_form, parse_transaction
+from feemodel.sizes._codecs import Zstd
+from feemodel.sizes._lzss import Lzss
 
 DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"
 ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about as much as a transaction may carry, and the compressor's limit

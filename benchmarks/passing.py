@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
 from feemodel.errors import FeeModelError
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, encoded
 from tests.system import nginx

@@ -25,7 +25,7 @@ import urllib3
 
 from benchmarks import ratio
 from feemodel.errors import FeeModelError
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
 from tests.system.start import Started, serving

@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from benchmarks.codecs import transactions
 from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
+from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.ethereum.transaction import measured_form, parse_transaction
-from feemodel.ledger.hashing import mimc, poseidon2
+from feemodel.ledger._hashing import mimc, poseidon2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
-from feemodel.sizes.codecs import Zstd
-from feemodel.sizes.lzss import Lzss
-from feemodel.sizes.lzss_kernel import lzss_sizes
+from feemodel.sizes._codecs import Zstd
+from feemodel.sizes._lzss import Lzss
+from feemodel.sizes._lzss_kernel import lzss_sizes
 
 SOURCE = Path(__file__).with_name("peers_go")
 JAVA_SOURCE = Path(__file__).with_name("peers_java") / "ZstdSizes.java"

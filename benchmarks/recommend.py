@@ -11,7 +11,7 @@ from feemodel.checks import RealArray
 from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation import Fixed, LineaPricing, OpStackPricing
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.forecast.recommend import recommend
+from feemodel.simulation.forecast._recommend import recommend
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 

@@ -13,7 +13,7 @@ from collections import Counter
 
 from benchmarks.ledger import CONTRACT, MILLION, _address
 from benchmarks.server import million_served
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.system.calls import fee
 from tests.system.client import Connection, port_of, post, run, timed
 from tests.system.processes import MIB, tree, workers

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store
 from tests.system.client import Connection, Latencies, port_of, post, run, timed
 from tests.system.start import Started, serving

@@ -12,13 +12,13 @@ from scipy import stats
 
 import feemodel
 from benchmarks import interleaved, per_item, ratio
+from feemodel._processors import cores
 from feemodel.linea.from_l1 import priority_fee_from_l1
-from feemodel.processors import cores
-from feemodel.simulation.axes import DRAW_BLOCK
-from feemodel.simulation.reduce import over
+from feemodel.simulation._axes import DRAW_BLOCK
+from feemodel.simulation._reduce import over
+from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import Samples, grid, monte_carlo
 from feemodel.simulation.surfaces import Workload
-from feemodel.simulation.sweep import sweep
 
 ELEMENTS = 100_000_000
 SIDE = 100  # of the grid of four axes

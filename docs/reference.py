@@ -22,7 +22,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import feemodel
-from feemodel.extras import has_native
+from feemodel._extras import has_native
 
 NATIVE = () if has_native() else ("feemodel.execution.native",)  # whose types are in that package
 LEFT_OUT = ("feemodel.cli", *NATIVE)  # commands are told by `feemodel --help`

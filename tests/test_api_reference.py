@@ -32,31 +32,31 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.rollups._base_fee_bounds",
-    "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
-    "feemodel.simulation.fingerprint", "feemodel.simulation.l1_columns",
-    "feemodel.simulation.forecast.combination", "feemodel.simulation.forecast.conformal",
-    "feemodel.simulation.forecast.features", "feemodel.simulation.forecast.methods",
-    "feemodel.simulation.forecast.path_kernels", "feemodel.simulation.forecast.paths",
-    "feemodel.simulation.forecast.quantile_regression", "feemodel.simulation.forecast.series",
-    "feemodel.simulation.path_brackets", "feemodel.simulation.closed_loop.accounts",
-    "feemodel.simulation.closed_loop.execution",
-    "feemodel.simulation.closed_loop.l1_steps",
+    "feemodel.simulation._axes", "feemodel.simulation._blocks", "feemodel.simulation._executors",
+    "feemodel.simulation._fingerprint", "feemodel.simulation._l1_columns",
+    "feemodel.simulation.forecast._combination", "feemodel.simulation.forecast._conformal",
+    "feemodel.simulation.forecast._features", "feemodel.simulation.forecast.methods",
+    "feemodel.simulation.forecast._path_kernels", "feemodel.simulation.forecast._paths",
+    "feemodel.simulation.forecast._quantile_regression", "feemodel.simulation.forecast._series",
+    "feemodel.simulation._path_brackets", "feemodel.simulation.closed_loop._accounts",
+    "feemodel.simulation.closed_loop._execution",
+    "feemodel.simulation.closed_loop._l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",
-    "feemodel.simulation.closed_loop.parameters", "feemodel.simulation.closed_loop.paths",
-    "feemodel.simulation.closed_loop.pricing",
+    "feemodel.simulation.closed_loop._parameters", "feemodel.simulation.closed_loop.paths",
+    "feemodel.simulation.closed_loop._pricing",
     # The classes of policies are public names of `feemodel.simulation`.
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
-    "feemodel.simulation.closed_loop.results", "feemodel.simulation.path_kernels", "feemodel.simulation.resume",
-    "feemodel.simulation.corpus.calldata", "feemodel.simulation.corpus.fitted",
-    "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",
-    "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",
-    "feemodel.sizes.lzss_suffixes",
+    "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels", "feemodel.simulation._resume",
+    "feemodel.simulation.corpus._calldata", "feemodel.simulation.corpus._fitted",
+    "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_dictionary",
+    "feemodel.sizes._lzss_kernel", "feemodel.sizes._lzss_payload", "feemodel.sizes._lzss_primitives",
+    "feemodel.sizes._lzss_suffixes",
 }  # fmt: skip
 WITHOUT_DOCTEST = {
     "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",
     "feemodel.estimates.state_before": "the state of a capture: tests/estimates/test_replay.py",
     "feemodel.io.Node": "asks a node: tests/io/test_node.py runs one",
-    "feemodel.simulation.reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
+    "feemodel.simulation._reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
 }
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 KERNEL = """
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 from package.inner import CONSTANT, added
 
 @kept()
@@ -13,7 +13,7 @@ def total(number):
     return added(number) * CONSTANT
 """
 INNER = """
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 CONSTANT = {constant}
 
 @kept()
@@ -51,7 +51,7 @@ def test_a_kernel_is_kept_until_what_its_module_imports_changes(tmp_path, monkey
 
 
 SAYING = """
-from feemodel import compiled
+from feemodel import _compiled as compiled
 
 said = []
 compiled.say_when_compiling(lambda: said.append("compiling"))

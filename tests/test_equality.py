@@ -19,10 +19,10 @@ from feemodel.rollups.factors import Fees
 from feemodel.rollups.kernels import Sums
 from feemodel.rollups.taiko import SharedFee
 from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
-from feemodel.simulation.backtest import Traffic
+from feemodel.simulation._backtest import Traffic
+from feemodel.simulation._reduce import Over, over
+from feemodel.simulation._sensitivity import Indices
 from feemodel.simulation.posting import Posted
-from feemodel.simulation.reduce import Over, over
-from feemodel.simulation.sensitivity import Indices
 from feemodel.simulation.surfaces import Workload
 
 
@@ -108,7 +108,7 @@ def test_no_class_that_holds_arrays_compares_them_one_by_one():
     compared = {cls for cls in holders if cls.__eq__ is not object.__eq__}
 
     assert {Workload, Over} <= compared
-    assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel.records"] == []
+    assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel._records"] == []
 
 
 def test_fees_of_series_and_data_arrays_are_compared_by_value():

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import feemodel
+from feemodel._extras import has_numba
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
-from feemodel.extras import has_numba
 from tests.conftest import ROOT
 from tests.helpers.formulas import FORMULAS, Formula, array_parameters, functions
 from tests.helpers.optional import optional
@@ -25,7 +25,7 @@ pd = optional("pandas")
 pa = optional("pyarrow")
 xr = optional("xarray")
 kernels = optional("feemodel.linea.kernels")
-compiled_kernels = optional("feemodel.simulation.sweep", "compiled_kernels")
+compiled_kernels = optional("feemodel.simulation._sweep", "compiled_kernels")
 
 ROWS = 4
 LIMITS = [

@@ -9,7 +9,7 @@ from feemodel.errors import FeeModelError
 from tests.helpers.hostile import calls_of, hostile_calls, modules_of, public_names
 from tests.test_api_reference import INSIDE
 
-KERNELS = {"feemodel.rollups.kernels", "feemodel.rollups.arbitrum_kernels"}
+KERNELS = {"feemodel.rollups.kernels", "feemodel.rollups._arbitrum_kernels"}
 MODULES = {
     module.__name__: module
     for package in ("feemodel.simulation", "feemodel.rollups")
@@ -20,7 +20,7 @@ NOT_CALLED = {
     "feemodel.rollups.arbitrum": {"Version"},
     "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
     "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
-    "feemodel.rollups.chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
+    "feemodel.rollups._chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
     "feemodel.rollups.optimism_operator": {"TransactionMix"},
@@ -29,13 +29,13 @@ NOT_CALLED = {
     "feemodel.rollups.rigid": {"Declaration"},
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"Chain"},
-    "feemodel.rollups.what_if": {"WhatIf", "read_rules"},
+    "feemodel.rollups._what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
-    "feemodel.simulation.forecast.recommend": {"Parameter", "Recommendation"},
+    "feemodel.simulation.forecast._recommend": {"Parameter", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
-    "feemodel.simulation.reduce": {"Over"},
+    "feemodel.simulation._reduce": {"Over"},
     "feemodel.simulation.samples": {"Samples"},
     "feemodel.simulation.scenarios": {"check_block_seconds", "check_scenario"},
 }  # fmt: skip

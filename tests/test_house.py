@@ -14,14 +14,13 @@ from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
-    "errors", "checks", "compiled", "formula", "integers", "extras", "lazy", "moved", "processors", "progress",
+    "errors", "checks", "compiled", "formula", "integers", "extras", "lazy", "processors", "progress",
     "records",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
     "compiled": {"extras"},
-    "lazy": {"extras", "moved"},
-    "moved": set(),
+    "lazy": {"extras"},
     "extras": {"errors"},
     "processors": set(),
     "progress": {"errors"},
@@ -58,7 +57,7 @@ def imports_of(path):
         elif isinstance(node, ast.ImportFrom) and node.module == "feemodel":
             for alias in node.names:
                 if alias.name != "__version__":
-                    known = (PACKAGE / alias.name).exists() or alias.name in GROUND
+                    known = (PACKAGE / alias.name).exists() or alias.name.removeprefix("_") in GROUND
                     yield f"feemodel.{alias.name if known else '*'}"
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -79,7 +78,7 @@ def _named(arguments):
 
 
 def room_of(module):
-    return module.split(".")[1] if "." in module else ""
+    return module.split(".")[1].removeprefix("_") if "." in module else ""
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -87,15 +86,15 @@ FORMULAS = [
     path
     for path in MODULES
     if path.relative_to(PACKAGE).parts[0] in {"ethereum", "linea", "integers.py", "rollups"}
-    and path.stem not in {"transaction_table", "measure", "tables"}  # tables of transactions in
-    and path.stem not in {"chains", "chain_files", "what_if", "padding"}  # files of chains in; a table out
+    and path.stem not in {"_transaction_table", "_measure", "tables"}  # tables of transactions in
+    and path.stem not in {"chains", "_chain_files", "_what_if", "padding"}  # files of chains in; a table out
 ]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_room_imports_only_what_it_stands_on(path):
-    room = path.relative_to(PACKAGE).with_suffix("").parts[0]
-    if room == "__init__":
+    room = path.relative_to(PACKAGE).with_suffix("").parts[0].removeprefix("_")
+    if room == "_init__":
         return
     allowed = MAY_IMPORT[room]
     used = rooms_of(path) - {room}
@@ -122,7 +121,7 @@ def test_the_list_of_rooms_has_no_circle():
         ("from feemodel import rollups", {"rollups"}),
         ("from feemodel import priority_fee", {"*"}),
         ("import feemodel", {"*"}),
-        ("import_module('feemodel.server.app')", {"server"}),
+        ("import_module('feemodel.server._app')", {"server"}),
         ("importlib.util.find_spec('feemodel.cli')", {"cli"}),
         ("import_module(f'feemodel.server.{name}')", {"server"}),
         ("import_module(f'feemodel.{name}')", {"*"}),
@@ -141,7 +140,7 @@ def test_a_formula_neither_reads_nor_sleeps_nor_serves(path):
 
 
 def test_every_module_with_a_formula_or_kernel_is_tested_by_mutation():
-    defines = {"feemodel.formula": "formula", "feemodel.compiled": "kept"}
+    defines = {"feemodel.formula": "formula", "feemodel._compiled": "kept"}
     found = {
         str(path.relative_to(PACKAGE).with_suffix(""))
         for path in MODULES

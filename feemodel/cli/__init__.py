@@ -21,10 +21,10 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import feemodel
-from feemodel.cli.compiled import compiled_kernels
+from feemodel._extras import install_command
+from feemodel.cli._compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
-from feemodel.extras import install_command
-from feemodel.io.bounds import showing_progress
+from feemodel.io._bounds import showing_progress
 
 VERBS = {
     "demo": "price generated and real transactions in both forms, and show what covers L1",
@@ -175,7 +175,7 @@ def verb_parser(words: Sequence[str]) -> VerbParser:
         summary = VERBS[verb]
         subparser = subparsers.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if verb in words:
-            module = import_module(f"feemodel.cli.{verb.replace('-', '_')}")
+            module = import_module(f"feemodel.cli._{verb.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.add_argument("--json", action="store_true", help="print one JSON object")
             subparser.add_argument("--debug", action="store_true", help="show the traceback of an unforeseen error")

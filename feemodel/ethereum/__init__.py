@@ -12,11 +12,24 @@ to_quantity, from_quantity, to_hex, from_hex : numbers and bytes of JSON-RPC
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.ethereum.call import Call as Call
-    from feemodel.ethereum.call import parse_call as parse_call
+    from feemodel.ethereum._call import Call as Call
+    from feemodel.ethereum._call import parse_call as parse_call
+    from feemodel.ethereum._hashes import keccak256 as keccak256
+    from feemodel.ethereum._quantities import from_hex as from_hex
+    from feemodel.ethereum._quantities import from_quantity as from_quantity
+    from feemodel.ethereum._quantities import to_hex as to_hex
+    from feemodel.ethereum._quantities import to_quantity as to_quantity
+    from feemodel.ethereum._transaction import Signature as Signature
+    from feemodel.ethereum._transaction import Transaction as Transaction
+    from feemodel.ethereum._transaction import created_address as created_address
+    from feemodel.ethereum._transaction import fill as fill
+    from feemodel.ethereum._transaction import intrinsic_gas as intrinsic_gas
+    from feemodel.ethereum._transaction import measured_form as measured_form
+    from feemodel.ethereum._transaction import parse_sender_unsigned as parse_sender_unsigned
+    from feemodel.ethereum._transaction import parse_transaction as parse_transaction
     from feemodel.ethereum.fee_market import BlobRules as BlobRules
     from feemodel.ethereum.fee_market import Schedule as Schedule
     from feemodel.ethereum.fee_market import blob_base_fee as blob_base_fee
@@ -27,18 +40,5 @@ if TYPE_CHECKING:
     from feemodel.ethereum.fee_market import next_base_fee as next_base_fee
     from feemodel.ethereum.fee_market import next_excess_blob_gas as next_excess_blob_gas
     from feemodel.ethereum.fee_market import reserve_binds as reserve_binds
-    from feemodel.ethereum.hashes import keccak256 as keccak256
-    from feemodel.ethereum.quantities import from_hex as from_hex
-    from feemodel.ethereum.quantities import from_quantity as from_quantity
-    from feemodel.ethereum.quantities import to_hex as to_hex
-    from feemodel.ethereum.quantities import to_quantity as to_quantity
-    from feemodel.ethereum.transaction import Signature as Signature
-    from feemodel.ethereum.transaction import Transaction as Transaction
-    from feemodel.ethereum.transaction import created_address as created_address
-    from feemodel.ethereum.transaction import fill as fill
-    from feemodel.ethereum.transaction import intrinsic_gas as intrinsic_gas
-    from feemodel.ethereum.transaction import measured_form as measured_form
-    from feemodel.ethereum.transaction import parse_sender_unsigned as parse_sender_unsigned
-    from feemodel.ethereum.transaction import parse_transaction as parse_transaction
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, overload
 
 import numpy as np
 
+from feemodel._records import compared_by_value
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
@@ -45,7 +46,6 @@ from feemodel.integers import (
     require,
     where,
 )
-from feemodel.records import compared_by_value
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559

@@ -2,24 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.execution.clients import parse_message as parse_message
-    from feemodel.execution.engines import engine_named as engine_named
-    from feemodel.execution.estimate import GasEstimate as GasEstimate
-    from feemodel.execution.estimate import estimate_gas as estimate_gas
-    from feemodel.execution.estimate import execute_call as execute_call
-    from feemodel.execution.limits import Limits as Limits
-    from feemodel.execution.message import Message as Message
+    from feemodel.execution._clients import parse_message as parse_message
+    from feemodel.execution._engines import engine_named as engine_named
+    from feemodel.execution._estimate import GasEstimate as GasEstimate
+    from feemodel.execution._estimate import estimate_gas as estimate_gas
+    from feemodel.execution._estimate import execute_call as execute_call
+    from feemodel.execution._limits import Limits as Limits
+    from feemodel.execution._message import Message as Message
+    from feemodel.execution._outcome import Outcome as Outcome
+    from feemodel.execution._outcome import Status as Status
+    from feemodel.execution._pool import EnginePool as EnginePool
+    from feemodel.execution._state import Account as Account
+    from feemodel.execution._state import Block as Block
+    from feemodel.execution._state import CallState as CallState
+    from feemodel.execution._state import parse_overrides as parse_overrides
     from feemodel.execution.native import Native as Native
-    from feemodel.execution.outcome import Outcome as Outcome
-    from feemodel.execution.outcome import Status as Status
-    from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
-    from feemodel.execution.state import Account as Account
-    from feemodel.execution.state import Block as Block
-    from feemodel.execution.state import CallState as CallState
-    from feemodel.execution.state import parse_overrides as parse_overrides
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -11,19 +11,19 @@ from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
-from feemodel.ethereum.transaction import Authorization
-from feemodel.execution.engines import Execute, blob_cost, check_executable
-from feemodel.execution.inputs import MAX_GAS, check_message, check_seconds, check_state
-from feemodel.execution.limits import too_much_gas, too_much_time
-from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
-from feemodel.execution.search import REFUSED, Search, Searched, Unproven
-from feemodel.execution.state import EMPTY, Account, CallState, blob_base_fee
-from feemodel.extras import has_native, install_command
+from feemodel.ethereum._transaction import Authorization
+from feemodel.execution._engines import Execute, blob_cost, check_executable
+from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
+from feemodel.execution._limits import too_much_gas, too_much_time
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Inspected, Outcome, Status, Traced
+from feemodel.execution._search import REFUSED, Search, Searched, Unproven
+from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
 
-if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_named`
+if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
     import feemodel_native as native
 
 Found = TypeVar("Found")
@@ -77,7 +77,7 @@ class Native:
 
     Raises `InvalidInput` if the installed package does not have the required version, or if `seconds` is not valid.
 
-    >>> from feemodel.execution.state import CallState
+    >>> from feemodel.execution._state import CallState
     >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
@@ -91,7 +91,7 @@ class Native:
         self._base: _Base | None = None
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found], *, inline_gas: int | None = None) -> Found:
-        """Return the result of a task that executes messages on a state, see `feemodel.execution.engines.Engine`.
+        """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class _Machine:
         return Traced(outcome, minimum, maximum, single_frame) if self._proves else Traced(outcome)
 
     def search(self, message: Message, search: Search) -> Searched:
-        """Return the gas limit that a message needs, see `feemodel.execution.search.search_message`."""
+        """Return the gas limit that a message needs, see `feemodel.execution._search.search_message`."""
         given, limits = self._prepared(message), search.limits
         inline_gas = search.inline_gas if self._inline_gas is None else self._inline_gas
         try:

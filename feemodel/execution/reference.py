@@ -4,7 +4,7 @@ It follows `process_transaction` of the specification, without the steps that ne
 message and the refund are the same. Each execution runs on a copy of the state, which is discarded unless the state
 changes are committed.
 
-A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution.pool` runs this
+A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution._pool` runs this
 engine in child processes that can be killed.
 """
 
@@ -20,16 +20,16 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution.engines import Execute, blob_cost, check_executable
-from feemodel.execution.inputs import check_message, check_state
-from feemodel.execution.inspection import Inspector
-from feemodel.execution.message import Message
-from feemodel.execution.outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
-from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.reference_faults import distinguish, refusal
-from feemodel.execution.search import Search, Searched, search_message
-from feemodel.execution.state import Account, Block, CallState, blob_base_fee
-from feemodel.execution.trace import Recorder
+from feemodel.execution._engines import Execute, blob_cost, check_executable
+from feemodel.execution._inputs import check_message, check_state
+from feemodel.execution._inspection import Inspector
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
+from feemodel.execution._recursion import recursion_limit
+from feemodel.execution._reference_faults import distinguish, refusal
+from feemodel.execution._search import Search, Searched, search_message
+from feemodel.execution._state import Account, Block, CallState, blob_base_fee
+from feemodel.execution._trace import Recorder
 
 with recursion_limit():  # importing the specification and py_ecc raises the limit
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
@@ -60,7 +60,7 @@ _WORDS = {
 class Reference:
     """Engine that executes with the specification. It caches the accounts of the last state.
 
-    >>> from feemodel.execution.state import CallState
+    >>> from feemodel.execution._state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
@@ -71,7 +71,7 @@ class Reference:
         self._lock = Lock()
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Return the result of a task that executes messages on a state, see `feemodel.execution.engines.Engine`."""
+        """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`."""
         check_state(call_state)
         rules = _rules(call_state.fork.name)
         with self._lock:  # the specification has one tracer per process

@@ -10,10 +10,10 @@ True
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.explorer.methods import Explorer as Explorer
-    from feemodel.explorer.methods import explorer_methods as explorer_methods
+    from feemodel.explorer._methods import Explorer as Explorer
+    from feemodel.explorer._methods import explorer_methods as explorer_methods
 
 __getattr__, __dir__ = lazy_names(__name__)

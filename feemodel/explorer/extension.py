@@ -11,12 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from feemodel.ethereum.quantities import from_quantity
-from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.explorer.methods import explorer_methods
-from feemodel.explorer.page import POLICY, STATIC
+from feemodel.ethereum._quantities import from_quantity
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID
+from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer._page import POLICY, STATIC
+from feemodel.server._prices import configured_prices
 from feemodel.server.dispatch import Method
-from feemodel.server.prices import configured_prices
 from feemodel.server.service import Service
 
 HEADERS = {

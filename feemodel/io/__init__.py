@@ -1,39 +1,42 @@
 """Files and nodes: `get_*` from the network, `read_*` from files, `parse_*` from bytes.
 
-The tables that the readers return are described in `feemodel.io.tables`.
+The tables that the readers return are described in `feemodel.io._tables`.
 """
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.io.blocks import parse_blocks as parse_blocks
-    from feemodel.io.blocks import read_blocks as read_blocks
-    from feemodel.io.datasets import read_dataset as read_dataset
-    from feemodel.io.datasets import write_dataset as write_dataset
-    from feemodel.io.economics import parse_growthepie as parse_growthepie
-    from feemodel.io.economics import parse_rollup_economics as parse_rollup_economics
-    from feemodel.io.economics import to_growthepie as to_growthepie
-    from feemodel.io.economics import to_rollup_economics as to_rollup_economics
-    from feemodel.io.fetch import fetch_blocks as fetch_blocks
-    from feemodel.io.fetch import get_blocks as get_blocks
-    from feemodel.io.fetch import parse_block_range as parse_block_range
-    from feemodel.io.finished import FinishedFolder as FinishedFolder
-    from feemodel.io.l1_fees import FeeHistory as FeeHistory
-    from feemodel.io.l1_fees import parse_fee_history as parse_fee_history
-    from feemodel.io.l1_fees import read_l1_fees as read_l1_fees
-    from feemodel.io.node import Node as Node
-    from feemodel.io.node import NodeError as NodeError
-    from feemodel.io.replay import Replay as Replay
-    from feemodel.io.replay import parse_replay as parse_replay
-    from feemodel.io.replay import read_replay as read_replay
+    from feemodel.io._blocks import parse_blocks as parse_blocks
+    from feemodel.io._blocks import read_blocks as read_blocks
+    from feemodel.io._bounds import most_bytes as most_bytes
+    from feemodel.io._bounds import most_json_bytes as most_json_bytes
+    from feemodel.io._bounds import most_seconds as most_seconds
+    from feemodel.io._datasets import read_dataset as read_dataset
+    from feemodel.io._datasets import write_dataset as write_dataset
+    from feemodel.io._economics import parse_growthepie as parse_growthepie
+    from feemodel.io._economics import parse_rollup_economics as parse_rollup_economics
+    from feemodel.io._economics import to_growthepie as to_growthepie
+    from feemodel.io._economics import to_rollup_economics as to_rollup_economics
+    from feemodel.io._fetch import fetch_blocks as fetch_blocks
+    from feemodel.io._fetch import get_blocks as get_blocks
+    from feemodel.io._fetch import parse_block_range as parse_block_range
+    from feemodel.io._finished import FinishedFolder as FinishedFolder
+    from feemodel.io._l1_fees import FeeHistory as FeeHistory
+    from feemodel.io._l1_fees import parse_fee_history as parse_fee_history
+    from feemodel.io._l1_fees import read_l1_fees as read_l1_fees
+    from feemodel.io._node import Node as Node
+    from feemodel.io._node import NodeError as NodeError
+    from feemodel.io._replay import Replay as Replay
+    from feemodel.io._replay import parse_replay as parse_replay
+    from feemodel.io._replay import read_replay as read_replay
+    from feemodel.io._tips import add_tips as add_tips
+    from feemodel.io._transactions import parse_raw_transactions as parse_raw_transactions
+    from feemodel.io._transactions import parse_transactions as parse_transactions
+    from feemodel.io._transactions import read_raw_transactions as read_raw_transactions
+    from feemodel.io._transactions import read_transactions as read_transactions
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
-    from feemodel.io.tips import add_tips as add_tips
-    from feemodel.io.transactions import parse_raw_transactions as parse_raw_transactions
-    from feemodel.io.transactions import parse_transactions as parse_transactions
-    from feemodel.io.transactions import read_raw_transactions as read_raw_transactions
-    from feemodel.io.transactions import read_transactions as read_transactions
 
 __getattr__, __dir__ = lazy_names(__name__)

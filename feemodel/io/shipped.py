@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from feemodel._extras import need
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.extras import need
 
 if TYPE_CHECKING:
     import pandas as pd

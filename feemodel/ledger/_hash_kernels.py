@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.compiled import kept
-from feemodel.ledger.hashing import BLOCK_SIZE, mimc, pieces, poseidon2, seeded_elements
+from feemodel._compiled import kept
+from feemodel.ledger._hashing import BLOCK_SIZE, mimc, pieces, poseidon2, seeded_elements
 
 WIDTH = 16
 FULL_ROUNDS = 6

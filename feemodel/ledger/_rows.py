@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from feemodel.errors import InvalidInput, LedgerDamaged
-from feemodel.ledger.database import Database
-from feemodel.ledger.scheme import (
+from feemodel.ledger._database import Database
+from feemodel.ledger._scheme import (
     ACCOUNT_SIZE,
     DEPTH,
     FIRST_FREE,

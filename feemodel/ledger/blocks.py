@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import WORD_SIZE, to_hex
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import WORD_SIZE, to_hex
 from feemodel.ledger._rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
-from feemodel.ledger.scheme import EMPTY_KECCAK, Account, Scheme, account_hashes
-from feemodel.ledger.store import Block, Store
-from feemodel.ledger.tree import Tree, proven
+from feemodel.ledger._scheme import EMPTY_KECCAK, Account, Scheme, account_hashes
+from feemodel.ledger._store import Block, Store
+from feemodel.ledger._tree import Tree, proven
 
 
 class AccountFields(NamedTuple):
@@ -288,7 +288,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import GenesisAccount
-    >>> from feemodel.ledger.genesis import import_genesis
+    >>> from feemodel.ledger._genesis import import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
     ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
     ...     [block] = get_stored_blocks(store)

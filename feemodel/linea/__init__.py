@@ -17,9 +17,24 @@ parameters : every parameter with source and date; linea_preset : costs read fro
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.linea._explanation import explain as explain
+    from feemodel.linea._measure import fee_bytes as fee_bytes
+    from feemodel.linea._measure import fee_payloads as fee_payloads
+    from feemodel.linea._measure import fee_size as fee_size
+    from feemodel.linea._measure import fee_sizes as fee_sizes
+    from feemodel.linea._measure import fee_transaction as fee_transaction
+    from feemodel.linea._node import Check as Check
+    from feemodel.linea._node import Verdict as Verdict
+    from feemodel.linea._node import node_checks as node_checks
+    from feemodel.linea._node import offered_price as offered_price
+    from feemodel.linea._node import pool_checks as pool_checks
+    from feemodel.linea._node import verdicts as verdicts
+    from feemodel.linea._price_cap import cap_multiplier as cap_multiplier
+    from feemodel.linea._price_cap import tip_within_caps as tip_within_caps
+    from feemodel.linea._wallets import wallet_fees as wallet_fees
     from feemodel.linea.coordinator import average_fees as average_fees
     from feemodel.linea.coordinator import bounded as bounded
     from feemodel.linea.coordinator import calldata_pressure as calldata_pressure
@@ -32,27 +47,13 @@ if TYPE_CHECKING:
     from feemodel.linea.coordinator import variable_cost as variable_cost
     from feemodel.linea.coordinator import weighted_average as weighted_average
     from feemodel.linea.coordinator import weighted_moving_average_fee as weighted_moving_average_fee
-    from feemodel.linea.explanation import explain as explain
     from feemodel.linea.extra_data import PricingRecord as PricingRecord
     from feemodel.linea.extra_data import latest_variable_cost as latest_variable_cost
     from feemodel.linea.extra_data import recorded_cost as recorded_cost
     from feemodel.linea.from_l1 import priority_fee_from_l1 as priority_fee_from_l1
     from feemodel.linea.from_l1 import recorded_variable_cost as recorded_variable_cost
-    from feemodel.linea.measure import fee_bytes as fee_bytes
-    from feemodel.linea.measure import fee_payloads as fee_payloads
-    from feemodel.linea.measure import fee_size as fee_size
-    from feemodel.linea.measure import fee_sizes as fee_sizes
-    from feemodel.linea.measure import fee_transaction as fee_transaction
-    from feemodel.linea.node import Check as Check
-    from feemodel.linea.node import Verdict as Verdict
-    from feemodel.linea.node import node_checks as node_checks
-    from feemodel.linea.node import offered_price as offered_price
-    from feemodel.linea.node import pool_checks as pool_checks
-    from feemodel.linea.node import verdicts as verdicts
     from feemodel.linea.parameters import LineaPreset as LineaPreset
     from feemodel.linea.parameters import linea_preset as linea_preset
-    from feemodel.linea.price_cap import cap_multiplier as cap_multiplier
-    from feemodel.linea.price_cap import tip_within_caps as tip_within_caps
     from feemodel.linea.pricing_forms import CostPerByte as CostPerByte
     from feemodel.linea.pricing_forms import VerificationCost as VerificationCost
     from feemodel.linea.pricing_forms import form_of as form_of
@@ -64,6 +65,5 @@ if TYPE_CHECKING:
     from feemodel.linea.priority import verification_breakdown as verification_breakdown
     from feemodel.linea.priority import verification_margin as verification_margin
     from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
-    from feemodel.linea.wallets import wallet_fees as wallet_fees
 
 __getattr__, __dir__ = lazy_names(__name__)

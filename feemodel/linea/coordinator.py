@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._records import printed_as_table
 from feemodel.checks import ArrayLike, Numbers, Reals, above_zero, raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
-from feemodel.records import printed_as_table
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from feemodel.checks import RealArray, WholeArray, real, whole
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import WEI_PER_KWEI
+from feemodel.ethereum._quantities import WEI_PER_KWEI
 
 VERSION = 1
 LENGTH = 32  # bytes

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._compiled import inlined, kept
+from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, WholeArray, real
-from feemodel.compiled import inlined, kept
 from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
-from feemodel.processors import cores
 
 BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step that concerns at most 1/8 of the elements is computed separately

@@ -22,6 +22,8 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeGuard, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._extras import has_numba
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     ArrayLike,
@@ -37,11 +39,9 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.extras import has_numba
 from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
-from feemodel.records import compared_by_value, printed_as_table
 
 LARGEST_EXPONENT = 308  # of a multiplier, as of a double
 VERSIONS = ("V1e", "V1f")
@@ -251,7 +251,7 @@ def profitable(
 ) -> Truth:
     """Return whether a price per gas pays the base fee and the priority fee: `price ≥ base_fee + priority_fee(…)`.
 
-    The gas, margin and price of each of a node's checks are in `feemodel.linea.node`.
+    The gas, margin and price of each of a node's checks are in `feemodel.linea._node`.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ the contract's; `scripts/check-revenue-vault` compares it with an execution of t
 
 from typing import NamedTuple
 
+from feemodel._records import printed_as_table
 from feemodel.checks import instance, whole_scalar
-from feemodel.records import printed_as_table
 
 ETH_BURNT_PERCENTAGE = 20
 

@@ -2,27 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.plots.figures import plot_comparison as plot_comparison
-    from feemodel.plots.figures import plot_days as plot_days
-    from feemodel.plots.figures import plot_distributions as plot_distributions
-    from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size
-    from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
-    from feemodel.plots.figures import plot_padding as plot_padding
-    from feemodel.plots.figures import plot_posting as plot_posting
-    from feemodel.plots.figures import plot_recovery as plot_recovery
-    from feemodel.plots.figures import plot_surge as plot_surge
-    from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
-    from feemodel.plots.forecast import plot_forecast as plot_forecast
-    from feemodel.plots.forecast import plot_loss_probability as plot_loss_probability
-    from feemodel.plots.forecast import plot_recommended_price as plot_recommended_price
-    from feemodel.plots.simulation import plot_attack as plot_attack
-    from feemodel.plots.simulation import plot_charges as plot_charges
-    from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan
-    from feemodel.plots.simulation import plot_path as plot_path
-    from feemodel.plots.simulation import plot_recovery_over_time as plot_recovery_over_time
-    from feemodel.plots.simulation import plot_tornado as plot_tornado
+    from feemodel.plots._figures import plot_comparison as plot_comparison
+    from feemodel.plots._figures import plot_days as plot_days
+    from feemodel.plots._figures import plot_distributions as plot_distributions
+    from feemodel.plots._figures import plot_fee_by_size as plot_fee_by_size
+    from feemodel.plots._figures import plot_fee_curves as plot_fee_curves
+    from feemodel.plots._figures import plot_padding as plot_padding
+    from feemodel.plots._figures import plot_posting as plot_posting
+    from feemodel.plots._figures import plot_recovery as plot_recovery
+    from feemodel.plots._figures import plot_surge as plot_surge
+    from feemodel.plots._figures import plot_verification_surface as plot_verification_surface
+    from feemodel.plots._forecast import plot_forecast as plot_forecast
+    from feemodel.plots._forecast import plot_loss_probability as plot_loss_probability
+    from feemodel.plots._forecast import plot_recommended_price as plot_recommended_price
+    from feemodel.plots._simulation import plot_attack as plot_attack
+    from feemodel.plots._simulation import plot_charges as plot_charges
+    from feemodel.plots._simulation import plot_fee_fan as plot_fee_fan
+    from feemodel.plots._simulation import plot_path as plot_path
+    from feemodel.plots._simulation import plot_recovery_over_time as plot_recovery_over_time
+    from feemodel.plots._simulation import plot_tornado as plot_tornado
 
 __getattr__, __dir__ = lazy_names(__name__)

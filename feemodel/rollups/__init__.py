@@ -23,16 +23,18 @@ factors, rules, kernels : the common form of all rules, and sums over millions o
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.rollups.chain_files import read_chains as read_chains
+    from feemodel.rollups._chain_files import read_chains as read_chains
+    from feemodel.rollups._sending import Now as Now
+    from feemodel.rollups._sending import max_send as max_send
+    from feemodel.rollups._what_if import WhatIf as WhatIf
+    from feemodel.rollups._what_if import read_rules as read_rules
     from feemodel.rollups.erc4337 import preverification_gas as preverification_gas
     from feemodel.rollups.padding import padding_table as padding_table
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
-    from feemodel.rollups.sending import Now as Now
-    from feemodel.rollups.sending import max_send as max_send
     from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
     from feemodel.rollups.tables import compare_days as compare_days
@@ -40,7 +42,5 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import measured_sizes as measured_sizes
     from feemodel.rollups.tables import sizes_table as sizes_table
-    from feemodel.rollups.what_if import WhatIf as WhatIf
-    from feemodel.rollups.what_if import read_rules as read_rules
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -1,10 +1,11 @@
-"""Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups.balance` has the formulas.
+"""Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups._balance` has the formulas.
 
 Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, which
 are not checked, and returns a price [wei / gas]. It raises `UnknownParameter` for a parameter without a known value.
 """
 
-from feemodel.rollups import arbitrum, balance, starknet, taiko
+from feemodel.rollups import _balance as balance
+from feemodel.rollups import arbitrum, starknet, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.chains import Parameters
 

@@ -15,11 +15,11 @@ arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, choice, whole
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, saturated
-from feemodel.records import compared_by_value, printed_as_table
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000

@@ -10,11 +10,11 @@ the balance of the pool in the same formulas).
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, overload
 
+from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, ceiling_divide
-from feemodel.records import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 MINIMUM = -(2**256)  # minimum of a surplus, which may be negative [wei]

@@ -27,6 +27,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._records import printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
@@ -46,7 +47,6 @@ from feemodel.checks import (
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, saturated, where
-from feemodel.records import printed_as_table
 
 BIPS = 10_000
 EXPONENTIAL_ACCURACY = 4  # terms of the series
@@ -230,7 +230,7 @@ def base_fees(
     >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
     array([20000000, 20000000, 21628000])
     """
-    from feemodel.rollups import arbitrum_kernels
+    from feemodel.rollups import _arbitrum_kernels as arbitrum_kernels
 
     gas = np.atleast_1d(np.asarray(whole("gas_used", gas_used, unit="gas")))
     times = np.atleast_1d(np.asarray(whole("timestamps", timestamps, unit="seconds")))

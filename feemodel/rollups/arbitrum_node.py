@@ -1,10 +1,10 @@
 """Arbitrum's node: its estimate of the gas that a call pays for its bytes, measured with placeholders."""
 
 from feemodel.checks import whole_scalar
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.transaction import DYNAMIC_FEE, Signature, Transaction
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._transaction import DYNAMIC_FEE, Signature, Transaction
 from feemodel.rollups import arbitrum
-from feemodel.sizes.codecs import Brotli
+from feemodel.sizes._codecs import Brotli
 
 PLACEHOLDER_V = 3 * 42_161  # v of the placeholder signature: three times the chain id of Arbitrum One
 

@@ -401,7 +401,7 @@ class Chains(Mapping[str, Chain]):
 
     def __getitem__(self, name: str) -> Chain:
         if name not in self._read:
-            from feemodel.rollups.chain_files import read_chain
+            from feemodel.rollups._chain_files import read_chain
 
             self._read[name] = read_chain(self._files[name])
         return self._read[name]

@@ -6,7 +6,7 @@ Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + L1 gas
 
 The bytes that are counted are those of the ABI-encoded operation: rundler's as it is, alto's and Voltaire's with
 placeholders. The data gas is of the whole bundle: rundler compresses its transaction itself on the OP Stack and asks
-Arbitrum's node, alto and Voltaire ask the chain's oracle. `feemodel.rollups.user_operation` makes these bytes.
+Arbitrum's node, alto and Voltaire ask the chain's oracle. `feemodel.rollups._user_operation` makes these bytes.
 
 No bundler counts an operator fee, and alto's rule of Mantle is the one before Arsia. An answer of theirs differs where
 they draw at random: rundler the beneficiary, alto gas limits and the signature of an estimate. alto and Voltaire divide
@@ -26,10 +26,7 @@ from typing import Any, NamedTuple
 from feemodel.checks import EMPTY, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.rollups import optimism
-from feemodel.rollups.arbitrum_node import node_interface_gas
-from feemodel.rollups.chains import Chain, Parameters, When
-from feemodel.rollups.rules import parameters_of
-from feemodel.rollups.user_operation import (
+from feemodel.rollups._user_operation import (
     ENTRY_POINTS,
     WORD,
     UserOperation,
@@ -41,7 +38,10 @@ from feemodel.rollups.user_operation import (
     voltaire_filled,
     voltaire_measured,
 )
-from feemodel.sizes.codecs import FastLz
+from feemodel.rollups.arbitrum_node import node_interface_gas
+from feemodel.rollups.chains import Chain, Parameters, When
+from feemodel.rollups.rules import parameters_of
+from feemodel.sizes._codecs import FastLz
 
 PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # of rundler, by the version of the entry point [gas]
 WORD_GAS = 4

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import ArrayLike, instance, real_scalar, whole
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
@@ -22,7 +23,6 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
-from feemodel.records import compared_by_value, printed_as_table
 from feemodel.rollups.chains import Parameters
 
 TYPE_COLUMN = "transaction_type"

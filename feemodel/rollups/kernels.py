@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._compiled import kept
+from feemodel._processors import cores
+from feemodel._records import compared_by_value
 from feemodel.checks import WholeArray
-from feemodel.compiled import kept
 from feemodel.errors import Int64Overflow
 from feemodel.integers import DIVISOR_LIMIT, MILLION
-from feemodel.processors import cores
-from feemodel.records import compared_by_value
 from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
 
 CHUNK = 4_096  # transactions per task

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION
-from feemodel.records import printed_as_table
 from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1

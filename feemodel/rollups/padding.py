@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._extras import need
 from feemodel.checks import EMPTY, above_zero, check_table, instance, mapping, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MAINNET, BlobRules, Schedule
-from feemodel.extras import need
-from feemodel.rollups import balance
+from feemodel.rollups import _balance as balance
+from feemodel.rollups._sending import Now, l1_blocks_until, max_base_fee
+from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import Fees, Rule
 from feemodel.rollups.rules import PUBDATA, rules_at
-from feemodel.rollups.sending import Now, l1_blocks_until, max_base_fee
-from feemodel.rollups.what_if import blobs_at
 
 if TYPE_CHECKING:
     import pandas as pd

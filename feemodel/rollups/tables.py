@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from feemodel._extras import need
 from feemodel.checks import (
     WholeArray,
     check_indexes,
@@ -19,14 +20,13 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.transaction import Transaction, parse_transaction
-from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
-from feemodel.ethereum.transaction_table import is_table, is_transaction_table, known_column, transactions_of
-from feemodel.extras import need
+from feemodel.ethereum._transaction import Transaction, parse_transaction
+from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
+from feemodel.ethereum._transaction_table import is_table, is_transaction_table, known_column, transactions_of
 from feemodel.rollups.chains import CHAINS, Chain, When, shown
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
-from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
+from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ def measured_sizes(
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
         `feemodel.io.read_transactions`, whose gas used is taken if it is known for all rows, and whose transactions
         without a signature get a placeholder. To convert a call, use
-        `feemodel.ethereum.transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
+        `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are larger [gas].
     senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction

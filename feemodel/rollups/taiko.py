@@ -6,10 +6,10 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, check_int64, instance, whole
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
-from feemodel.records import compared_by_value, printed_as_table
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8

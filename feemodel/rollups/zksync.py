@@ -17,6 +17,7 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
     UINT64_MAX,
     ArrayLike,
@@ -47,7 +48,6 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
-from feemodel.records import compared_by_value, printed_as_table
 
 MAX_GAS_PER_PUBDATA = 50_000
 L1_GAS_PER_PUBDATA_BYTE = 17  # in calldata

@@ -12,11 +12,11 @@ import math
 from fractions import Fraction
 from typing import NamedTuple, overload
 
+from feemodel._records import printed_as_table
 from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, flag, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide
-from feemodel.records import printed_as_table
 
 BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob

@@ -10,11 +10,11 @@ serve : run the server until a signal stops it
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.server._workers import serve as serve
     from feemodel.server.settings import Settings as Settings
     from feemodel.server.settings import load_settings as load_settings
-    from feemodel.server.workers import serve as serve
 
 __getattr__, __dir__ = lazy_names(__name__)

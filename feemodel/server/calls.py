@@ -15,12 +15,12 @@ import msgspec
 
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
-from feemodel.ethereum.call import Call, as_integer, check_type, made_type, read_access_list, read_type
-from feemodel.ethereum.quantities import address_bytes, as_bytes, from_hex, to_hex
-from feemodel.ethereum.transaction import read_authorizations
-from feemodel.execution.message import Request, read_blob_hashes
-from feemodel.execution.state import Override, parse_overrides
+from feemodel.ethereum._block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
+from feemodel.ethereum._call import Call, as_integer, check_type, made_type, read_access_list, read_type
+from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex
+from feemodel.ethereum._transaction import read_authorizations
+from feemodel.execution._message import Request, read_blob_hashes
+from feemodel.execution._state import Override, parse_overrides
 
 Schema: TypeAlias = dict[str, Any]
 MAX_BLOCKS = 64  # of `blocks` in an estimate's options: base fees may rise by 1,700 times until then

@@ -20,10 +20,10 @@ import msgspec
 
 from feemodel import __version__
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
-from feemodel.io.documents import parse_json
-from feemodel.io.node import NodeError
+from feemodel.io._documents import parse_json
+from feemodel.io._node import NodeError
+from feemodel.server._metrics import ERRORS, SECONDS
 from feemodel.server.calls import FAILURES, decoded, parse, schemas
-from feemodel.server.metrics import ERRORS, SECONDS
 from feemodel.server.settings import Settings
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -307,7 +307,7 @@ def _refused(error: CallError) -> bytes:
 def document(methods: Mapping[str, Method]) -> bytes:
     """Return the OpenRPC document of methods, JSON.
 
-    >>> from feemodel.server.eth import client_version
+    >>> from feemodel.server._eth import client_version
     >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
     {'type': 'string'}
     """

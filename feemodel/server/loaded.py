@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from feemodel.estimates.chain import (
+from feemodel.estimates._chain import (
     Chain,
     check_same_chain,
     development_genesis,
@@ -14,10 +14,10 @@ from feemodel.estimates.chain import (
     read_genesis_document,
     replay_chain,
 )
-from feemodel.estimates.codec_file import read_codec
-from feemodel.ledger.store import Block, Store
+from feemodel.estimates._codec_file import read_codec
+from feemodel.ledger._store import Block, Store
 from feemodel.server.settings import Settings
-from feemodel.sizes.codecs import Codec
+from feemodel.sizes._codecs import Codec
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -86,7 +86,7 @@ def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:
     if settings.node is not None:
         return None
     if settings.replay is not None:
-        from feemodel.io.replay import read_replay  # and with it pandas, which nothing else here needs
+        from feemodel.io._replay import read_replay  # and with it pandas, which nothing else here needs
 
         return replay_chain(read_replay(settings.replay))
     if settings.genesis is None and settings.store is not None:

@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import FeeModelError, LimitExceeded
-from feemodel.estimates.prices import Prices
-from feemodel.estimates.rollup import Measuring
-from feemodel.io.async_node import AsyncNode
-from feemodel.io.polled import ChainId, Head, Polled
-from feemodel.server import metrics
+from feemodel.estimates._prices import Prices
+from feemodel.estimates._rollup import Measuring
+from feemodel.io._async_node import AsyncNode
+from feemodel.io._polled import ChainId, Head, Polled
+from feemodel.server import _metrics as metrics
+from feemodel.server._eth import CHAIN_METHODS, ChainMethods, accounts, client_version
+from feemodel.server._execute import Executor
+from feemodel.server._node import Upstream, opened_node
+from feemodel.server._prices import fetch_l1_prices, pricing_of
+from feemodel.server._rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
 from feemodel.server.dispatch import CallError, Dispatcher, Method, document
-from feemodel.server.eth import CHAIN_METHODS, ChainMethods, accounts, client_version
-from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
-from feemodel.server.node import Upstream, opened_node
-from feemodel.server.prices import fetch_l1_prices, pricing_of
-from feemodel.server.rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
@@ -177,7 +177,7 @@ class Service:
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
-        """Return ages and states for `feemodel.server.metrics.text`."""
+        """Return ages and states for `feemodel.server._metrics.text`."""
         polled, head = self.pricing.polled, self.head
         return {
             "pricing_age_seconds": {"": None if polled is None else polled.age},

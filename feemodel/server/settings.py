@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import from_typed
-from feemodel.execution.limits import DEFAULT_LIMITS
-from feemodel.execution.search import TOLERANCE
-from feemodel.io.documents import read_toml
-from feemodel.ledger.proof import KEY_LIMIT
+from feemodel.ethereum._quantities import from_typed
+from feemodel.execution._limits import DEFAULT_LIMITS
+from feemodel.execution._search import TOLERANCE
+from feemodel.io._documents import read_toml
+from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
-from feemodel.processors import cores
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.

@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.simulation.closed_loop._costs import Costs as Costs
+    from feemodel.simulation.closed_loop._profit import linea_surplus as linea_surplus
+    from feemodel.simulation.closed_loop._profit import profit_and_loss as profit_and_loss
     from feemodel.simulation.closed_loop.baseline import baseline_pricing as baseline_pricing
     from feemodel.simulation.closed_loop.baseline import break_even as break_even
     from feemodel.simulation.closed_loop.baseline import fitted as fitted
-    from feemodel.simulation.closed_loop.costs import Costs as Costs
     from feemodel.simulation.closed_loop.demand import Demand as Demand
     from feemodel.simulation.closed_loop.finality import price_of_finality as price_of_finality
     from feemodel.simulation.closed_loop.observations import policy_state as policy_state
     from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
-    from feemodel.simulation.closed_loop.profit import linea_surplus as linea_surplus
-    from feemodel.simulation.closed_loop.profit import profit_and_loss as profit_and_loss
     from feemodel.simulation.closed_loop.simulator import Experiment as Experiment
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.policies.arbitrum import ArbitrumPricing as ArbitrumPricing

@@ -22,11 +22,11 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
-from feemodel.simulation.path_kernels import under_pressure
+from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.scenarios import begins, check_scenario, duration
 
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column

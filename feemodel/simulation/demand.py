@@ -21,15 +21,15 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE, implausible
 from feemodel.ethereum.fee_market import calldata_floor_gas
-from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE, implausible
 from feemodel.integers import add
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.announced import CalldataPressure
-from feemodel.simulation.metadata import described_dataset
-from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.surfaces import Submission
 
 MAX_BLOCKS = 10_000_000  # some 230 days

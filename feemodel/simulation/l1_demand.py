@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from feemodel._records import summary
 from feemodel.checks import (
     RealArray,
     check_fields,
@@ -28,10 +29,9 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
-from feemodel.records import summary
-from feemodel.simulation.l1_columns import LATEST_SECOND, NO_GAPS
-from feemodel.simulation.metadata import with_metadata
-from feemodel.simulation.path_kernels import drive
+from feemodel.simulation._l1_columns import LATEST_SECOND, NO_GAPS
+from feemodel.simulation._metadata import with_metadata
+from feemodel.simulation._path_kernels import drive
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,

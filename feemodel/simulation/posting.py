@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
     RealArray,
     above_zero,
@@ -18,9 +19,8 @@ from feemodel.checks import (
     real,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
-from feemodel.linea import price_cap
-from feemodel.records import compared_by_value, printed_as_table
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
+from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.scenarios import begins, check_scenario, tips_of
 from feemodel.simulation.surfaces import Submission
 
@@ -36,7 +36,7 @@ TIPS_PAID = ("paid", "constant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceCap:
-    """Linea's price cap for submissions, see `feemodel.linea.price_cap`."""
+    """Linea's price cap for submissions, see `feemodel.linea._price_cap`."""
 
     target_delay: float = price_cap.TARGET_DELAY  #: after which the multiplier is 1 + adjustment [s]
     adjustment: float = price_cap.ADJUSTMENT  #: [1]
@@ -64,7 +64,7 @@ class Posting:
     waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
     blobs or as calldata, whichever is cheaper; "alternative-layer", when it is full, to another layer; "clairvoyant",
     at the cheapest block between full and the deadline, a bound that nobody reaches; "forecast", at the best moment
-    before the deadline as far as it can be forecast, see `feemodel.simulation.closed_loop.stopping`. `backtest` knows
+    before the deadline as far as it can be forecast, see `feemodel.simulation.closed_loop._stopping`. `backtest` knows
     the first two.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from feemodel._records import printed_as_table
 from feemodel.checks import WholeArray, function, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
-from feemodel.records import printed_as_table
 
 
 @printed_as_table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import check_indexes, mapping, real, real_scalar, sequence, text, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation.axes import (
+from feemodel.simulation._axes import (
     Axis,
     Constant,
     Draws,

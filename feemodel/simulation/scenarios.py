@@ -29,8 +29,8 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.fee_units import SCALES
-from feemodel.simulation.l1_columns import (
+from feemodel.ethereum._fee_units import SCALES
+from feemodel.simulation._l1_columns import (
     FEES,
     RATIOS,
     TIP,
@@ -41,7 +41,7 @@ from feemodel.simulation.l1_columns import (
     in_wei,
     l1_columns,
 )
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation._metadata import with_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ def replay(
     source : said in the attributes of everything that is computed from it; the kind and length of the table unless
         given.
     unit : of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". Unless it is given they are taken as
-        wei, and refused where they are probably not, see `feemodel.ethereum.fee_units`; "wei" takes them as they are.
+        wei, and refused where they are probably not, see `feemodel.ethereum._fee_units`; "wei" takes them as they are.
 
     Returns
     -------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._records import compared_by_value
 from feemodel.checks import (
     Labelled,
     RealArray,
@@ -25,18 +26,17 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID
+from feemodel.ethereum._transaction_table import assumptions, known_column, transactions_of
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
-from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.ethereum.transaction_table import assumptions, known_column, transactions_of
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from feemodel.records import compared_by_value
-from feemodel.simulation.l1_columns import plausible_fees
-from feemodel.simulation.metadata import described_dataset
-from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
-from feemodel.sizes.lzss import packed_size
+from feemodel.simulation._l1_columns import plausible_fees
+from feemodel.simulation._metadata import described_dataset
+from feemodel.sizes._codecs import Codec, compressed_sizes, get_codec
+from feemodel.sizes._lzss import packed_size
 
 if TYPE_CHECKING:
     import pandas

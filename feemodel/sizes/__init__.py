@@ -12,19 +12,19 @@ packed_size : size rounded up to the field elements of a blob
 
 from typing import TYPE_CHECKING
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.sizes.codecs import Brotli as Brotli
-    from feemodel.sizes.codecs import Codec as Codec
-    from feemodel.sizes.codecs import Deflate as Deflate
-    from feemodel.sizes.codecs import FastLz as FastLz
-    from feemodel.sizes.codecs import Zstd as Zstd
-    from feemodel.sizes.codecs import compressed_size as compressed_size
-    from feemodel.sizes.codecs import compressed_sizes as compressed_sizes
-    from feemodel.sizes.codecs import get_codec as get_codec
-    from feemodel.sizes.codecs import train_dictionary as train_dictionary
-    from feemodel.sizes.lzss import Lzss as Lzss
-    from feemodel.sizes.lzss import packed_size as packed_size
+    from feemodel.sizes._codecs import Brotli as Brotli
+    from feemodel.sizes._codecs import Codec as Codec
+    from feemodel.sizes._codecs import Deflate as Deflate
+    from feemodel.sizes._codecs import FastLz as FastLz
+    from feemodel.sizes._codecs import Zstd as Zstd
+    from feemodel.sizes._codecs import compressed_size as compressed_size
+    from feemodel.sizes._codecs import compressed_sizes as compressed_sizes
+    from feemodel.sizes._codecs import get_codec as get_codec
+    from feemodel.sizes._codecs import train_dictionary as train_dictionary
+    from feemodel.sizes._lzss import Lzss as Lzss
+    from feemodel.sizes._lzss import packed_size as packed_size
 
 __getattr__, __dir__ = lazy_names(__name__)

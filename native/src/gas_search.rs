@@ -1,6 +1,6 @@
 //! The search for the gas limit of a message, as geth and Besu do it.
 //!
-//! The same steps as in `feemodel/execution/search.py`, which says where they come from: a transfer at 21,000, the upper
+//! The same steps as in `feemodel/execution/_search.py`, which says where they come from: a transfer at 21,000, the upper
 //! bound, a first guess, then halves. A limit is executed only where an earlier execution does not prove how it ends.
 
 use std::time::Instant;

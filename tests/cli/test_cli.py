@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from feemodel import extras
+from feemodel import _extras as extras
+from feemodel._extras import install_command
 from feemodel.cli import VERBS, main
-from feemodel.ethereum.quantities import to_hex
-from feemodel.extras import install_command
+from feemodel.ethereum._quantities import to_hex
 from feemodel.io import read_blocks
 from tests.conftest import ROOT
 from tests.helpers import node_server
@@ -243,7 +243,7 @@ def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(tmp_pat
 def test_the_rent_that_the_demo_states_is_the_real_one(shared):
     import pandas as pd
 
-    from feemodel.cli.demo import PAID_TIP, RENT_SHARES
+    from feemodel.cli._demo import PAID_TIP, RENT_SHARES
 
     rent = pd.read_csv(shared / "data/l1_rent_linea_2026-01-08_2026-02-09.csv").sum(numeric_only=True)
     columns = {"finalization": "state_updates_eth", "data": "batch_submissions_eth", "blobs": "blob_fee_eth"}
@@ -481,7 +481,7 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
     def lacking(options):
         raise ModuleNotFoundError(name=package)
 
-    monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", lacking)
+    monkeypatch.setattr(importlib.import_module("feemodel.cli._fee"), "run", lacking)
     monkeypatch.setattr(shutil, "which", lambda name: str(Path(sys.executable).with_name(name)))
     monkeypatch.chdir(ROOT)
     code, text = complaint(capsys, "fee", "--size", "1", "--gas", "21000")
@@ -500,8 +500,8 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
 @pytest.mark.parametrize(
     "asked",
     [
-        "from feemodel.execution.engines import engine_named as asked",
-        "from feemodel.execution.engines import check_installed as asked",
+        "from feemodel.execution._engines import engine_named as asked",
+        "from feemodel.execution._engines import check_installed as asked",
     ],
     ids=["call", "server"],
 )

@@ -5,9 +5,9 @@ import pytest
 
 import feemodel
 from feemodel import rollups
-from feemodel.cli.mcp_tools import TOOLS, call_tool, input_schema
+from feemodel.cli._mcp_tools import TOOLS, call_tool, input_schema
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.transaction import Transaction
+from feemodel.ethereum._transaction import Transaction
 
 CALL = {"to": "0x" + "11" * 20, "value": "0x1"}
 SEND = {

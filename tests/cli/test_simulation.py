@@ -8,8 +8,8 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.simulation._backtest import backtest, resampling
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.backtest import backtest, resampling
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pyarrow.parquet
 import pytest
 
+from feemodel.cli import _sweep as verb
 from feemodel.cli import main
-from feemodel.cli import sweep as verb
-from feemodel.cli.sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
+from feemodel.cli._sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io.datasets import read_dataset
+from feemodel.io._datasets import read_dataset
+from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import Samples
-from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 

@@ -134,7 +134,7 @@ def test_an_unforeseen_error_is_one_line_and_its_traceback_is_there_on_demand(ca
     def broken(options):
         raise KeyError("gas\nlimit")
 
-    monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", broken)
+    monkeypatch.setattr(importlib.import_module("feemodel.cli._fee"), "run", broken)
     arguments = ["fee", "--size", "1", "--gas", "21000"]
 
     assert main(arguments) == UNFORESEEN == 70

@@ -3,8 +3,8 @@
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.estimates.chain import genesis_chain, read_genesis_document
-from feemodel.ethereum.quantities import to_hex
+from feemodel.estimates._chain import genesis_chain, read_genesis_document
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import HOLDERS
 
 HOLDER, NOBODY = to_hex(HOLDERS[0]), "0x" + "77" * 20

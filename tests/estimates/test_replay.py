@@ -10,21 +10,21 @@ from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.cli import main
-from feemodel.cli.replay import add_arguments, run
+from feemodel.cli._replay import add_arguments, run
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.estimates import compare_transactions, rollup_estimate
-from feemodel.estimates.comparison import reproducing_forks
-from feemodel.estimates.replay import execute_again, is_reproduced, state_before, steps
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.transaction import created_address
+from feemodel.estimates._comparison import reproducing_forks
+from feemodel.estimates._replay import execute_again, is_reproduced, state_before, steps
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._transaction import created_address
 from feemodel.execution import Account, estimate_gas
-from feemodel.execution.engines import engine_named
-from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.search import search_message
-from feemodel.io.replay import parse_replay, read_replay
+from feemodel.execution._engines import engine_named
+from feemodel.execution._outcome import Outcome, Status, Traced
+from feemodel.execution._search import search_message
+from feemodel.io._replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
-from feemodel.sizes.lzss import Lzss
+from feemodel.sizes._lzss import Lzss
 from tests.helpers.execution_engines import address
 from tests.helpers.inputs import SMALL
 

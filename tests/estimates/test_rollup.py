@@ -7,9 +7,9 @@ import pytest
 import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.estimates import Measuring, rollup_estimate
-from feemodel.ethereum.transaction import FORMS
+from feemodel.ethereum._transaction import FORMS
 from feemodel.execution import Account, CallState
-from feemodel.execution.message import parse_request
+from feemodel.execution._message import parse_request
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from tests.helpers.execution_engines import ENGINES, address
 

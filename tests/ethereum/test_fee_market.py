@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.ethereum import fee_market_kernels
+from feemodel.ethereum import _fee_market_kernels as fee_market_kernels
 from feemodel.ethereum.fee_market import (
     ARRAY_BLOCK,
     BASE_FEE_CHANGE_DENOMINATOR,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.transaction import (
+from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._transaction import (
     FORMS,
     LINEA_CHAIN_ID,
     Signature,
@@ -22,7 +22,7 @@ from feemodel.ethereum.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.linea.measure import fee_transaction
+from feemodel.linea._measure import fee_transaction
 
 # Linea mainnet block 41,640, transaction 0 (2023-07-24)
 RAW = (

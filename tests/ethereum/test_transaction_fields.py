@@ -7,11 +7,11 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import parse_call
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import Transaction, parse_transaction
+from feemodel.ethereum._call import parse_call
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import Transaction, parse_transaction
 from feemodel.io import read_raw_transactions, read_transactions
-from feemodel.linea.measure import fee_bytes
+from feemodel.linea._measure import fee_bytes
 from tests.helpers import extracts
 
 TO, FROM, HASH = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "33" * 32

@@ -10,7 +10,7 @@ from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes, Bytes20, Bytes32
 from ethereum_types.numeric import Uint
 
-from feemodel.ethereum.trie import logs_bloom, ordered_trie_root, trie_root
+from feemodel.ethereum._trie import logs_bloom, ordered_trie_root, trie_root
 
 
 def specified(values):

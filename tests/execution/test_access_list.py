@@ -4,17 +4,17 @@ import pytest
 from ethereum_rlp import rlp
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.access_list import create_access_list, precompiles
-from feemodel.execution.details import gas_details
-from feemodel.execution.engines import engine_named
-from feemodel.execution.forks import FORKS, fork_named
-from feemodel.execution.gas_parts import gas_parts, intrinsic_parts
-from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Status
-from feemodel.execution.pool import EnginePool
-from feemodel.execution.state import Account, CallState
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._access_list import create_access_list, precompiles
+from feemodel.execution._details import gas_details
+from feemodel.execution._engines import engine_named
+from feemodel.execution._forks import FORKS, fork_named
+from feemodel.execution._gas_parts import gas_parts, intrinsic_parts
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Outcome, Status
+from feemodel.execution._pool import EnginePool
+from feemodel.execution._state import Account, CallState
 from tests.helpers.development import development_state
 from tests.helpers.engine_differences import Case, cases
 from tests.helpers.execution_engines import ENGINES, address

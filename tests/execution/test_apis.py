@@ -5,9 +5,9 @@ import json
 import pytest
 
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
+from feemodel.ethereum._quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution import Account, Block, CallState, estimate_gas, execute_call
-from feemodel.execution.forks import fork_named
+from feemodel.execution._forks import fork_named
 from tests.helpers.execution_engines import ENGINES
 
 

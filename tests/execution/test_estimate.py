@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.ethereum.transaction import created_address
-from feemodel.ethereum.transaction_fields import FIELD_NAMES
+from feemodel.ethereum._transaction import created_address
+from feemodel.ethereum._transaction_fields import FIELD_NAMES
 from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas, execute_call
-from feemodel.execution.failures import revert_reason
-from feemodel.execution.forks import fork_named
+from feemodel.execution._failures import revert_reason
+from feemodel.execution._forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte
 from tests.helpers.execution_engines import ENGINES, address, run_once
 

@@ -14,9 +14,9 @@ import pytest
 native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
 
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
-from feemodel.ethereum.transaction import created_address  # noqa: E402
+from feemodel.ethereum._transaction import created_address  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
-from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
+from feemodel.execution._forks import FORKS, fork_named  # noqa: E402
 from tests.helpers.engine_differences import differences  # noqa: E402
 from tests.helpers.execution_engines import address  # noqa: E402
 from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402

@@ -7,9 +7,9 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution import Account, Block, CallState, Message, Reference, Status
-from feemodel.execution.estimate import execute_call
-from feemodel.execution.forks import FORKS, fork_named
-from feemodel.execution.message import Authorization
+from feemodel.execution._estimate import execute_call
+from feemodel.execution._forks import FORKS, fork_named
+from feemodel.execution._message import Authorization
 from tests.helpers.execution_engines import address, run_once
 
 SENDER, TARGET, OTHER = address(0x5E17DE5), address(0x7A67), address(0x07E5)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.execution import Account, CallState, Limits, Message
-from feemodel.execution.clients import node_named
-from feemodel.execution.engines import engine_named
-from feemodel.execution.message import parse_request
-from feemodel.execution.outcome import UNBOUNDED, Outcome, Status, Traced
-from feemodel.execution.search import BESU, GETH, Search, Searched, Unproven, search_gas, search_message
+from feemodel.execution._clients import node_named
+from feemodel.execution._engines import engine_named
+from feemodel.execution._message import parse_request
+from feemodel.execution._outcome import UNBOUNDED, Outcome, Status, Traced
+from feemodel.execution._search import BESU, GETH, Search, Searched, Unproven, search_gas, search_message
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.gas_families import family_calls
 

@@ -18,11 +18,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import EnginePool, Native, engine_named
 from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
-from feemodel.execution.estimate import GasEstimate
+from feemodel.execution._estimate import GasEstimate
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
 from feemodel.server.service import Service

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.clients import parse_message
-from feemodel.execution.engines import engine_named
-from feemodel.execution.estimate import estimate_gas
-from feemodel.execution.forks import fork_named
-from feemodel.execution.message import Message
-from feemodel.execution.state import Account, CallState
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._clients import parse_message
+from feemodel.execution._engines import engine_named
+from feemodel.execution._estimate import estimate_gas
+from feemodel.execution._forks import fork_named
+from feemodel.execution._message import Message
+from feemodel.execution._state import Account, CallState
 from tests.helpers.execution_engines import ENGINES, address
 from tests.helpers.gas_families import BALANCE, FAMILIES, family_calls, with_fork
 from tests.helpers.searches import Asked, compared, generated, replayed

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, to_hex
-from feemodel.ethereum.transaction import parse_transaction
-from feemodel.explorer.methods import explorer_methods
-from feemodel.explorer.texts import SIGNED, TOKENS, example_subjects
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import from_hex, to_hex
+from feemodel.ethereum._transaction import parse_transaction
+from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer._texts import SIGNED, TOKENS, example_subjects
 from feemodel.io.shipped import shipped_l1_samples
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import form_of

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
-from feemodel.ethereum.call import parse_call
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import Transaction, parse_transaction
-from feemodel.explorer.fields import FIELDS, FORMS, SUBJECT_BYTES
-from feemodel.explorer.methods import DAY, POINTS, explorer_methods
+from feemodel.ethereum._call import parse_call
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import Transaction, parse_transaction
+from feemodel.explorer._fields import FIELDS, FORMS, SUBJECT_BYTES
+from feemodel.explorer._methods import DAY, POINTS, explorer_methods
 from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
-from feemodel.linea.explanation import explain
+from feemodel.linea._explanation import explain
+from feemodel.linea._node import node_checks
 from feemodel.linea.from_l1 import recorded_variable_cost
-from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables

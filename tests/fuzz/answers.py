@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput
-from feemodel.io.documents import unique_names
+from feemodel.io._documents import unique_names
 from feemodel.server.settings import Settings
 from tests.fuzz.target import check, check_equal
 

@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import parse_sender_unsigned
-from feemodel.execution.clients import parse_message
-from feemodel.execution.message import Request, parse_request
-from feemodel.execution.state import Account, CallState, Override, parse_overrides
-from feemodel.io.documents import parse_json
-from feemodel.linea.measure import fee_transaction
+from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import parse_sender_unsigned
+from feemodel.execution._clients import parse_message
+from feemodel.execution._message import Request, parse_request
+from feemodel.execution._state import Account, CallState, Override, parse_overrides
+from feemodel.io._documents import parse_json
+from feemodel.linea._measure import fee_transaction
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
 

@@ -19,8 +19,8 @@ import xarray
 
 from feemodel.errors import UnreadableFile
 from feemodel.io import read_dataset, write_dataset
-from feemodel.io.bounds import SECONDS
-from feemodel.io.netcdf_process import answer
+from feemodel.io._bounds import SECONDS
+from feemodel.io._netcdf_process import answer
 
 TIME = 3  # seconds, some hundred times what such a file takes
 

@@ -11,11 +11,11 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidProof, UnreadableFile
-from feemodel.ethereum.quantities import from_hex
-from feemodel.ledger.files import read_proof
-from feemodel.ledger.proof import Proven, check_proof, prove_account
-from feemodel.ledger.scheme import EMPTY_KECCAK, Account, account_hash, scheme_of
-from feemodel.ledger.tree import Tree
+from feemodel.ethereum._quantities import from_hex
+from feemodel.ledger._files import read_proof
+from feemodel.ledger._proof import Proven, check_proof, prove_account
+from feemodel.ledger._scheme import EMPTY_KECCAK, Account, account_hash, scheme_of
+from feemodel.ledger._tree import Tree
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, as_file, check, check_equal
 

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.replay import state_before
-from feemodel.ethereum.quantities import to_hex
-from feemodel.io.replay import Replay, ReplayState, ReplayTransaction, parse_replay
+from feemodel.estimates._replay import state_before
+from feemodel.ethereum._quantities import to_hex
+from feemodel.io._replay import Replay, ReplayState, ReplayTransaction, parse_replay
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
 

@@ -8,38 +8,38 @@ from importlib import import_module
 from tests.fuzz.target import Target
 
 _RLP = "ethereum_rlp.rlp"
-_CALLS = ("feemodel.ethereum.call", "feemodel.ethereum.quantities", "feemodel.checks", "feemodel.errors")
-_FILES = ("feemodel.ledger.files", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors")
+_CALLS = ("feemodel.ethereum._call", "feemodel.ethereum._quantities", "feemodel.checks", "feemodel.errors")
+_FILES = ("feemodel.ledger._files", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors")
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger.proof", "feemodel.ethereum.quantities", *_CALLS)),
-    "transaction": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
-    "sender_unsigned": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
+    "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger._proof", "feemodel.ethereum._quantities", *_CALLS)),
+    "transaction": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
+    "sender_unsigned": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
     "fee_history": (
         "records",
-        ("feemodel.io.l1_fees", "feemodel.io.files", "feemodel.io.values", "feemodel.ethereum.quantities"),
+        ("feemodel.io._l1_fees", "feemodel.io._files", "feemodel.io._values", "feemodel.ethereum._quantities"),
     ),
     "proof": (
         "proofs",
-        ("feemodel.ledger.proof", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger._proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
     ),
     "proof_mimc": (
         "proofs",
-        ("feemodel.ledger.proof", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger._proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
     ),
-    "proof_file": ("proofs", ("feemodel.ledger.proof", *_FILES)),
+    "proof_file": ("proofs", ("feemodel.ledger._proof", *_FILES)),
     "state_diff": ("blocks", _FILES),
-    "trie_log": ("blocks", ("feemodel.ledger.files", "feemodel.ethereum.quantities", "feemodel.errors", _RLP)),
-    "trie_log_lines": ("blocks", ("feemodel.ledger.files", *_FILES, _RLP)),
+    "trie_log": ("blocks", ("feemodel.ledger._files", "feemodel.ethereum._quantities", "feemodel.errors", _RLP)),
+    "trie_log_lines": ("blocks", ("feemodel.ledger._files", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
     "replay": (
         "replays",
-        ("feemodel.io.replay", "feemodel.io.values", "feemodel.io.files", "feemodel.ethereum.quantities"),
+        ("feemodel.io._replay", "feemodel.io._values", "feemodel.io._files", "feemodel.ethereum._quantities"),
     ),
-    "call": ("calls", ("feemodel.ethereum.transaction", "feemodel.execution.message", *_CALLS)),
-    "overrides": ("calls", ("feemodel.execution.state", *_CALLS)),
+    "call": ("calls", ("feemodel.ethereum._transaction", "feemodel.execution._message", *_CALLS)),
+    "overrides": ("calls", ("feemodel.execution._state", *_CALLS)),
 }
 
 

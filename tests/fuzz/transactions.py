@@ -1,8 +1,8 @@
 """Raw transactions, and transactions in the form that blobs carry."""
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import (
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import (
     Transaction,
     intrinsic_gas,
     measured_form,

@@ -4,11 +4,11 @@ import json
 
 from ethereum_rlp import rlp
 
-from feemodel.estimates.chain import genesis_chain
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex
+from feemodel.estimates._chain import genesis_chain
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import from_hex
 from feemodel.execution import CallState
-from feemodel.ledger.files import read_genesis
+from feemodel.ledger._files import read_genesis
 from tests.conftest import ROOT
 
 DEVELOPMENT = ROOT / "data" / "development"

@@ -20,12 +20,12 @@ import coincurve
 from ethereum_rlp import rlp
 
 from feemodel.errors import FeeModelError
-from feemodel.ethereum.hashes import keccak256
-from feemodel.execution.engines import Engine, engine_named
-from feemodel.execution.forks import FORKS, Fork
-from feemodel.execution.message import Authorization, Message
-from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.state import Account, Block, CallState
+from feemodel.ethereum._hashes import keccak256
+from feemodel.execution._engines import Engine, engine_named
+from feemodel.execution._forks import FORKS, Fork
+from feemodel.execution._message import Authorization, Message
+from feemodel.execution._outcome import Outcome, Status, Traced
+from feemodel.execution._state import Account, Block, CallState
 from tests.helpers.execution_engines import address
 from tests.helpers.execution_programs import CONTRACTS, push
 

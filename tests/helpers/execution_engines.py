@@ -1,7 +1,7 @@
 """Engines for tests: the native one where its package is installed, and in every run the reference."""
 
-from feemodel.execution.engines import engine_named
-from feemodel.extras import has_native
+from feemodel._extras import has_native
+from feemodel.execution._engines import engine_named
 
 HAS_NATIVE = has_native()
 WITHOUT_NATIVE = "needs feemodel-native: pip install ./native"

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from feemodel.execution.forks import fork_named
-from feemodel.execution.message import Message
-from feemodel.execution.state import Account, Block, CallState
+from feemodel.execution._forks import fork_named
+from feemodel.execution._message import Message
+from feemodel.execution._state import Account, Block, CallState
 from tests.helpers.execution_engines import address
 
 SENDER, POOR, COINBASE = address(0x5E17DE5), address(0x900), address(0xC01)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import LedgerDamaged, UnreadableFile
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger._maintenance import verify
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.maintenance import verify
 from tests.helpers.ledger_blocks import CODE, address, block, change, fields, slot, touch
 
 ACCOUNTS, BLOCKS = 60, 6

@@ -37,9 +37,9 @@ TOGETHER = {"offered_price": [("gas_price",), ("max_fee", "max_priority_fee", "b
 TYPICAL = {"timestamp": 1_764_800_000}  # others: 8
 NOT_BROADCAST = {"out"}
 NO_FORMULAS = {  # bytes, calls, transactions and tables of them in
-    "feemodel.ethereum.call", "feemodel.ethereum.hashes", "feemodel.ethereum.quantities",
-    "feemodel.ethereum.transaction", "feemodel.ethereum.transaction_fields", "feemodel.ethereum.transaction_table",
-    "feemodel.linea.explanation", "feemodel.linea.measure", "feemodel.rollups.optimism_operator.measured_mix",
+    "feemodel.ethereum._call", "feemodel.ethereum._hashes", "feemodel.ethereum._quantities",
+    "feemodel.ethereum._transaction", "feemodel.ethereum._transaction_fields", "feemodel.ethereum._transaction_table",
+    "feemodel.linea._explanation", "feemodel.linea._measure", "feemodel.rollups.optimism_operator.measured_mix",
     "feemodel.rollups.optimism_operator.recovery",
     "feemodel.rollups.tables",
 }  # fmt: skip

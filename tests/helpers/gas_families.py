@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.forks import fork_named
-from feemodel.execution.state import Account, Block, CallState
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._forks import fork_named
+from feemodel.execution._state import Account, Block, CallState
 from tests.helpers.execution_engines import address
 
 SENDER, COINBASE, STRANGER = address(0x5E17DE5), address(0xC01), address(0x57A4)

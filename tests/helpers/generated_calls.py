@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import coincurve
 from ethereum_rlp import rlp
 
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, to_hex
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import from_hex, to_hex
 from tests.helpers.development import (
     ALDER,
     ALLOWANCES,

@@ -23,7 +23,7 @@ from typing import Any
 import urllib3
 
 from benchmarks.peer_anvil import GETH_VERSION, MissingTool, built_geth, running_geth
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.server.dispatch import INTERNAL_ERROR, SERVER_ERROR
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded

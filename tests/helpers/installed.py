@@ -15,8 +15,8 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import feemodel
+from feemodel._extras import EXTRAS
 from feemodel.errors import MissingExtra
-from feemodel.extras import EXTRAS
 
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")

@@ -15,7 +15,7 @@ from feemodel.ledger._rows import (
     digit_at,
     stored_height,
 )
-from feemodel.ledger.scheme import NOTHING, Scheme
+from feemodel.ledger._scheme import NOTHING, Scheme
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 

@@ -18,10 +18,10 @@ from typing import Any
 import feemodel_native as native
 
 from feemodel.errors import EngineFailed, FeeModelError
-from feemodel.execution.forks import FORKS, Fork, fork_named
-from feemodel.execution.message import Authorization, Message
+from feemodel.execution._forks import FORKS, Fork, fork_named
+from feemodel.execution._message import Authorization, Message
+from feemodel.execution._state import Account, Block, CallState
 from feemodel.execution.native import Native
-from feemodel.execution.state import Account, Block, CallState
 
 MEMORY = 6 * 2**30  # of the process; an allocation beyond it fails
 #: What the package may raise: TypeError, ValueError and OverflowError are those of wrong arguments.

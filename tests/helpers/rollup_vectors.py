@@ -8,10 +8,12 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum.quantities import from_hex
+from feemodel.ethereum._quantities import from_hex
+from feemodel.rollups import (
+    _balance as balance,
+)
 from feemodel.rollups import (
     arbitrum_l1_pricing,
-    balance,
     base,
     celo,
     erc4337,
@@ -26,7 +28,7 @@ from feemodel.rollups import (
 )
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chains import chain
-from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
+from feemodel.sizes._codecs import SCROLL_ZSTD, FastLz
 from tests.helpers.optional import optional
 
 draft = optional("tests.helpers.glamsterdam", "draft")

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
-from feemodel.estimates.replay import estimate_request, steps
-from feemodel.execution.engines import Engine, engine_named
-from feemodel.execution.estimate import GasEstimate, estimate_gas
-from feemodel.execution.limits import Limits
-from feemodel.execution.message import Message
-from feemodel.execution.outcome import Traced
-from feemodel.execution.search import search_message
-from feemodel.execution.state import CallState
-from feemodel.io.replay import read_replay
+from feemodel.estimates._replay import estimate_request, steps
+from feemodel.execution._engines import Engine, engine_named
+from feemodel.execution._estimate import GasEstimate, estimate_gas
+from feemodel.execution._limits import Limits
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Traced
+from feemodel.execution._search import search_message
+from feemodel.execution._state import CallState
+from feemodel.io._replay import read_replay
 from tests.helpers.gas_families import family_calls
 
 SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]

@@ -5,13 +5,14 @@ from collections import Counter
 import numpy as np
 
 from feemodel.ethereum import fee_market
-from feemodel.ethereum.transaction import Signature, Transaction
-from feemodel.rollups import Now, balance, max_send, optimism, rule, taiko, zksync_os
+from feemodel.ethereum._transaction import Signature, Transaction
+from feemodel.rollups import Now, max_send, optimism, rule, taiko, zksync_os
+from feemodel.rollups import _balance as balance
+from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chains import chain
-from feemodel.rollups.what_if import blobs_at
-from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
+from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 #: Chain → day whose rule holds. Unichain: before Isthmus, since when its parameters are in no source.
 CHAINS = {

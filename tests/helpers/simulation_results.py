@@ -37,15 +37,15 @@ from feemodel.simulation import (
     price_of_finality,
     simulate,
 )
+from feemodel.simulation._backtest import backtest
+from feemodel.simulation._calibrate import calibrate
+from feemodel.simulation._sensitivity import morris_screening, sobol_indices
 from feemodel.simulation.announced import CalldataPressure, PricingRule
-from feemodel.simulation.backtest import backtest
-from feemodel.simulation.calibrate import calibrate
-from feemodel.simulation.closed_loop.choices import PRICINGS
+from feemodel.simulation.closed_loop._choices import PRICINGS
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.scenarios import beginning, bootstrap, replay
-from feemodel.simulation.sensitivity import morris_screening, sobol_indices
 from feemodel.simulation.surfaces import Workload
 from tests.conftest import ROOT
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call
 from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import address

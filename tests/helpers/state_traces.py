@@ -6,8 +6,8 @@ right neighbour; each path is of the tree as the step before left it.
 
 from typing import Any
 
-from feemodel.ethereum.quantities import from_hex
-from feemodel.ledger.scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hash
+from feemodel.ethereum._quantities import from_hex
+from feemodel.ledger._scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hash
 
 READ, READ_ZERO, INSERTION, UPDATE, DELETION = range(5)
 Step = tuple[dict[str, Any], bytes, bytes]  # the path, the hash of the leaf before and after

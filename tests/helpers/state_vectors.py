@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import FeeModelError
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, to_hex
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.ledger import _hash_kernels
+from feemodel.ledger._files import parse_trie_log
+from feemodel.ledger._genesis import import_genesis
+from feemodel.ledger._hashing import mimc, poseidon2
+from feemodel.ledger._proof import _key_proof, check_proof
+from feemodel.ledger._scheme import DEPTH, SCHEMES, Account, Scheme, account_hash, scheme_of
+from feemodel.ledger._store import Store
+from feemodel.ledger._tree import Tree, proven
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.files import parse_trie_log
-from feemodel.ledger.genesis import import_genesis
-from feemodel.ledger.hashing import mimc, poseidon2
-from feemodel.ledger.proof import _key_proof, check_proof
-from feemodel.ledger.scheme import DEPTH, SCHEMES, Account, Scheme, account_hash, scheme_of
-from feemodel.ledger.store import Store
-from feemodel.ledger.tree import Tree, proven
 from tests.helpers.state_traces import trace_holds
 
 Case = tuple[str, bool, str]

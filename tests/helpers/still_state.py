@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import CallState, Message
 from feemodel.execution.reference import Reference, _rules
 from feemodel.ledger import Tree
-from feemodel.ledger.scheme import POSEIDON2, account_hash
-from feemodel.ledger.scheme import Account as LedgerAccount
+from feemodel.ledger._scheme import POSEIDON2, account_hash
+from feemodel.ledger._scheme import Account as LedgerAccount
 from tests.helpers.execution_engines import address
 from tests.helpers.execution_programs import push
 

@@ -13,7 +13,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_blocks, read_blocks
-from feemodel.io.tables import BLOCKS
+from feemodel.io._tables import BLOCKS
 from tests.helpers import extracts
 
 FIRST, SECOND = map(extracts.rpc_block, extracts.BLOCKS)

@@ -27,12 +27,12 @@ from feemodel.io import (
     read_transactions,
     write_dataset,
 )
-from feemodel.io.arrays import read_arrays
-from feemodel.io.bounds import BYTES, SECONDS, showing_progress
-from feemodel.io.documents import read_toml
-from feemodel.ledger.files import read_blocks as read_state_changes
-from feemodel.ledger.files import read_genesis, read_genesis_chain_id, read_proof, read_trie_logs
-from feemodel.sizes.lzss import Lzss
+from feemodel.io._arrays import read_arrays
+from feemodel.io._bounds import BYTES, SECONDS, showing_progress
+from feemodel.io._documents import read_toml
+from feemodel.ledger._files import read_blocks as read_state_changes
+from feemodel.ledger._files import read_genesis, read_genesis_chain_id, read_proof, read_trie_logs
+from feemodel.sizes._lzss import Lzss
 from tests.fuzz.netcdf import run as fuzz_netcdf
 
 DATA = Path(__file__).parents[1] / "data"
@@ -81,7 +81,7 @@ ENDLESS = {
 @pytest.fixture
 def low(monkeypatch):
     monkeypatch.setenv(BYTES, str(MOST))
-    monkeypatch.setattr("feemodel.ledger.files.PARSED_WHOLE", 1 << 10)
+    monkeypatch.setattr("feemodel.ledger._files.PARSED_WHOLE", 1 << 10)
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
@@ -346,7 +346,7 @@ def test_changed_files_are_read_or_refused(tmp_path, write, read):
 
 
 def test_progress_of_a_long_read_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("feemodel.io.bounds.LONG_READ", 1 << 10)
+    monkeypatch.setattr("feemodel.io._bounds.LONG_READ", 1 << 10)
     path = tmp_path / "fees.csv"
     path.write_text("timestamp,base_fee\n" + "".join(f"{second},1000000000\n" for second in range(10_000)))
     counts = []

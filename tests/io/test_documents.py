@@ -13,7 +13,7 @@ from feemodel.io import (
     parse_transactions,
     read_transactions,
 )
-from feemodel.io.documents import read_toml
+from feemodel.io._documents import read_toml
 from feemodel.server.settings import load_settings
 
 MISTAKES = {

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.io.economics import (
+from feemodel.io._economics import (
     COLUMNS,
     parse_growthepie,
     parse_rollup_economics,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile, UpstreamError
 from feemodel.io import Node, fetch_blocks, get_blocks, parse_block_range, read_blocks, read_l1_fees
-from feemodel.io.tables import BLOCKS
+from feemodel.io._tables import BLOCKS
 from tests.helpers import node_server
 from tests.helpers.node_server import HEAD, Handler, NodeServer, edited, header, status
 
@@ -92,7 +92,7 @@ def test_file_describes_its_columns(server: NodeServer, tmp_path: Path) -> None:
 
 
 def test_file_is_written_in_row_groups(server: NodeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feemodel.io.fetch.ROW_GROUP", 30)
+    monkeypatch.setattr("feemodel.io._fetch.ROW_GROUP", 30)
     out = tmp_path / "blocks.parquet"
     fetch_blocks(server.url, range(100), out)
     assert pq.ParquetFile(out).metadata.num_row_groups == 4

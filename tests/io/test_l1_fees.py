@@ -14,7 +14,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FeeHistory, parse_fee_history, read_l1_fees
-from feemodel.io.tables import L1_FEES
+from feemodel.io._tables import L1_FEES
 from tests.helpers import extracts
 
 # Ethereum mainnet, 2026-01-07.

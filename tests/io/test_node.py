@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.io.node import Node, NodeError
+from feemodel.io._node import Node, NodeError
 from tests.helpers import node_server
 from tests.helpers.node_server import NodeServer, answered, body, edited, rpc_error, status
 

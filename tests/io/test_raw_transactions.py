@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_raw_transactions, read_raw_transactions
-from feemodel.io.tables import RAW_TRANSACTIONS
+from feemodel.io._tables import RAW_TRANSACTIONS
 
 # The first transaction of Linea block 41,640, cut short, with what is known of it.
 ROW = {

@@ -13,11 +13,11 @@ import pytest
 import feemodel
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.transaction_table import without_unpriced
+from feemodel.ethereum._transaction_table import without_unpriced
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.rollups.tables import comparison, sizes_table
-from feemodel.simulation.backtest import backtest
+from feemodel.simulation._backtest import backtest
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
 from tests.helpers.table_files import (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import add_tips, fetch_blocks, read_blocks, read_l1_fees
-from feemodel.io.tips import percentile_tips
+from feemodel.io._tips import percentile_tips
 from feemodel.simulation.scenarios import replay
 from tests.helpers import anvil
 

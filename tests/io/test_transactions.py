@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.transaction_table import without_unpriced
+from feemodel.ethereum._transaction_table import without_unpriced
 from feemodel.io import parse_transactions, read_transactions
-from feemodel.io.tables import TRANSACTIONS
+from feemodel.io._tables import TRANSACTIONS
 from tests.helpers import extracts
 
 KNOWN_TO_ALL = [column.name for column in TRANSACTIONS if column.presence != "optional"] + [

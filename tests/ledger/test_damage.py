@@ -8,13 +8,13 @@ from contextlib import closing
 import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
-from feemodel.estimates.chain import check_same_chain, genesis_chain
-from feemodel.ethereum.quantities import to_hex
+from feemodel.estimates._chain import check_same_chain, genesis_chain
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger._genesis import genesis_root
+from feemodel.ledger._maintenance import verify
+from feemodel.ledger._scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
-from feemodel.ledger.genesis import genesis_root
-from feemodel.ledger.maintenance import verify
-from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
 from feemodel.server.settings import Settings
 from tests.helpers.flip_bits import build, run
 from tests.helpers.ledger_blocks import CODE, address, block, block_hash, slot, touch
@@ -184,7 +184,7 @@ def test_a_file_that_takes_the_place_of_an_open_one_is_noticed(ledger, tmp_path)
 
 
 def test_another_process_that_writes_is_waited_for_and_named(ledger, monkeypatch):
-    monkeypatch.setattr("feemodel.ledger.database.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("feemodel.ledger._database.BUSY_SECONDS", 0.05)
     with Store(ledger) as one, Store(ledger) as two, one.transaction():
         with pytest.raises(UnreadableFile, match="another process writes to it"):
             two.finalize(5)

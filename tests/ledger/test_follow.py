@@ -9,12 +9,11 @@ import time
 import pytest
 from ethereum_rlp import rlp
 
-from feemodel.cli.finality import check_rule, finality_rule, parse_finality
+from feemodel.cli._finality import check_rule, finality_rule, parse_finality
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.follow import (
+from feemodel.ledger._follow import (
     L1Finality,
     depth,
     follow,
@@ -22,7 +21,8 @@ from feemodel.ledger.follow import (
     immediate,
     import_blocks,
 )
-from feemodel.ledger.scheme import EMPTY_KECCAK
+from feemodel.ledger._scheme import EMPTY_KECCAK
+from feemodel.ledger.blocks import GenesisAccount
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields, touch
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from tests.helpers.ledger_blocks import CODE, address, block, change, fields, slot, touch

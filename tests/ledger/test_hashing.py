@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feemodel import extras
+from feemodel import _extras as extras
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import slot_bytes
+from feemodel.ethereum._quantities import slot_bytes
 from feemodel.ledger import _hash_kernels, _plain_hashes
-from feemodel.ledger.hashing import Hash, _plain_hash, _PlainHash, mimc, poseidon2
-from feemodel.ledger.scheme import (
+from feemodel.ledger._hashing import Hash, _plain_hash, _PlainHash, mimc, poseidon2
+from feemodel.ledger._scheme import (
     DEPTH,
     FIRST_FREE,
     HEAD,

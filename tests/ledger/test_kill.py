@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof
 from tests.helpers.kill_import import ACCOUNTS, forked_import, run
 from tests.helpers.ledger_blocks import address

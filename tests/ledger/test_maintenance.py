@@ -9,11 +9,11 @@ from jsonschema import Draft202012Validator
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger._files import parse_block, show_block
+from feemodel.ledger._maintenance import back_up, prune, verify
 from feemodel.ledger.blocks import get_stored_blocks
-from feemodel.ledger.files import parse_block, show_block
-from feemodel.ledger.maintenance import back_up, prune, verify
 from tests.conftest import ROOT
 from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
 from tests.helpers.ledger_blocks import CODE, address, block, change, fields

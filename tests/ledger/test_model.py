@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from feemodel.errors import NotFinalized
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger._maintenance import prune, verify
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange, get_stored_blocks
-from feemodel.ledger.maintenance import prune, verify
 from tests.helpers.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger.hashing import _plain_hash, _PlainHash, mimc, poseidon2
-from feemodel.ledger.proof import check_proof, prove_account
-from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
-from feemodel.ledger.tree import Tree
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ledger._hashing import _plain_hash, _PlainHash, mimc, poseidon2
+from feemodel.ledger._proof import check_proof, prove_account
+from feemodel.ledger._scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
+from feemodel.ledger._tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees

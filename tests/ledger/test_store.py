@@ -18,13 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger import Store, Tree, check_proof, database, genesis, get_proof, import_block, import_genesis
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import _database as database
+from feemodel.ledger import _genesis as genesis
+from feemodel.ledger._genesis import _Spool
+from feemodel.ledger._maintenance import verify
+from feemodel.ledger._scheme import MIMC, POSEIDON2
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.genesis import _Spool
-from feemodel.ledger.maintenance import verify
-from feemodel.ledger.scheme import MIMC, POSEIDON2
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
 CONTRACT = 7

@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ledger import Store, Tree, genesis
-from feemodel.ledger.genesis import _Chunk, _fill
-from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
-from feemodel.ledger.tree import save_all
+from feemodel.ledger import Store, Tree
+from feemodel.ledger import _genesis as genesis
+from feemodel.ledger._genesis import _Chunk, _fill
+from feemodel.ledger._scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
+from feemodel.ledger._tree import save_all
 from tests.helpers.memory_rows import MemoryRows
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw

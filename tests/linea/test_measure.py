@@ -7,9 +7,9 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.transaction import parse_transaction
-from feemodel.linea.measure import fee_bytes, fee_size
-from feemodel.sizes.lzss import Lzss, packed_size
+from feemodel.ethereum._transaction import parse_transaction
+from feemodel.linea._measure import fee_bytes, fee_size
+from feemodel.sizes._lzss import Lzss, packed_size
 
 # Linea mainnet block 41,640, transaction 0
 RAW = (

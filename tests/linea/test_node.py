@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.linea.node import node_checks, offered_price, pool_checks, verdicts
+from feemodel.linea._node import node_checks, offered_price, pool_checks, verdicts
+from feemodel.linea._wallets import WALLETS, wallet_fees
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
-from feemodel.linea.wallets import WALLETS, wallet_fees
 
 
 def test_a_stage_without_its_gas_is_left_out():

@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from feemodel.linea import price_cap
-from feemodel.linea.price_cap import TIME_OF_DAY_MULTIPLIERS, cap_multiplier, tip_within_caps
+from feemodel.linea import _price_cap as price_cap
+from feemodel.linea._price_cap import TIME_OF_DAY_MULTIPLIERS, cap_multiplier, tip_within_caps
 
 GWEI = 10**9
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.extras import has_numba
 from feemodel.linea import priority
 from feemodel.linea.priority import (
     breakdown,

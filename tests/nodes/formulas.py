@@ -13,15 +13,15 @@ from ethereum_rlp import rlp
 
 from feemodel.errors import ExecutionFailed, Int64Overflow, InvalidInput
 from feemodel.ethereum import fee_market
+from feemodel.ethereum._quantities import minimal_bytes, to_hex
 from feemodel.ethereum.fee_market import BlobRules
-from feemodel.ethereum.quantities import minimal_bytes, to_hex
 from feemodel.execution import Limits, estimate_gas
-from feemodel.execution.forks import fork_named
-from feemodel.execution.gas_parts import intrinsic_parts
-from feemodel.execution.message import Message
-from feemodel.execution.state import CallState
-from feemodel.ledger.scheme import scheme_of
-from feemodel.ledger.tree import Tree, proven
+from feemodel.execution._forks import fork_named
+from feemodel.execution._gas_parts import intrinsic_parts
+from feemodel.execution._message import Message
+from feemodel.execution._state import CallState
+from feemodel.ledger._scheme import scheme_of
+from feemodel.ledger._tree import Tree, proven
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
@@ -37,9 +37,9 @@ from feemodel.rollups import (
     zksync,
     zksync_os,
 )  # fmt: skip
-from feemodel.sizes.codecs import FastLz
-from feemodel.sizes.lzss import Lzss
-from feemodel.sizes.lzss_format import LONGEST_INPUT
+from feemodel.sizes._codecs import FastLz
+from feemodel.sizes._lzss import Lzss
+from feemodel.sizes._lzss_format import LONGEST_INPUT
 from tests.helpers.execution_programs import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from feemodel.plots.simulation import plot_attack, plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
+from feemodel.plots._simulation import plot_attack, plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
+from feemodel.simulation._backtest import backtest
 from feemodel.simulation.attacks.denial import PUBLISHED, denial
-from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 

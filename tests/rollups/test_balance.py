@@ -7,14 +7,16 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum.transaction import Signature, Transaction
+from feemodel.ethereum._transaction import Signature, Transaction
 from feemodel.integers import FixedPoint
-from feemodel.rollups import Now, balance, max_send, optimism, rule, rules, sending
-from feemodel.rollups.chain_files import parse_chain
+from feemodel.rollups import Now, max_send, optimism, rule, rules
+from feemodel.rollups import _balance as balance
+from feemodel.rollups import _sending as sending
+from feemodel.rollups._chain_files import parse_chain
+from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import chain
 from feemodel.rollups.factors import Factors, Rule
-from feemodel.rollups.what_if import blobs_at
-from feemodel.sizes.codecs import Brotli, FastLz
+from feemodel.sizes._codecs import Brotli, FastLz
 from tests.helpers.rollup_vectors import op_stack_sendable
 from tests.helpers.sending_cases import CHAINS, check_cases
 

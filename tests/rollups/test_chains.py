@@ -10,7 +10,7 @@ import pytest
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
-from feemodel.rollups.chain_files import parse_chain, read_chains
+from feemodel.rollups._chain_files import parse_chain, read_chains
 from feemodel.rollups.chains import CHAINS, UNKNOWN, UPGRADE_FIELDS, chain, rows_older_than, schema, timestamp
 from feemodel.rollups.rules import FAMILIES, rules_at
 from tests.helpers.optional import optional

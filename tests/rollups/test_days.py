@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from feemodel import rollups
 from feemodel.errors import InvalidInput
 from feemodel.io.shipped import shipped_path
-from feemodel.plots.figures import plot_days, plot_posting, plot_surge
+from feemodel.plots._figures import plot_days, plot_posting, plot_surge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
 from feemodel.simulation.attacks.surge import Surge, surge_path
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.rollups import erc4337, optimism
-from feemodel.rollups.arbitrum_node import node_interface_gas
-from feemodel.rollups.erc4337 import Fees, preverification_gas
-from feemodel.rollups.user_operation import (
+from feemodel.rollups._user_operation import (
     ENTRY_POINTS,
     UserOperation,
     alto_filled,
@@ -21,7 +19,9 @@ from feemodel.rollups.user_operation import (
     rundler_transaction,
     voltaire_filled,
 )
-from feemodel.sizes.codecs import FastLz
+from feemodel.rollups.arbitrum_node import node_interface_gas
+from feemodel.rollups.erc4337 import Fees, preverification_gas
+from feemodel.sizes._codecs import FastLz
 
 SENDER = bytes(range(1, 21))
 OPERATION = UserOperation(

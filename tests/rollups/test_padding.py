@@ -9,8 +9,9 @@ import pytest
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
-from feemodel.plots.figures import plot_padding
-from feemodel.rollups import balance, rule
+from feemodel.plots._figures import plot_padding
+from feemodel.rollups import _balance as balance
+from feemodel.rollups import rule
 from feemodel.rollups.chains import chain
 from feemodel.rollups.padding import TRANSFER, WALLETS, padding_table
 

@@ -6,11 +6,11 @@ import pytest
 
 from feemodel import rollups
 from feemodel.cli import main
-from feemodel.cli.report import transaction_of
+from feemodel.cli._report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.abi import example_calldata, selector
-from feemodel.io.gas_reports import read_project
-from feemodel.rollups.report import payments
+from feemodel.ethereum._abi import example_calldata, selector
+from feemodel.io._gas_reports import read_project
+from feemodel.rollups._report import payments
 from tests.conftest import ROOT
 
 REPORTS = ROOT / "tests" / "data" / "reports"

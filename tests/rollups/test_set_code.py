@@ -26,9 +26,9 @@ import feemodel
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import (
+from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import (
     Authorization,
     Signature,
     Transaction,
@@ -37,22 +37,24 @@ from feemodel.ethereum.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.ethereum.transaction_table import transactions_of, without_unpriced
-from feemodel.explorer.methods import explorer_methods
-from feemodel.linea.measure import fee_bytes
+from feemodel.ethereum._transaction_table import transactions_of, without_unpriced
+from feemodel.explorer._methods import explorer_methods
+from feemodel.linea._measure import fee_bytes
 from feemodel.rollups import (
     Now,
     arbitrum,
     arbitrum_l1_pricing,
-    balance,
     max_send,
     optimism,
     scroll,
     sizes_table,
 )
+from feemodel.rollups import (
+    _balance as balance,
+)
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import all_rules, rule, rules_at
-from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
+from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 # Signed by viem 2.57.20, and byte for byte the same by ethers 6.17.0, with the keys 0x46… (sender) and 0x47…
 RAW = bytes.fromhex(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import calldata_gas
-from feemodel.ethereum.transaction import Transaction
 from feemodel.io.shipped import shipped_path
 from feemodel.rollups import optimism, rules
 from feemodel.rollups import tables as module

@@ -10,10 +10,10 @@ from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, blob_update_fraction, fake_exponential
-from feemodel.rollups import balance
+from feemodel.rollups import _balance as balance
+from feemodel.rollups._what_if import blobs_at, parse_rules
 from feemodel.rollups.chains import CHAINS, chain
 from feemodel.rollups.padding import padding_table
-from feemodel.rollups.what_if import blobs_at, parse_rules
 from feemodel.simulation.attacks.saturation import L1State, saturate
 from tests.conftest import ROOT
 

@@ -12,19 +12,19 @@ from typing import Any
 
 from uvicorn import Server
 
-from feemodel.estimates.chain import Chain
-from feemodel.estimates.rollup import Measuring
+from feemodel.estimates._chain import Chain
+from feemodel.estimates._rollup import Measuring
 from feemodel.explorer.extension import ExplorerMethods
-from feemodel.server.app import App
+from feemodel.server._app import App
+from feemodel.server._eth import ChainMethods
+from feemodel.server._execute import Executor
+from feemodel.server._prices import FixedPricing, configured_prices
+from feemodel.server._rollup import ChainEstimates, both_names
+from feemodel.server._workers import bound, config_of
 from feemodel.server.dispatch import Dispatcher, Method
-from feemodel.server.eth import ChainMethods
-from feemodel.server.execute import Executor
 from feemodel.server.loaded import Extension, Loaded, load
-from feemodel.server.prices import FixedPricing, configured_prices
-from feemodel.server.rollup import ChainEstimates, both_names
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
-from feemodel.server.workers import bound, config_of
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a busy machine

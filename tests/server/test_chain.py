@@ -7,19 +7,19 @@ from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
 
-from feemodel.estimates.chain import (
+from feemodel.estimates._chain import (
     LEDGER,
     Chain,
     development_genesis,
     replay_chain,
 )
-from feemodel.ethereum.quantities import from_hex, to_hex
-from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.ethereum._quantities import from_hex, to_hex
+from feemodel.ethereum._trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from feemodel.execution import Block, CallState
-from feemodel.execution.forks import fork_named
-from feemodel.io.replay import read_replay
+from feemodel.execution._forks import fork_named
+from feemodel.io._replay import read_replay
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger.store import Store
+from feemodel.ledger._store import Store
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS

@@ -10,8 +10,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from feemodel.server import deadlines
-from feemodel.server.deadlines import HEAD_BYTES, HEADERS, Connections
+from feemodel.server import _deadlines as deadlines
+from feemodel.server._deadlines import HEAD_BYTES, HEADERS, Connections
 from feemodel.server.settings import Settings
 from tests.server.parts import behind, request
 

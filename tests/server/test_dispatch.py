@@ -9,8 +9,8 @@ import weakref
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
+from feemodel.server._metrics import ERRORS, REGISTRY
 from feemodel.server.dispatch import BATCH_GAS, CallError, Dispatcher, Method
-from feemodel.server.metrics import ERRORS, REGISTRY
 from feemodel.server.settings import Settings
 from tests.server.parts import request
 

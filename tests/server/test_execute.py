@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
-from feemodel.estimates.chain import Chain
-from feemodel.ethereum.block_id import read_block
-from feemodel.execution.clients import node_named
-from feemodel.execution.limits import Limits
-from feemodel.execution.message import Request, parse_request
-from feemodel.execution.state import Account, CallState
-from feemodel.server import execute
+from feemodel.estimates._chain import Chain
+from feemodel.ethereum._block_id import read_block
+from feemodel.execution._clients import node_named
+from feemodel.execution._limits import Limits
+from feemodel.execution._message import Request, parse_request
+from feemodel.execution._state import Account, CallState
+from feemodel.server import _execute as execute
+from feemodel.server._execute import Executor, Work, work_of
 from feemodel.server.calls import CallObject, parse, read_overrides
 from feemodel.server.dispatch import BATCH_GAS, CallError, GasMeter
-from feemodel.server.execute import Executor, Work, work_of
 from feemodel.server.settings import Settings
 from tests.helpers.development import development_state
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import feemodel
-from feemodel import extras
-from feemodel.cli.serve_forecast import ForecastMethod
+from feemodel import _extras as extras
+from feemodel.cli._serve_forecast import ForecastMethod
 from feemodel.errors import UnreadableFile
 from feemodel.io import read_shipped_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
@@ -176,7 +176,7 @@ def test_a_file_that_goes_bad_is_not_the_fault_of_a_caller(tmp_path):
 def test_the_server_loads_nothing_of_forecasts_until_one_is_asked_for():
     program = """if True:
         import asyncio, sys
-        from feemodel.cli.serve_forecast import ForecastMethod
+        from feemodel.cli._serve_forecast import ForecastMethod
         from feemodel.server.loaded import load
         from feemodel.server.service import Service
         from feemodel.server.settings import Settings

@@ -8,16 +8,16 @@ import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.estimates.chain import LEDGER, Chain
-from feemodel.ethereum.quantities import from_hex, to_hex
+from feemodel.estimates._chain import LEDGER, Chain
+from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
-from feemodel.ledger.proof import STEP, proof_steps
-from feemodel.ledger.store import Block as StoredBlock
-from feemodel.ledger.store import Store
+from feemodel.ledger._proof import STEP, proof_steps
+from feemodel.ledger._store import Block as StoredBlock
+from feemodel.ledger._store import Store
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.server import rollup
+from feemodel.server import _rollup as rollup
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.server.parts import on_chain, opened

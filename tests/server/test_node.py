@@ -8,14 +8,14 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.errors import UpstreamError
-from feemodel.estimates.chain import development_genesis
-from feemodel.estimates.prices import reward, suggested_tip
-from feemodel.ethereum.quantities import to_hex
-from feemodel.io.polled import ChainId
+from feemodel.estimates._chain import development_genesis
+from feemodel.estimates._prices import reward, suggested_tip
+from feemodel.ethereum._quantities import to_hex
+from feemodel.io._polled import ChainId
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.linea.node import node_checks
-from feemodel.server.prices import configured_prices
+from feemodel.linea._node import node_checks
+from feemodel.server._prices import configured_prices
 from feemodel.server.settings import Settings
 from tests.conftest import ROOT
 from tests.helpers import node_server

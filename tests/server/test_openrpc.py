@@ -5,8 +5,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from feemodel.cli.serve_forecast import ForecastMethod
-from feemodel.estimates.chain import LEDGER
+from feemodel.cli._serve_forecast import ForecastMethod
+from feemodel.estimates._chain import LEDGER
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.server.calls import FAILURES

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.chain import development_genesis
-from feemodel.estimates.prices import l1_prices
-from feemodel.ethereum.quantities import to_hex
+from feemodel.estimates._chain import development_genesis
+from feemodel.estimates._prices import l1_prices
+from feemodel.ethereum._quantities import to_hex
 from feemodel.io import parse_fee_history
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset

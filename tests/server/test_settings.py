@@ -10,9 +10,9 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
+from feemodel._processors import cores
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.processors import cores
 from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, HIDDEN, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
 

@@ -11,12 +11,12 @@ import time
 import pytest
 import urllib3
 
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
-from feemodel.extras import has_native
+from feemodel._extras import has_native
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
-from feemodel.server.workers import set_up_log
+from feemodel.server._workers import set_up_log
 from tests.helpers.development import HOLDERS
 from tests.system.start import serving
 
@@ -45,7 +45,7 @@ def pool():
 FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
-from feemodel.estimates.chain import copy_development_ledger
+from feemodel.estimates._chain import copy_development_ledger
 from feemodel.server.loaded import load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings

@@ -1,6 +1,6 @@
 """Calls on the development chain as they are written on the wire."""
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import ALDER, HOLDERS, POOL, RECORDS, encoded
 
 ANNA, BERT, TOKEN, SWAP, LIST = (to_hex(address) for address in (*HOLDERS[:2], ALDER, POOL, RECORDS))

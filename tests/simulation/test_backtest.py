@@ -15,9 +15,9 @@ from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost, weighted_average
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.priority import breakdown
+from feemodel.simulation._backtest import Traffic, backtest, draw_traffic, posted_bytes, sums_by_tick
+from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
-from feemodel.simulation.backtest import Traffic, backtest, draw_traffic, posted_bytes, sums_by_tick
-from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.posting import Posted, Posting, post
 from feemodel.simulation.scenarios import beginning, begins, bootstrap, duration, replay
 from feemodel.simulation.surfaces import Submission, Workload

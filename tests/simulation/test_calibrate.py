@@ -11,9 +11,9 @@ from scipy.stats import binomtest
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.simulation._backtest import backtest
+from feemodel.simulation._calibrate import Calibration, calibrate, calibrate_histories, smallest_margin
 from feemodel.simulation.announced import CalldataPressure, PricingRule
-from feemodel.simulation.backtest import backtest
-from feemodel.simulation.calibrate import Calibration, calibrate, calibrate_histories, smallest_margin
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 

@@ -10,14 +10,14 @@ import feemodel
 from feemodel import simulation
 from feemodel.errors import InvalidInput
 from feemodel.io import FinishedFolder
+from feemodel.simulation._backtest import backtest
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
-from feemodel.simulation.backtest import backtest
-from feemodel.simulation.closed_loop.accounts import DATA_LINES
+from feemodel.simulation.closed_loop._accounts import DATA_LINES
+from feemodel.simulation.closed_loop._costs import Costs
+from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
-from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
-from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.fixed import Fixed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market_kernels import next_base_fee
+from feemodel.ethereum._fee_market_kernels import next_base_fee
 from feemodel.linea import kernels
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost
 from feemodel.linea.extra_data import recorded_cost
@@ -16,9 +16,9 @@ from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism,
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
+from feemodel.simulation.closed_loop._execution import announce_execution
+from feemodel.simulation.closed_loop._pricing import checked_pricing
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.execution import announce_execution
-from feemodel.simulation.closed_loop.pricing import checked_pricing
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.linea.revenue_vault import RevenueVault, burn_and_bridge, submit_invoice
-from feemodel.simulation.closed_loop.costs import Costs
-from feemodel.simulation.closed_loop.profit import linea_surplus, profit_and_loss
+from feemodel.simulation.closed_loop._costs import Costs
+from feemodel.simulation.closed_loop._profit import linea_surplus, profit_and_loss
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.scenarios import replay

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.transaction import intrinsic_gas, parse_sender_unsigned, parse_transaction
+from feemodel.ethereum._transaction import intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.simulation.corpus import CHUNK, LINEA_MIX, Corpus, corpus
-from feemodel.simulation.corpus.calldata import SHAPES
-from feemodel.simulation.corpus.fitted import LINEA, parse_fitted
-from feemodel.sizes.codecs import compressed_sizes
+from feemodel.simulation.corpus._calldata import SHAPES
+from feemodel.simulation.corpus._fitted import LINEA, parse_fitted
+from feemodel.sizes._codecs import compressed_sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 QUANTILES = (10, 25, 50, 75, 90)

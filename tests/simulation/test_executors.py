@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.simulation.executors import AHEAD, RESTARTS, WorkersDied, in_order
+from feemodel.simulation._executors import AHEAD, RESTARTS, WorkersDied, in_order
 from tests.conftest import ROOT
 
 
@@ -158,7 +158,7 @@ INTERRUPTED = """
 import signal
 import sys
 from tests.simulation.test_executors import slow
-from feemodel.simulation.executors import in_order
+from feemodel.simulation._executors import in_order
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it

@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_l1_fees
-from feemodel.simulation.forecast import combination, conformal, methods
-from feemodel.simulation.forecast.combination import combined
+from feemodel.simulation.forecast import _combination as combination
+from feemodel.simulation.forecast import _conformal as conformal
+from feemodel.simulation.forecast import methods
+from feemodel.simulation.forecast._combination import combined
+from feemodel.simulation.forecast._quantile_regression import fit_quantiles
+from feemodel.simulation.forecast._series import DAY, binned
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, least_bins, rolling_quantiles
-from feemodel.simulation.forecast.quantile_regression import fit_quantiles
 from feemodel.simulation.forecast.scores import pinball
-from feemodel.simulation.forecast.series import DAY, binned
 
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 FIRST = 15 * DAY

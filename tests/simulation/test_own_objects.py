@@ -13,11 +13,11 @@ import pytest
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
 from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
-from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
+from feemodel.simulation._sensitivity import sobol_indices
+from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
 from feemodel.simulation.scenarios import replay
-from feemodel.simulation.sensitivity import sobol_indices
 from tests.conftest import ROOT
 
 ROWS = {"timestamp": [12 * k for k in range(100)], "base_fee": [7e7] * 100, "blob_base_fee": [4e6] * 100}

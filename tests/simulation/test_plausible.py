@@ -8,12 +8,12 @@ import pytest
 import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.simulation import l1_demand, samples
+from feemodel.simulation._backtest import backtest
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.denial import PUBLISHED, finality_delay, published_finality_delay
 from feemodel.simulation.attacks.saturation import L1State, published_saturation, saturate
 from feemodel.simulation.attacks.surge import Surge, sustained_use
-from feemodel.simulation.backtest import backtest
-from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap

@@ -12,7 +12,7 @@ from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees
 from feemodel.plots import plot_loss_probability, plot_recommended_price
-from feemodel.simulation.forecast.recommend import FAMILIES, recommend
+from feemodel.simulation.forecast._recommend import FAMILIES, recommend
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission
 

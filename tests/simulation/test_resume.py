@@ -13,9 +13,9 @@ from scipy import stats
 from feemodel import priority_fee
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FinishedFolder
-from feemodel.simulation.reduce import over
+from feemodel.simulation._reduce import over
+from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import grid, monte_carlo
-from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 DRAWN = {"size": stats.lognorm(s=1.0, scale=200.0), "gas": stats.randint(21_000, 900_000)}

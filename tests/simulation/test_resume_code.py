@@ -17,8 +17,8 @@ from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
 from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, Posting, simulate
-from feemodel.simulation.fingerprint import description
-from feemodel.simulation.reduce import over
+from feemodel.simulation._fingerprint import description
+from feemodel.simulation._reduce import over
 from feemodel.simulation.scenarios import replay
 from tests.conftest import ROOT
 

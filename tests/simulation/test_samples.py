@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
-from feemodel.cli.sweep_spec import parse_sweep_spec
+from feemodel.cli._sweep_spec import parse_sweep_spec
 from feemodel.errors import InvalidInput
 from feemodel.linea.kernels import sweep_priority_fee
-from feemodel.simulation.axes import DRAW_BLOCK, from_unit
-from feemodel.simulation.blocks import blocks_of, inputs_of, shape_of
+from feemodel.simulation._axes import DRAW_BLOCK, from_unit
+from feemodel.simulation._blocks import blocks_of, inputs_of, shape_of
+from feemodel.simulation._sensitivity import sobol_indices
+from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import grid, monte_carlo, rows, sobol, whole_numbers
-from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
-from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))

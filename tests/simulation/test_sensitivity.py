@@ -8,8 +8,8 @@ from scipy import stats
 
 import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation._sensitivity import NotConverged, morris_screening, sobol_indices
 from feemodel.simulation.samples import rows
-from feemodel.simulation.sensitivity import NotConverged, morris_screening, sobol_indices
 from feemodel.simulation.surfaces import Workload
 
 PI = (-np.pi, np.pi)

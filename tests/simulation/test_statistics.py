@@ -11,10 +11,10 @@ from scipy import stats
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.reduce import over
+from feemodel.simulation._reduce import over
+from feemodel.simulation._summarize import summarize
+from feemodel.simulation._sweep import planned, sweep
 from feemodel.simulation.samples import grid, monte_carlo
-from feemodel.simulation.summarize import summarize
-from feemodel.simulation.sweep import planned, sweep
 
 EVERYTHING = {
     "quantile": [0.0, 0.05, 0.5, 1.0],

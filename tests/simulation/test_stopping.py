@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation.closed_loop._l1_steps import cheapest_step
+from feemodel.simulation.closed_loop._stopping import _stop, posting_limits
 from feemodel.simulation.closed_loop.finality import price_of_finality
-from feemodel.simulation.closed_loop.l1_steps import cheapest_step
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.closed_loop.stopping import _stop, posting_limits
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import DELAY_COST, Posting, PriceCap
 from feemodel.simulation.scenarios import replay

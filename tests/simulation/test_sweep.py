@@ -15,7 +15,7 @@ from scipy import stats
 
 import feemodel
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.io.datasets import read_dataset, write_dataset
+from feemodel.io._datasets import read_dataset, write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import (
@@ -25,10 +25,10 @@ from feemodel.linea.kernels import (
     sweep_priority_fee_from_l1,
     sweep_verification_priority_fee,
 )
-from feemodel.simulation.reduce import STATISTICS, Over, over
+from feemodel.simulation._reduce import STATISTICS, Over, over
+from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload
-from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 RNG = np.random.default_rng(3)
@@ -503,10 +503,10 @@ def test_a_result_beyond_memory_is_refused():
 MEMORY = """
 import numpy as np
 import feemodel
-from feemodel.simulation.reduce import over
+from feemodel.simulation._reduce import over
 from feemodel.simulation.samples import grid
 from feemodel.simulation.surfaces import Workload
-from feemodel.simulation.sweep import sweep
+from feemodel.simulation._sweep import sweep
 
 def run(variable_costs):
     some = Workload("some", np.arange(1_000, 3_000), np.arange(21_000, 23_000))

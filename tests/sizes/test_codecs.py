@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.sizes.codecs import (
+from feemodel.sizes._codecs import (
     CODECS,
     SCROLL_ZSTD,
     Brotli,
@@ -338,7 +338,7 @@ def test_progress_that_nothing_can_be_told_to(progress: Any) -> None:
 @pytest.mark.parametrize(
     ("codec", "reason"),
     [
-        ("lzss", r"pass feemodel.sizes.lzss.Lzss\(Path\(FILE\).read_bytes\(\)\)"),
+        ("lzss", r"pass feemodel.sizes._lzss.Lzss\(Path\(FILE\).read_bytes\(\)\)"),
         ("gzip", "expected one of zstd, brotli, deflate, fastlz, or a codec object, got 'gzip'"),
         (Zstd, "or a codec object"),
         (None, "or a codec object"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feemodel.sizes.codecs import FastLz
+from feemodel.sizes._codecs import FastLz
 from tests.helpers.fastlz_plain import fastlz_decoded, fastlz_length, fastlz_stream
 
 # An unsigned transaction of GasPriceOracle.t.sol: charged for 235 bytes, its FastLZ length and 68 for the signature.

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.ethereum.transaction import measured_form, parse_transaction
-from feemodel.sizes import lzss
-from feemodel.sizes.codecs import compressed_sizes
-from feemodel.sizes.lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
-from feemodel.sizes.lzss_plain import lzss_size
+from feemodel.ethereum._transaction import measured_form, parse_transaction
+from feemodel.sizes import _lzss as lzss
+from feemodel.sizes._codecs import compressed_sizes
+from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
+from feemodel.sizes._lzss_plain import lzss_size
 from tests.helpers.optional import optional
 
-index_dictionary = optional("feemodel.sizes.lzss_dictionary", "index_dictionary")
-lzss_sizes = optional("feemodel.sizes.lzss_kernel", "lzss_sizes")
-suffix_order = optional("feemodel.sizes.lzss_suffixes", "suffix_order")
+index_dictionary = optional("feemodel.sizes._lzss_dictionary", "index_dictionary")
+lzss_sizes = optional("feemodel.sizes._lzss_kernel", "lzss_sizes")
+suffix_order = optional("feemodel.sizes._lzss_suffixes", "suffix_order")
 
 NEVER, AT_ONCE = 2**40, -1  # patience: matches searched one by one to the end, or tabulated from the start
 WINDOW = 2**14

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import ALDER, HOLDERS, RECORDS
 from tests.system import evm_programs as programs
 from tests.system.attack import Attack, repeated

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import ALDER, BALANCES, BIRCH, HOLDERS, POOL, RECORDS, UNIT, encoded, mapped, words
 from tests.system.client import http, post, rpc
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from feemodel.estimates.replay import final_state
-from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.state import CallState
+from feemodel.estimates._replay import final_state
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._state import CallState
 from feemodel.io import read_replay
 from tests.helpers.anvil import PEERS, needed
 from tests.helpers.development import HOLDERS

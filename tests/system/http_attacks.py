@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import ALDER
 from tests.system.attack import Attack, Throw, ending
 from tests.system.client import GONE, Connection, Target, rpc, summed

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import HOLDERS
 from tests.system.calls import balance, token, transfer
 from tests.system.client import Connection, Latencies, Target, run, timed

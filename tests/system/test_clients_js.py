@@ -2,8 +2,8 @@
 
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import parse_transaction
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import parse_transaction
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.conftest import ROOT
 from tests.helpers.development import HOLDERS
 from tests.system.start import START

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import HOLDERS
 from tests.system import evm_programs as programs
 from tests.system.calls import orders, quick_orders

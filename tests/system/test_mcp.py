@@ -7,7 +7,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from feemodel.cli.mcp_tools import TOOLS
+from feemodel.cli._mcp_tools import TOOLS
 from tests.cli.test_mcp import INVALID, VALID
 
 SERVER = StdioServerParameters(command=sys.executable, args=["-m", "feemodel.cli", "mcp"])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from feemodel.explorer.methods import explorer_methods
+from feemodel.explorer._methods import explorer_methods
 
 
 def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):

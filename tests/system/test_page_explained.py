@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from feemodel.explorer.texts import SIGNED
-from feemodel.linea.measure import fee_bytes, fee_size
+from feemodel.explorer._texts import SIGNED
+from feemodel.linea._measure import fee_bytes, fee_size
 from tests.helpers.anvil import binary
 from tests.helpers.browser import Tab
 from tests.server.behind_anvil import SENT, behind_anvil

@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.access_list import create_access_list
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._access_list import create_access_list
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, development_state, encoded
 from tests.helpers.generated_calls import KINDS, generated_calls

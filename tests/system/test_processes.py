@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from tests.helpers.development import GENESIS, HOLDERS

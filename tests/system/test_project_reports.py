@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from feemodel.ethereum.abi import example_calldata
+from feemodel.ethereum._abi import example_calldata
 from tests.conftest import ROOT
 from tests.helpers import anvil
 

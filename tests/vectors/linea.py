@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import from_hex
-from feemodel.ethereum.transaction import Transaction
-from feemodel.linea import coordinator, node, priority
+from feemodel.ethereum._quantities import from_hex
+from feemodel.ethereum._transaction import Transaction
+from feemodel.linea import _node as node
+from feemodel.linea import coordinator, priority
+from feemodel.linea._measure import fee_transaction
 from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
-from feemodel.linea.measure import fee_transaction
-from feemodel.sizes.lzss import Lzss, packed_size
+from feemodel.sizes._lzss import Lzss, packed_size
 from tests.helpers.inputs import inputs
 from tests.vectors import Case, compare, guarded, refused
 
@@ -340,7 +341,7 @@ def load_lzss(dictionary: str, near: Path) -> Lzss:
 
 
 def _zstd_size(data: bytes) -> int:
-    from feemodel.sizes.codecs import compressed_size
+    from feemodel.sizes._codecs import compressed_size
 
     return compressed_size(data)
 

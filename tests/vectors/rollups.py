@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from feemodel.ethereum.quantities import from_hex
+from feemodel.ethereum._quantities import from_hex
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import PricingRecord
 from tests.helpers.rollup_vectors import MODELS as OTHER_CHAINS

@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, check_fields, check_limit, check_plausible, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
+from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum.fee_market import (
     GAS_PER_BLOB,
     LARGEST_EXPONENT,
@@ -23,9 +26,7 @@ from feemodel.ethereum.fee_market import (
     blob_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
-from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.records import printed_as_table
+from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
     MAX_BLOCKS,
@@ -35,7 +36,6 @@ from feemodel.simulation.attacks.saturation import (
     moved_base_fee,
     saturate,
 )
-from feemodel.simulation.metadata import described_dataset
 
 L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # of sums of parts of blobs

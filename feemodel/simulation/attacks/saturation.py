@@ -9,6 +9,7 @@ base_fee / 16; and it falls faster than it rises if the target is more than half
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from feemodel._records import printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     above_zero,
@@ -21,6 +22,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
     ELASTICITY,
@@ -34,8 +36,6 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
-from feemodel.records import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
 PUBLISHED_BLOBS = 9  # in a full block

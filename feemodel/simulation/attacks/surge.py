@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     check_fields,
@@ -26,7 +27,6 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
-from feemodel.records import compared_by_value, printed_as_table
 from feemodel.rollups.arbitrum_l2_pricing import (
     DIA_CONSTRAINTS,
     GasConstraint,
@@ -35,7 +35,7 @@ from feemodel.rollups.arbitrum_l2_pricing import (
     next_backlog,
     update_pricing,
 )
-from feemodel.simulation.metadata import described_dataset
+from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000

@@ -1,5 +1,5 @@
 """A rollup in a closed loop with L1, its users and its operator: prices, demand, posting and the balance interact."""
 
-from feemodel.lazy import lazy_names
+from feemodel._lazy import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

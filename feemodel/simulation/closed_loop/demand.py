@@ -7,8 +7,8 @@ import numpy as np
 
 from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import MIN_PRICE
-from feemodel.simulation.closed_loop.accounts import DemandTerms
+from feemodel.ethereum._fee_units import MIN_PRICE
+from feemodel.simulation.closed_loop._accounts import DemandTerms
 from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on

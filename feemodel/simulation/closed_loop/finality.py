@@ -3,13 +3,13 @@
 import numpy as np
 import xarray as xr
 
+from feemodel._compiled import kept
 from feemodel.checks import above_zero, check_plausible, instance, real_scalar
-from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
-from feemodel.simulation.closed_loop.accounts import Fees
-from feemodel.simulation.closed_loop.l1_steps import held_fees, looked_ahead, posting_terms
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.closed_loop._accounts import Fees
+from feemodel.simulation.closed_loop._l1_steps import held_fees, looked_ahead, posting_terms
 from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
-from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds in which 1.45 transactions a second of 119.42 bytes fill a blob

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numba.extending import typeof_impl
 
-from feemodel.compiled import inlined, kept
+from feemodel._compiled import inlined, kept
 from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
-from feemodel.linea import price_cap
-from feemodel.linea.price_cap import cap_multiplier, tip_within_caps
-from feemodel.simulation.closed_loop.accounts import Fees, Path
-from feemodel.simulation.closed_loop.execution import announce_execution, settle_execution
+from feemodel.linea import _price_cap as price_cap
+from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
+from feemodel.simulation.closed_loop._accounts import Fees, Path
+from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 to 1970-01-01 00:00 UTC

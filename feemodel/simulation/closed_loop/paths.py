@@ -25,10 +25,13 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import WEI_PER_GWEI
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.simulation._axes import stream_of
+from feemodel.simulation._fingerprint import description, package_source
+from feemodel.simulation._l1_columns import RATIOS, TIP
+from feemodel.simulation._resume import Layout
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.axes import stream_of
-from feemodel.simulation.closed_loop.accounts import (
+from feemodel.simulation.closed_loop._accounts import (
     ACCOUNTS,
     DAY,
     L1,
@@ -38,9 +41,20 @@ from feemodel.simulation.closed_loop.accounts import (
     Path,
     PolicyTerms,
 )
-from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop._costs import Costs
+from feemodel.simulation.closed_loop._l1_steps import first_second, held_rows, looked_ahead, posting_terms
+from feemodel.simulation.closed_loop._parameters import OPTIONAL, described
+from feemodel.simulation.closed_loop._pricing import (
+    check_first_step,
+    checked_pricing,
+    execution_of,
+    has_own_loop,
+    runner,
+    started,
+    state_arrays,
+)
+from feemodel.simulation.closed_loop._results import OF_PATH, PathResult, summarized
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.l1_steps import first_second, held_rows, looked_ahead, posting_terms
 from feemodel.simulation.closed_loop.observations import (
     PRICE,
     SEEN,
@@ -50,22 +64,8 @@ from feemodel.simulation.closed_loop.observations import (
     empty_record,
     records,
 )
-from feemodel.simulation.closed_loop.parameters import OPTIONAL, described
-from feemodel.simulation.closed_loop.pricing import (
-    check_first_step,
-    checked_pricing,
-    execution_of,
-    has_own_loop,
-    runner,
-    started,
-    state_arrays,
-)
-from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, summarized
-from feemodel.simulation.fingerprint import description, package_source
-from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.resume import Layout
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,

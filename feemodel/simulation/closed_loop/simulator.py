@@ -10,16 +10,16 @@ import xarray as xr
 from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
+from feemodel.simulation._executors import Where
+from feemodel.simulation._resume import Finished, parts
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop._costs import Costs
+from feemodel.simulation.closed_loop._parameters import parameters, with_parameters
+from feemodel.simulation.closed_loop._results import OF_PATH, PathResult, dataset
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.parameters import parameters, with_parameters
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
-from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, dataset
-from feemodel.simulation.executors import Where
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.resume import Finished, parts
 from feemodel.simulation.scenarios import Rng
 
 
@@ -66,7 +66,7 @@ def simulate(
     Returns
     -------
     Dataset over `path` and `day`: fees, cash costs by line, accrued costs [wei], transactions, bytes, submissions and
-    prices; over `path`: statistics, see `feemodel.simulation.closed_loop.results`; over `recorded_path` and `step`:
+    prices; over `path`: statistics, see `feemodel.simulation.closed_loop._results`; over `recorded_path` and `step`:
     recorded series.
 
     Raises
@@ -108,7 +108,7 @@ class Experiment:
     """A simulation of one path whose fields are inputs: `demand_elasticity` is the field `elasticity` of `demand`.
 
     Called with arrays that broadcast, it simulates once for each element; whole numbers are given to fields that hold
-    whole numbers. Outputs are statistics of a path, see `feemodel.simulation.closed_loop.results`.
+    whole numbers. Outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
 
     Raises `InvalidInput` for an input that is no field, an output that is no statistic, and what the classes refuse.
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from feemodel.checks import check_limit, choice, mapping, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import Call
-from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
-from feemodel.simulation.corpus.calldata import SHAPES, Pools, Shape, draw_amounts, draw_calldata
-from feemodel.simulation.corpus.fitted import LINEA, Fitted, Indices, ShapeFit, Shares, draw_between_strata, draw_keys
+from feemodel.ethereum._call import Call
+from feemodel.ethereum._transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
+from feemodel.simulation.corpus._calldata import SHAPES, Pools, Shape, draw_amounts, draw_calldata
+from feemodel.simulation.corpus._fitted import LINEA, Fitted, Indices, ShapeFit, Shares, draw_between_strata, draw_keys
 from feemodel.simulation.scenarios import Rng, generator_of
 
 CHUNK = 8_192  # transactions drawn at once from one random stream

@@ -21,11 +21,11 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET, excess_behind, next_base_fee
+from feemodel.simulation._l1_columns import HasTable
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.forecast._paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
+from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, check_length, fees_of, rolling_quantiles
-from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
-from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
-from feemodel.simulation.l1_columns import HasTable
-from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
 from feemodel.simulation.surfaces import Submission
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import MAXIMUM
-from feemodel.simulation.forecast.combination import combined
-from feemodel.simulation.forecast.conformal import calibrated
-from feemodel.simulation.forecast.features import SIX_HOURS, anchors, features
-from feemodel.simulation.forecast.quantile_regression import RIDGE, fit_quantiles
-from feemodel.simulation.forecast.series import DAY, WEEK, FeeSeries
+from feemodel.ethereum._fee_units import MAXIMUM
+from feemodel.simulation.forecast._combination import combined
+from feemodel.simulation.forecast._conformal import calibrated
+from feemodel.simulation.forecast._features import SIX_HOURS, anchors, features
+from feemodel.simulation.forecast._quantile_regression import RIDGE, fit_quantiles
+from feemodel.simulation.forecast._series import DAY, WEEK, FeeSeries
 
 Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "auto"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -82,7 +82,7 @@ def rolling_quantiles(
     ------
     InvalidInput : a series that is too short for an origin so early.
 
-    >>> from feemodel.simulation.forecast.series import binned
+    >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
     >>> rolling_quantiles(series, 6, method="persistence", quantiles=np.array([0.1, 0.9])).round(6)
     array([[20.723266, 20.723266]])

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._compiled import kept
 from feemodel.checks import check_limit
-from feemodel.compiled import kept
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
 from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn

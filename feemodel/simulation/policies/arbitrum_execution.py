@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from feemodel._compiled import kept
 from feemodel.checks import INT64_MAX, check_fields, instance, sequence
-from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
-from feemodel.rollups.arbitrum_kernels import base_fees
+from feemodel.rollups._arbitrum_kernels import base_fees
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.policies.execution import (

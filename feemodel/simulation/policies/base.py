@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from feemodel._records import printed_as_table
 from feemodel.checks import check_fields, check_limit, check_plausible
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI, MIN_PRICE
-from feemodel.records import printed_as_table
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.simulation.closed_loop.observations import Setting, State
 from feemodel.simulation.policies.execution import ExecutionPrice
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from feemodel._compiled import kept
 from feemodel.checks import check_fields, check_plausible, whole_scalar
-from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market_kernels import next_base_fee
+from feemodel.ethereum._fee_market_kernels import next_base_fee
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.policies.execution import (
     BLOCK_BY_BLOCK,

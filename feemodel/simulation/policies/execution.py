@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import check_fields, check_plausible
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_units import IN_WEI
+from feemodel.ethereum._fee_units import IN_WEI
 from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
 LONGEST_BLOCK = 60.0  # seconds; more are probably milliseconds

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn

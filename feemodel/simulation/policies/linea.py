@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel._compiled import kept
 from feemodel.checks import check_limit
-from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.kernels import recorded, variable_cost

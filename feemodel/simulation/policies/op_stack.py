@@ -5,7 +5,7 @@ Source: ethereum-optimism/specs at fd72cf7 (2026-04).
 
 from dataclasses import dataclass
 
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state

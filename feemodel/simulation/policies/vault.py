@@ -7,7 +7,7 @@ copied).
 import math
 from dataclasses import dataclass
 
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR

@@ -7,7 +7,7 @@ copied).
 import math
 from dataclasses import dataclass
 
-from feemodel.compiled import kept
+from feemodel._compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state

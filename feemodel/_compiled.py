@@ -1,0 +1,109 @@
+"""Decorators that compile functions with numba and cache the machine code on disk."""
+
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from feemodel._extras import has_numba
+
+Kernel = Callable[..., Any]
+#: Imports at the top of a module: `import a`, or `from a import b`.
+_IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+def say_when_compiling(say: Callable[[], object]) -> None:
+    """Call a function once, when numba first compiles a kernel that is not in the cache, which may take seconds."""
+    _TO_CALL[:] = [say]
+
+
+_TO_CALL: list[Callable[[], object]] = []
+
+
+@cache
+def _listen() -> None:
+    """Make numba call the function that was passed to `say_when_compiling`."""
+    from numba.core import event
+
+    class FirstCompilation(event.Listener):
+        def on_start(self, event: Any) -> None:
+            while _TO_CALL:
+                _TO_CALL.pop()()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
+
+
+def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
+    """Compile a function like `numba.njit` with these options, and cache the machine code on disk.
+
+    numba caches it in the folder of NUMBA_CACHE_DIR, in `__pycache__` next to the module, or in the user's cache
+    folder. If none of them is writable, every process compiles the function at its first call. Without numba the
+    function is returned unchanged.
+
+    The cache is valid as long as the module and everything that it imports from its package are unchanged. numba alone
+    checks the module only, and would use outdated code after a change of an imported function or constant.
+
+    Parameters
+    ----------
+    makes_arrays : whether the function allocates arrays, or calls a function that does. If not, numba need not count
+        references. numba has no public name for this option.
+    """
+    options["_nrt"] = makes_arrays  # set in every case, because the default is the option of the caller
+
+    def define(function: Kernel) -> Kernel:
+        if not has_numba():
+            return function
+        import numba
+
+        _listen()
+        try:
+            kernel = numba.njit(cache=True, **options)(function)
+            kept_in = kernel._cache._cache_file  # numba has no public name for the stamp of the cache
+            kept_in._source_stamp = kept_in._source_stamp, _sources(function.__module__)
+        except RuntimeError:  # raised only if numba finds no folder for the cache
+            kernel = numba.njit(**options)(function)
+        defined: Kernel = kernel
+        return defined
+
+    return define
+
+
+def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
+    """Compile a function as a part of the kernels that call it; without numba it is returned unchanged."""
+
+    def define(function: Kernel) -> Kernel:
+        if not has_numba():
+            return function
+        import numba
+
+        defined: Kernel = numba.njit(inline="always", **options)(function)
+        return defined
+
+    return define
+
+
+@cache
+def _sources(name: str) -> str:
+    """Return a digest of a module and of the modules of its package that it imports, directly or indirectly."""
+    package, found, pending = name.partition(".")[0], dict[str, str](), [name]
+    first = getattr(sys.modules.get(package), "__file__", None)
+    while pending and first is not None:
+        module = pending.pop()
+        if module in found or module.partition(".")[0] != package:
+            continue
+        place = Path(first).parent.joinpath(*module.split(".")[1:])
+        file = (
+            Path(first) if module == package else place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        )
+        if not file.is_file():  # the name of a function or constant
+            continue
+        found[module] = file.read_text(encoding="utf-8")
+        for whole, part, names in _IMPORTED.findall(found[module]):
+            pending += [whole or part, *(f"{part}.{name}" for name in re.findall(r"\w+", names))]
+    return blake2b("".join(found[module] for module in sorted(found)).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,70 @@
+"""Lazy imports: public names of a package that are imported when they are first used."""
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any
+
+
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Create `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
+
+    Type checkers and this function read the same imports. The modules of the package are attributes too, and `__all__`
+    is the list of public names.
+
+    Parameters
+    ----------
+    package : full name of the package.
+
+    Returns
+    -------
+    The two functions. The first raises `AttributeError` for an unknown name, and `MissingExtra` for a name whose module
+    needs a package that is not installed.
+
+    >>> get, names = lazy_names("feemodel.rollups")
+    >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
+    ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True, True)
+    """
+
+    @cache
+    def homes() -> dict[str, str]:
+        return _imports_for_type_checkers(package)
+
+    def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(homes())
+        if not name.startswith("__"):
+            try:
+                if name in homes():
+                    return getattr(import_module(homes()[name]), name)
+                if find_spec(f"{package}.{name}") is not None:
+                    return import_module(f"{package}.{name}")
+            except ModuleNotFoundError as error:
+                from feemodel._extras import missing_extra
+
+                raise missing_extra(f"{package}.{name}", error) from None
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def names() -> list[str]:
+        modules = {found.name for found in iter_modules(sys.modules[package].__path__)}
+        return sorted({*homes(), *modules})
+
+    return get, names
+
+
+def _imports_for_type_checkers(package: str) -> dict[str, str]:
+    """Return name → module of the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
+    import ast
+
+    spec = find_spec(package)
+    source = None if spec is None or spec.loader is None else spec.loader.get_source(package)  # type: ignore[attr-defined]
+    homes: dict[str, str] = {}
+    for block in ast.parse(source or "").body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for statement in block.body:
+                if isinstance(statement, ast.ImportFrom):
+                    homes |= {alias.asname or alias.name: statement.module or "" for alias in statement.names}
+    return homes

@@ -1,0 +1,383 @@
+"""`feemodel backtest`: what users would have paid and what posting would have cost, on real or simulated L1 fees."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from feemodel.cli._options import (
+    above_0,
+    add_codec,
+    add_rules,
+    count,
+    number,
+    read_codec,
+    read_rules_option,
+    whole_from_0,
+)
+from feemodel.cli._output import add_out, checked_out, print_json, print_table
+from feemodel.cli._subjects import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum._quantities import WEI_PER_ETH
+
+if TYPE_CHECKING:
+    import xarray
+
+    from feemodel.rollups._what_if import WhatIf
+    from feemodel.simulation._reduce import Over
+    from feemodel.simulation.surfaces import Workload
+
+SCENARIOS = ("history", "bootstrap", "demand")
+HOUR = 3_600  # seconds
+BLOCK_HOURS = 24.0  # which keeps the daily cycle mostly whole
+MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "worst_drawdown")
+OF_RULE = (
+    "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
+    "usage_exponent",
+)  # fmt: skip
+
+
+class Experiment(NamedTuple):
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, by the names of their parameters."""
+
+    workload: Any
+    l1_fees: Any
+    rule: Any
+    posting: Any
+    arrival_rate: float
+    calldata: Any  #: of each transaction, where calldata pressure is on
+    rng: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment(parser, scenario="history", paths=1, hours=None)
+    add_statistics(parser)
+    add_out(parser, "FILE", "write every hour of every path: .csv, .parquet or .nc")
+
+
+def add_statistics(parser: argparse.ArgumentParser) -> None:
+    """The options that ask for statistics over paths."""
+    asked = parser.add_argument_group("statistics over paths")
+    for name, text in (
+        ("quantile", "of every measure, from 0 to 1"),
+        ("cvar-lower", "mean of so large a share of the lowest values of every measure"),
+        ("cvar-upper", "mean of so large a share of the highest"),
+    ):
+        asked.add_argument(f"--{name}", type=number, action="append", default=[], metavar="SHARE",
+                           help=f"{text}; may be repeated")  # fmt: skip
+    asked.add_argument("--below", type=number, action="append", default=[], metavar="VALUE",
+                       help="share of paths whose recovery lies below; may be repeated")  # fmt: skip
+
+
+def read_statistics(options: argparse.Namespace) -> "Over | None":
+    """The statistics that the options ask for, checked before the work."""
+    from feemodel.simulation._reduce import over
+
+    levels = {name: getattr(options, name) for name in ("quantile", "below", "cvar_lower", "cvar_upper")}
+    return over("path", statistics=["mean"], **levels) if any(levels.values()) else None
+
+
+def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
+    """Measure → statistic → level → value."""
+    from feemodel.simulation._summarize import summarize
+
+    summary = summarize(found[list(MEASURES)], wanted)
+    answer: dict[str, dict[str, dict[str, float]]] = {}
+    for measure in MEASURES:
+        for name, levels in wanted.levels.items():
+            if levels and (name != "below" or measure.endswith("recovery")):
+                values = summary[f"{measure}_{name}"].values.tolist()
+                given = {f"{level:g}": value for level, value in zip(levels, values, strict=True)}
+                answer.setdefault(_camel(measure), {})[_camel(name)] = given
+    return answer
+
+
+def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
+    """The options that make an experiment; the defaults of three of them are the verb's own."""
+    l1 = parser.add_argument_group("L1 fees")
+    l1.add_argument("--l1", metavar="FILE", help="of base fees and blob base fees (the month that ships)")
+    l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
+                    help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
+    l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
+                    " it, or the demand that it shows driving the rules of L1 anew")  # fmt: skip
+    l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand")
+    length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
+    l1.add_argument("--hours", type=above_0, default=hours, help=length)
+    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap")
+    l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="of L1 (the file's, or 100000000)")
+    l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
+                    " averages (%(default)s)")  # fmt: skip
+    traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
+    traffic.add_argument(
+        "--transactions", metavar="FILE", help=f"{FILE_HELP}; or sizes: gas_used, calldata_bytes and --size's column"
+    )
+    add_transaction_file(traffic)
+    add_codec(parser)
+    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size")
+    traffic.add_argument(
+        "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions a second"
+    )
+    traffic.add_argument("--seed", type=whole_from_0, default=1, help="of all draws")
+    _add_rule(parser)
+    add_rules(parser)
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    from feemodel.simulation.announced import PricingRule
+
+    default = PricingRule()
+    rule = parser.add_argument_group("pricing and posting")
+    for name, unit, text in (
+        ("margin", None, "of the variable cost"),
+        ("estimate-margin", None, "of what users pay"),
+        ("update-interval", "SECONDS", "between announced costs"),
+        ("window", "SECONDS", "of L1 fees averaged"),
+    ):
+        value = getattr(default, name.replace("-", "_"))
+        rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=text)
+    rule.add_argument("--fixed-cost", type=whole_from_0, default=default.fixed_cost, metavar="WEI", help="announced")
+    for side in ("lower", "upper"):
+        text = "of the variable cost, or none"
+        rule.add_argument(
+            f"--{side}-bound", type=_bound, default=getattr(default, f"{side}_bound"), metavar="WEI", help=text
+        )
+    rule.add_argument("--calldata-pressure", action="store_true", help="let full blocks raise the variable cost")
+    rule.add_argument(
+        "--deadline", type=above_0, metavar="SECONDS", help="post what has waited so long (fill the blob)"
+    )
+    rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="bytes of the stream over those of transactions"
+                      " measured one by one; a real blob has 0.52 (1)")  # fmt: skip
+
+
+def read_experiment(options: argparse.Namespace) -> Experiment:
+    """The experiment of the options: files read, paths drawn."""
+    from feemodel.simulation.announced import CalldataPressure, PricingRule
+    from feemodel.simulation.posting import Posting
+    from feemodel.simulation.surfaces import Submission
+
+    tip = Submission().tip if options.tip is None else options.tip
+    workload = _read_workload(options)
+    if options.calldata_pressure and workload.calldata is None:
+        reason = "expected a column calldata_bytes, which --calldata-pressure needs"
+        raise InvalidInput("--transactions", reason, options.transactions)
+    pressure, calldata = (CalldataPressure(), workload.calldata) if options.calldata_pressure else (None, None)
+    what_if = read_rules_option(options)
+    gas = {} if what_if is None else submission_gas(what_if)
+    if what_if is not None and not gas and options.scenario != "demand":
+        reason = "expected tables [[linea.rows]], or --scenario demand, in which a blob schedule acts"
+        raise InvalidInput("--rules", reason, options.rules)
+    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure, **gas)
+    submission = Submission(tip=tip, **gas)
+    posting = Posting(submission=submission, deadline=options.deadline, stream_ratio=options.stream_ratio)
+    l1_fees = _scenario(options, what_if)
+    return Experiment(workload, l1_fees, rule, posting, options.arrival_rate, calldata, options.seed)
+
+
+SUBMISSION_GAS = ("execution_gas", "blob_gas")
+
+
+def submission_gas(what_if: "WhatIf") -> dict[str, int]:
+    """Gas and blob gas of Linea's submissions by rules of one's own; empty where they do not change Linea.
+
+    Raises `InvalidInput` for parameters that do not act in a simulation.
+    """
+    from feemodel.rollups.rules import parameters_of
+
+    for chain, names in what_if.changed.items():
+        if chain not in ("linea", "ethereum"):
+            raise InvalidInput("--rules", "expected tables [[linea.rows]] or [[ethereum.rows]] in a simulation", chain)
+        for name in names if chain == "linea" else ():
+            if name not in SUBMISSION_GAS:
+                expected = f"expected {' and '.join(SUBMISSION_GAS)} alone of Linea: other terms are options"
+                raise InvalidInput("--rules", expected, name)
+    if "linea" not in what_if.changed:
+        return {}
+    return parameters_of(what_if.chains["linea"]).known(*SUBMISSION_GAS)
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io._datasets import DATASET_SUFFIXES, write_dataset
+    from feemodel.simulation._backtest import backtest
+    from feemodel.simulation.scenarios import duration
+
+    out, wanted = checked_out(options, DATASET_SUFFIXES), read_statistics(options)
+    made = read_experiment(options)
+    found = backtest(**made._asdict(), progress=not options.json)
+    if out is not None:
+        hourly = [name for name in found.data_vars if found[name].dims == ("path", "hour")]
+        write_dataset(found[hourly], out, overwrite=options.overwrite)
+    hours = duration(made.l1_fees) / HOUR
+    quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
+    statistics = _statistics(found, wanted) if wanted is not None else {}
+    if options.json:
+        asked = {"statistics": statistics} if statistics else {}
+        counts = {"paths": found.sizes["path"], "hours": hours, "transactions": int(found["transactions"].sum())}
+        print_json(
+            counts | {_camel(name): values for name, values in quantiles.items()} | asked | {"assumed": found.attrs}
+        )
+        return 0
+    rows = [(_LABELS[name], *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
+    paths, transactions = found.sizes["path"], int(found["transactions"].sum())
+    title = f"{transactions:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
+    print_table(title, ("", *next(iter(quantiles.values()))), rows)
+    if statistics:
+        _print_statistics(statistics)
+    for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted"):
+        print(f"{name.replace('_', ' ')}: {found.attrs[name]}")
+    return 0
+
+
+def _print_statistics(statistics: dict[str, dict[str, dict[str, float]]]) -> None:
+    columns = [(kind, level) for kind, levels in statistics["recovery"].items() for level in levels]
+
+    def cell(name: str, kind: str, level: str) -> str:
+        value = statistics[_camel(name)].get(kind, {}).get(level)
+        if value is None:
+            return ""
+        return f"{value:.2%}" if kind == "below" else _shown(name, value)
+
+    rows = [
+        (_LABELS[name], *(cell(name, *column) for column in columns)) for name in MEASURES if _camel(name) in statistics
+    ]
+    heads = [f"{_STATISTIC_LABELS[kind]} {level}" for kind, level in columns]
+    print_table("Statistics over paths", ("", *heads), rows)
+
+
+_STATISTIC_LABELS = {
+    "quantile": "quantile", "below": "share below", "cvarLower": "CVaR of lowest", "cvarUpper": "CVaR of highest",
+}  # fmt: skip
+_LABELS = {
+    "recovery": "revenue over posting cost",
+    "size_recovery": "size part over posting cost",
+    "unprofitable_share": "transactions below their cost",
+    "total_revenue": "revenue [ETH]",
+    "total_cost": "posting cost [ETH]",
+    "worst_drawdown": "worst drawdown [ETH]",
+}
+
+
+def _read_workload(options: argparse.Namespace) -> "Workload":
+    """The shipped transactions; or a file's, by its column of sizes, or measured where it has the transactions."""
+    import numpy as np
+
+    from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.simulation.surfaces import Workload
+
+    path, size = options.transactions, options.size
+    if path is None:
+        table = read_shipped_transactions()
+        if size not in table:
+            raise InvalidInput("--size", f"expected a column among {', '.join(map(str, table))}", size)
+        known = table.dropna(subset=[size, "gas_used"])
+        sizes, gas, calldata = (known[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
+        return Workload(
+            f"{len(known):,} of {len(table):,} real Linea transactions that ship, those with gas used",
+            sizes,
+            gas,
+            known["timestamp"].to_numpy(np.int64),
+            calldata,
+        )
+    from feemodel.io._transactions import read_measured
+
+    columns = read_columns(options.columns)
+    measured = read_measured(path, size, columns=columns)
+    if measured is not None:
+        return Workload(**measured)
+    read = read_transaction_file(path, options.columns, options.chain_id).with_gas_used()
+    workload = Workload.from_transactions(
+        read.table, codec=read_codec(options), packed=options.packed, name=Path(path).name, chain_id=options.chain_id
+    )
+    left_out = [text for text in read.said if text.startswith("left out")]
+    return replace(workload, name="; ".join([workload.name, *left_out]))
+
+
+def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.Dataset":
+    from feemodel.ethereum.fee_market import MAINNET
+    from feemodel.simulation import l1_demand, scenarios
+
+    if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
+        raise InvalidInput("--block-hours", "expected only with --scenario bootstrap", options.block_hours)
+    history = read_history(options)
+    horizon = None if options.hours is None else options.hours * HOUR
+    if options.scenario == "history":
+        if options.paths != 1:
+            raise InvalidInput("--paths", "expected 1 with --scenario history", options.paths)
+        return history if horizon is None else _beginning(history, options.hours)
+    if options.scenario == "bootstrap":
+        block = options.block_hours * HOUR
+        return scenarios.bootstrap(history, paths=options.paths, block_seconds=block, horizon=horizon, rng=options.seed)
+    begin = int(history["time"].to_numpy()[0].astype("datetime64[s]").astype(int))
+    model = l1_demand.fit(history)
+    schedule = MAINNET
+    if what_if is not None and "ethereum" in what_if.changed:
+        schedule = what_if.schedule
+        begin = max(begin, schedule.rows[-1].timestamp)
+    return l1_demand.simulate(
+        model,
+        paths=options.paths,
+        horizon=horizon or scenarios.duration(history),
+        timestamp=begin,
+        blocks_per_step=5,
+        schedule=schedule,
+        rng=options.seed,
+    )
+
+
+def read_history(options: argparse.Namespace) -> "xarray.Dataset":
+    """The L1 fees that the options name, as they were."""
+    history = l1_history(options.l1, read_columns(options.l1_columns))
+    # What is asked for counts before what the file says.
+    return history if options.tip is None else history.drop_vars("tip", errors="ignore")
+
+
+def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
+    from feemodel.simulation import scenarios
+
+    held = scenarios.duration(history)
+    if hours * HOUR > held:
+        first, last = (str(time)[:16] for time in history["time"].to_numpy()[[0, -1]])
+        reason = f"expected at most the {held / HOUR:,.6g} h that the history holds, from {first} to {last}"
+        raise InvalidInput("--hours", reason, hours)
+    step = scenarios.step_seconds(history)
+    if hours * HOUR <= step:
+        raise InvalidInput("--hours", f"expected more than a step of the history, {step / HOUR:.3g} h", hours)
+    return scenarios.beginning(history, hours * HOUR)
+
+
+def l1_history(path: str | None, columns: dict[str, str] | None = None) -> "xarray.Dataset":
+    from feemodel.io import read_l1_fees, read_shipped_l1_fees
+    from feemodel.simulation.scenarios import replay, step_seconds
+
+    if path is None:
+        return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
+    table = read_l1_fees(path, columns=columns)
+    try:
+        history = replay(table, source=Path(path).name)
+        step_seconds(history)  # which two steps at least have
+        return history
+    except InvalidInput as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
+def _over_paths(values: Any) -> dict[str, float]:
+    import numpy as np
+
+    if len(values) == 1:
+        return {"value": float(values[0])}
+    return {name: float(np.quantile(values, q)) for name, q in (("p5", 0.05), ("median", 0.5), ("p95", 0.95))}
+
+
+def _shown(name: str, value: float) -> str:
+    if name == "unprofitable_share":
+        return f"{value:.2%}"
+    return f"{value / WEI_PER_ETH:,.4f}" if name.startswith(("total", "worst")) else f"{value:,.3f}×"
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    wei = "Wei" if name.startswith(("total", "worst")) else ""
+    return first + "".join(word.capitalize() for word in others) + wei
+
+
+def _bound(text: str) -> float | None:
+    return None if text == "none" else number(str(whole_from_0(text)))

@@ -1,0 +1,117 @@
+"""`feemodel calibrate`: the smallest margin that keeps the probability of a loss below a bound."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from feemodel.cli._backtest import HOUR, Experiment, add_experiment, read_experiment, read_history
+from feemodel.cli._options import count, number
+from feemodel.cli._output import print_json
+from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from feemodel.simulation._calibrate import Calibration
+
+PATHS, HOURS = 200, 24.0
+CURVE_POINTS = 201
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--loss-probability", type=number, default=0.05, help="over a path, the bound")
+    parser.add_argument("--confidence", type=number, default=0.95, help="of the interval")
+    parser.add_argument(
+        "--vary", default="estimate_margin", choices=("estimate_margin", "margin"), help="(%(default)s)"
+    )
+    parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
+                        " posting: what the size adds to fees, or all of them")  # fmt: skip
+    parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried")
+    parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
+                        " interval that holds its shortness too; with blocks of --block-hours and three times"
+                        " that")  # fmt: skip
+    parser.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
+    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.simulation._backtest import resampling
+    from feemodel.simulation._calibrate import calibrate
+    from feemodel.simulation.scenarios import duration
+
+    if options.scenario == "history":
+        raise InvalidInput("--scenario", "expected bootstrap or demand: history has one path", options.scenario)
+    if options.histories is not None and options.scenario != "bootstrap":
+        raise InvalidInput("--histories", "expected only with --scenario bootstrap", options.histories)
+    made = read_experiment(options)
+    terms = {
+        "loss_probability": options.loss_probability,
+        "confidence": options.confidence,
+        "vary": options.vary,
+        "counted": options.counted,
+        "highest": options.highest,
+        "executor": options.executor,
+        "workers": options.workers,
+        "progress": not options.json,
+    }
+    found = calibrate(**made._asdict(), **terms)
+    drawn = None if options.histories is None else _drawn_histories(options, made, terms)
+    hours = duration(made.l1_fees) / HOUR
+    if options.json:
+        source = made.l1_fees.attrs["source"]
+        answer = {name: value for name, value in found._asdict().items() if name != "break_even"}
+        answer |= {"vary": options.vary, "counted": options.counted, "l1_fees": source, "hours": hours}
+        print_json(answer | {"loss_curve": _loss_curve(found), "histories": drawn})
+    else:
+        bound, size = f"{found.loss_probability:.2%}", f"{found.paths:,} paths of {hours:g} h"
+        if found.margin is not None:
+            low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
+            print(
+                f"{options.vary} {found.margin:.3f} keeps P(loss) at or below {bound}: {found.losing} of {size} lose;"
+            )
+            print(f"{found.confidence:.0%} interval {low} to {high}.")
+        if found.reason:
+            print(found.reason[0].upper() + found.reason[1:] + ".")
+        if drawn is not None:
+            count, low, high = drawn["histories"], drawn["low"], drawn["high"]
+            print(
+                f"{count} histories drawn anew: {found.confidence:.0%} of their margins from {low:.3f} to {high:.3f}."
+            )
+        print(f"L1 fees: {made.l1_fees.attrs['source']}.")
+        counted = "whole fees" if options.counted == "revenue" else "the size part of fees"
+        times = resampling(made.arrival_rate)
+        print(f"Revenue counted: {counted}. {times[0].upper()}{times[1:]}.")
+    return 0 if found.margin is not None else 1
+
+
+def _drawn_histories(options: argparse.Namespace, made: Experiment, terms: dict[str, Any]) -> dict[str, Any]:
+    from feemodel.simulation._calibrate import calibrate_histories
+
+    found = calibrate_histories(
+        made.workload,
+        read_history(options),
+        made.rule,
+        made.posting,
+        arrival_rate=made.arrival_rate,
+        rng=made.rng,
+        histories=options.histories,
+        paths=options.paths,
+        horizon=options.hours * HOUR,
+        block_seconds=[options.block_hours * HOUR, 3 * options.block_hours * HOUR],
+        **terms,
+    )
+    blocks = [
+        {"block_hours": float(one["block_seconds"]) / HOUR}
+        | {name: float(one[name]) for name in ("margin", "low", "high")}
+        for one in (found.isel(block_seconds=place) for place in range(found.sizes["block_seconds"]))
+    ]
+    return {"histories": options.histories, "low": found.attrs["low"], "high": found.attrs["high"], "blocks": blocks}
+
+
+def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
+    """The loss curve at no more than so many of the paths' break-even margins, evenly among them."""
+    import numpy as np
+
+    curve = found.loss_curve()
+    if curve.sizes["margin"] > CURVE_POINTS:
+        curve = curve.isel(margin=np.linspace(0, curve.sizes["margin"] - 1, CURVE_POINTS).round().astype(int))
+    columns = {name: curve[name].values.tolist() for name in ("margin", "loss_probability", "low", "high")}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

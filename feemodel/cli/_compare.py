@@ -1,0 +1,243 @@
+"""`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from feemodel.cli._options import (
+    add_codec,
+    add_rules,
+    count,
+    given_parameters,
+    l1_base_fee,
+    read_codec,
+    read_rules_option,
+    whole_from_0,
+    whole_numbers,
+)
+from feemodel.cli._output import add_out, checked_out, print_json, print_table
+from feemodel.cli._subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
+from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.ethereum._transaction import SET_CODE, Transaction, check_no_blobs, fill
+
+if TYPE_CHECKING:
+    from feemodel.rollups.factors import Rule
+    from feemodel.rollups.tables import Row
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of transactions")
+    add_transaction_file(parser)
+    parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
+    parser.add_argument(
+        "--l1-base-fee", type=l1_base_fee, metavar="WEI", help="(median of the shipped month or of --at)"
+    )
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
+    parser.add_argument("--only", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    add_rules(parser)
+    parser.add_argument(
+        "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
+    )
+    parser.add_argument("--chains", metavar="FOLDER", help="compare the chains of a folder of TOML files too")
+    parser.add_argument(
+        "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
+        help="a parameter in place of the known or unknown one; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--at", metavar="DATE", help="the rules of that day, such as 2024-06-14 (the newest)")
+    parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
+    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption")
+    add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
+    add_codec(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from feemodel.rollups.tables import comparison, measured_sizes
+
+    out = checked_out(options, (".png", ".svg", ".pdf"))
+    rules, without, of_file = compared_rules(options)
+    carried = [one for one in rules if one.no_set_code is None]
+    transactions, gas, senders, said = _transactions(options, set_code=carried == rules)
+    if options.only is None and carried and any(one.type == SET_CODE for one in transactions):
+        without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
+        rules = carried
+    said += of_file + [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
+    table = measured_sizes(
+        transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
+    )
+    if options.starknet_gas is not None:
+        table |= {name: np.full(len(transactions), gas) for name, gas in _starknet_gas(options.starknet_gas).items()}
+    missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
+    if options.only is None:
+        without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+        rules = [one for one in rules if not missing[one.name]]
+    base_fee, blob_base_fee = compared_l1_fees(options)
+    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
+    answer = {
+        **({} if options.at is None else {"at": options.at}),
+        **({} if options.at is None and not without else {"without": {n: str(why) for n, why in without.items()}}),
+        "transactions": len(transactions),
+        "gas": int(table["gas"].sum()),
+        "signedBytes": int(table["length"].sum()),
+        "l1BaseFee": base_fee,
+        "blobBaseFee": blob_base_fee,
+        "rules": [row._asdict() | row.in_parts._asdict() for row in rows],
+        "said": said,
+    }
+    if out is not None:
+        _draw(out, rows, answer)
+    if options.json:
+        print_json(answer)
+        return 0
+    title = (
+        f"Transactions: {answer['transactions']:,}, {answer['signedBytes']:,} bytes, {answer['gas']:,} gas; "
+        f"L1 base fee {base_fee / WEI_PER_GWEI:g}, blob base fee {blob_base_fee / WEI_PER_GWEI:g}; all fees in gwei"
+    )
+    cells = [
+        (row.rule, row.token,
+         *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.l1_fee, row.l2_fee, row.total)),
+         "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+         f"{row.per_byte / WEI_PER_GWEI:,.3f}", "" if row.ratio is None else f"{row.ratio:.3f}×")
+        for row in rows
+    ]  # fmt: skip
+    unknown = {name: why for name, why in without.items() if isinstance(why, UnknownParameter)}
+    cells += [(name, "", f"unknown since {why.since[:10]}", *[""] * 5) for name, why in unknown.items()]
+    names = [rule.name for rule in rules]
+    of = options.reference or ("linea" if "linea" in names else names[0])
+    columns = ("rule", "token", "data fee (L1 part)", "execution fee (L2 part)", "total", "total in ETH", "per byte",
+               f"of {of}")  # fmt: skip
+    print_table(title, columns, cells, right_from=2)
+    if unknown:
+        print("`feemodel chains NAME` shows what is known of a chain; --set CHAIN.PARAMETER=VALUE gives what is not.")
+    for name, reason in without.items():
+        if name not in unknown:
+            print(f"Without {name}: {reason}")
+    for text in said:
+        print(text)
+    return 0
+
+
+def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
+    """The rules that are compared, why some that are by default are not, and what is said about a file of rules."""
+    from feemodel.rollups._chain_files import read_chains
+    from feemodel.rollups.chains import CHAINS
+    from feemodel.rollups.rules import all_rules, rule, rules_at
+
+    own = {} if options.chains is None else read_chains(options.chains)
+    what_if, said = read_rules_option(options, {**CHAINS, **own}), []
+    if what_if is not None:
+        own = {**own, **{name: what_if.chains[name] for name in what_if.changed if name in what_if.chains}}
+        said = [f"{what_if.name}: {what_if.note}"] if what_if.note else []
+        if "ethereum" in what_if.changed:
+            blobs = what_if.schedule.rows[-1].name
+            said.append(f"{what_if.name}: the blobs of {blobs} change no fee at given L1 fees; `feemodel backtest "
+                        "--scenario demand` takes them too")  # fmt: skip
+    given = given_by_chain(options.set)
+    if options.only is None:
+        found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
+        return list(found), dict(without), said
+    if options.only == "all" and options.at is None:
+        if what_if is not None:
+            raise InvalidInput("--only", "expected no all together with --rules: upgrades of the past stay", "all")
+        return list(all_rules().values()), {}, said
+    names = options.only.split(",")
+    chosen = [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names]
+    return chosen, {}, said
+
+
+def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Chain → parameters of `CHAIN.PARAMETER=VALUE`.
+
+    >>> given_by_chain(["mode.base_fee_scalar=20000"])
+    {'mode': {'base_fee_scalar': 20000}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        chain, dot, rest = text.partition(".")
+        if not dot:
+            raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", text)
+        found.setdefault(chain, {}).update(given_parameters([rest]))
+    return found
+
+
+def _starknet_gas(text: str) -> dict[str, int]:
+    """The columns that Starknet's rule reads, of two numbers."""
+    amounts = whole_numbers("--starknet-gas", text, "256,1100000")
+    if len(amounts) != 2:
+        raise InvalidInput("--starknet-gas", "expected two numbers such as 256,1100000", text)
+    return {"l1_data_gas": amounts[0], "l2_gas": amounts[1]}
+
+
+def _transactions(
+    options: argparse.Namespace, *, set_code: bool
+) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
+    """The transactions, what gas each used, who sent each, where that is known, and what was assumed.
+
+    Of a file, those of type 4 only with `set_code`: if every rule prices them.
+    """
+    if options.subject != "-" and not options.subject.strip().startswith(("0x", "{")):
+        return _file(options, set_code)
+    subject = read_subject(options.subject)
+    gas = estimated_gas(subject, options.gas)
+    if isinstance(subject, Transaction):
+        return [subject], [gas], None, []
+    # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
+    check_no_blobs(subject)
+    signed = fill(subject, gas=gas, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
+    return [signed], [gas], [subject.sender or bytes(20)], []
+
+
+def _file(
+    options: argparse.Namespace, set_code: bool
+) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
+    read = read_transaction_file(options.subject, options.columns, options.chain_id, set_code=set_code)
+    read = read if options.gas is not None else read.with_gas_used()
+    transactions, said = [one.signed() for one in read.sent], list(read.said)
+    if bare := sum(one.transaction.signature is None for one in read.sent):
+        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
+    gas = [options.gas] * len(transactions) if options.gas is not None else read.gas_used()
+    if gas is None:
+        said.append("assumed: gas limits in place of gas used")
+    senders = [one.sender for one in read.sent if one.sender is not None]
+    return transactions, gas, senders if len(senders) == len(transactions) else None, said
+
+
+def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
+    """The fees of L1 that the options give, or a quantile of the shipped month or of the day of `--at` [wei / gas]."""
+    from feemodel.io.shipped import day_l1_fees, month_l1_fees
+    from feemodel.rollups.chains import timestamp
+
+    given = options.l1_base_fee, options.blob_base_fee
+    if None not in given:
+        return given
+    if options.at is None:
+        found = month_l1_fees(quantile)
+    else:
+        found = day_l1_fees("--at", timestamp("at", options.at), quantile)
+    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, found, strict=True))
+    return base_fee, blob_base_fee
+
+
+def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots._figures import plot_comparison
+
+    figure = Figure(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
+    ax = figure.subplots()
+    plot_comparison([_in_eth(row) for row in rows if row.total_eth is not None], ax)
+    ax.set_title(
+        f"Transactions: {answer['transactions']:,}, at an L1 base fee of {answer['l1BaseFee'] / WEI_PER_GWEI:g} gwei, "
+        f"blob base fee {answer['blobBaseFee'] / WEI_PER_GWEI:g} gwei",
+        fontsize=10,
+    )
+    figure.savefig(path, dpi=120)
+
+
+def _in_eth(row: "Row") -> tuple[str, float, float]:
+    """Name and parts of a row in wei of ETH."""
+    share = (row.total_eth or 0) / row.total if row.total else 0
+    return row.rule, row.l1_fee * share, row.l2_fee * share

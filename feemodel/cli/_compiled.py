@@ -1,0 +1,49 @@
+"""A folder for compiled kernels, where the one that numba would take cannot be written."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from feemodel._compiled import say_when_compiling
+
+VARIABLE = "NUMBA_CACHE_DIR"
+
+
+@contextmanager
+def compiled_kernels() -> Iterator[None]:
+    """Let numba keep what it compiles in a temporary folder where an installation is read-only, until the block ends.
+
+    It begins with the kernels that are in the folder named by NUMBA_CACHE_DIR, as an image has them.
+    """
+    if sys.stderr.isatty():
+        say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
+    named = os.environ.get(VARIABLE)
+    folders = [Path(named)] if named else [Path(__file__).parent.parent / "__pycache__", Path.home() / ".cache"]
+    if any(_is_writable(folder) for folder in folders):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="feemodel-kernels-") as folder:
+        if named and Path(named).is_dir():
+            shutil.copytree(named, folder, dirs_exist_ok=True)
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            if named:
+                os.environ[VARIABLE] = named
+            else:
+                del os.environ[VARIABLE]
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a file can be written there; the folder is made where it is missing, as numba would."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True

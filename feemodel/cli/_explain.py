@@ -1,0 +1,215 @@
+"""`feemodel explain`: transactions and calls, priced part by part, and whether each check of a node would pass."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from feemodel.cli._options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
+from feemodel.cli._output import in_eth, in_gwei, print_json, print_table
+from feemodel.cli._subjects import (
+    Item,
+    add_columns,
+    as_call,
+    estimated_gas,
+    gas_limit,
+    read_columns,
+    read_subjects,
+    signing_fields,
+)
+from feemodel.errors import FeeModelError, UnreadableFile
+from feemodel.ethereum._call import Call
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import FORMS, LINEA_CHAIN_ID, Transaction
+from feemodel.linea._explanation import explain
+from feemodel.linea._node import node_checks
+
+if TYPE_CHECKING:
+    from feemodel.estimates._chain import Chain
+    from feemodel.execution._details import GasDetails
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with one or many in any"
+                        " format that `sizes` takes, or - for standard input")  # fmt: skip
+    add_columns(parser)
+    parser.add_argument("--gas", type=count, help="the gas estimate (a transfer's, or the gas limit)")
+    parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
+    parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
+    parser.add_argument("--chain-id", type=whole_from_0, help=f"of a call that names none ({LINEA_CHAIN_ID})")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
+    state = parser.add_mutually_exclusive_group()
+    state.add_argument("--genesis", metavar="FILE", help="a geth genesis to execute on: gas by part, the access list")
+    state.add_argument("--replay", metavar="FILE", help="a captured block to execute on, at its state before it")
+    parser.add_argument("--check", action="store_true", help="exit with 1 unless every check of the node accepts it")
+    add_codec(parser)
+    add_pricing(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    preset, form = read_pricing(options)
+    measuring = {"codec": read_codec(options), "measured": options.form, "packed": options.packed}
+    chain = _chain(options)
+
+    def explained(subject: Call | Transaction | FeeModelError) -> dict[str, Any]:
+        return _explained(subject, options, chain, form=form, checks=node_checks(preset), **measuring)
+
+    subjects = read_subjects(options.subject, read_columns(options.columns))
+    if not subjects:
+        raise UnreadableFile(f"{options.subject}: expected transactions, found none")
+    if [place for place, _ in subjects] != [""]:
+        return _each(subjects, explained, options)
+    answer = explained(subjects[0][1])
+    if options.json:
+        print_json(answer)
+    else:
+        _print(answer)
+    return 1 if options.check and not _is_accepted(answer) else 0
+
+
+def _explained(
+    subject: Call | Transaction | FeeModelError, options: argparse.Namespace, chain: "Chain | None", **priced: Any
+) -> dict[str, Any]:
+    """One transaction or call; its error is raised where it is none."""
+    if isinstance(subject, FeeModelError):
+        raise subject
+    nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
+    executed = None if chain is None else _executed(subject, chain, options)
+    answer = explain(subject, _gas(subject, options, executed), nonce=nonce, chain_id=chain_id, **priced)
+    return answer if executed is None else answer | executed.answer()
+
+
+def _is_accepted(answer: dict[str, Any]) -> bool:
+    return all(stage["accepted"] for stage in answer["stages"])
+
+
+def _each(
+    subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]],
+    options: argparse.Namespace,
+) -> int:  # fmt: skip
+    """Every transaction of a file: a row each, also for those that cannot be read or priced."""
+    rows: list[dict[str, Any]] = []
+    for place, subject in subjects:
+        try:
+            rows.append({"place": place, **explained(subject)})
+        except FeeModelError as error:
+            rows.append({"place": place, "error": str(error)})
+    failed = [row for row in rows if "error" in row]
+    if len(failed) == len(rows):
+        pass  # there is nothing to show
+    elif options.json:
+        print_json({"transactions": rows, "failed": len(failed)})
+    else:
+        columns = ("", "measured", "compressed", "gas", "priority fee per gas [wei]", "fee [gwei]", "outcome")
+        print_table(f"{len(rows):,} transactions", columns, map(_row, rows))
+    if failed:
+        first = f"{failed[0]['place']}: {failed[0]['error']}"
+        name = "standard input" if options.subject == "-" else options.subject
+        raise UnreadableFile(f"{name}: {len(failed):,} of {len(rows):,} have no fee, the first is {first}")
+    return 1 if options.check and not all(map(_is_accepted, rows)) else 0
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    if "error" in row:
+        return (row["place"], "", "", "", "", "", row["error"])
+    numbers = (row["measuredBytes"], row["compressedSize"], row["gas"]["estimated"], row["priorityFeePerGas"])
+    refused = (stage["outcome"] for stage in row["stages"] if not stage["accepted"])
+    fee = in_gwei(row["totalWei"]).removesuffix(" gwei")
+    return (row["place"], *map(_grouped, numbers), fee, next(refused, "accepted"))
+
+
+def _print(answer: dict[str, Any]) -> None:
+    size, measured = f"{answer['compressedSize']:,}", f"{answer['measuredBytes']:,} bytes ({answer['form']})"
+    gas = ", ".join(f"{amount:,} {kind}" for kind, amount in answer["gas"].items())
+    print(f"A {answer['subject']} of {measured}, {size} by {answer['codec']}; gas: {gas}\n")
+    _print_fee(answer)
+    named = answer["transactionFee"]
+    execution, data, priority = (f"{named[part]:,}" for part in ("executionFee", "dataFee", "priorityFee"))
+    print(f"RIP-7759, in wei: execution fee {execution} (base, fixed), data fee {data} (size), priority fee {priority}")
+    wallets = [tuple(_grouped(cell) for cell in row.values()) for row in answer["wallets"]]
+    print_table("What a wallet would set", ("wallet", "maxPriorityFeePerGas", "maxFeePerGas"), wallets)
+    offered = answer["offeredPricePerGas"]
+    title = "At the suggested fee" if offered is None else f"At the {in_gwei(offered)} per gas that it offers"
+    columns = ("stage", "margin", "gas", "requiredPricePerGas", "outcome")
+    checks = [tuple(_grouped(row[column]) for column in columns) for row in answer["stages"]]
+    print_table(title, ("check", "margin", "gas", "asks wei per gas", "outcome"), checks)
+    if "used" not in answer["gas"]:
+        print("The check after execution needs --gas-used.")
+    if "gasParts" in answer:
+        _print_execution(answer)
+
+
+def _print_execution(answer: dict[str, Any]) -> None:
+    parts = [(name, f"{gas:,}") for name, gas in answer["gasParts"].items() if name != "contracts" and gas]
+    print_table("Gas by part", ("part", "gas"), parts)
+    contracts = [(row["address"], f"{row['gas']:,}") for row in answer["gasParts"]["contracts"]]
+    if contracts:
+        print_table("Gas of execution, by the contract whose code used it", ("contract", "gas"), contracts)
+    if "accessList" in answer:
+        keys = sum(len(entry["storageKeys"]) for entry in answer["accessList"])
+        listed = f"{len(answer['accessList'])} accounts and {keys} slots"
+        saved = answer["gasParts"]["used"] - answer["gasUsedWithAccessList"]
+        verb = f"saves {saved:,}" if saved > 0 else f"does not pay off: {-saved:,} more"
+        print(f"An access list of {listed} {verb} gas.")
+
+
+def _print_fee(answer: dict[str, Any]) -> None:
+    total = answer["totalWei"]
+    rows = [
+        (part, f"{per_gas:,}", f"{answer['feeWei'][part]:,}", f"{answer['feeWei'][part] / total:.1%}")
+        for part, per_gas in answer["feePerGas"].items()
+        if per_gas
+    ]
+    rows.append(("total", f"{sum(answer['feePerGas'].values()):,}", f"{total:,}", in_eth(total)))
+    title = f"Fee, {answer['pricing']} form, margin {answer['margin']:g}"
+    print_table(title, ("part", "wei per gas", "wei", "share"), rows)
+
+
+def _grouped(cell: Any) -> str:
+    return f"{cell:,}" if isinstance(cell, (int, float)) else str(cell)
+
+
+def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Executed | None") -> dict[str, int]:
+    given = options.gas if executed is None or options.gas is not None else executed.gas_limit
+    estimated, limit = estimated_gas(subject, given), gas_limit(subject)
+    gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
+    used = options.gas_used if executed is None or options.gas_used is not None else executed.details.parts.used
+    return gas if used is None else gas | {"used": used}
+
+
+class Executed(NamedTuple):
+    """The result of executing the subject on a state."""
+
+    gas_limit: int  #: that a node estimates [gas]
+    details: "GasDetails"
+
+    def answer(self) -> dict[str, Any]:
+        """Its part of the answer, amounts as numbers."""
+        parts, found = self.details.parts, self.details.access_list
+        contracts = [{"address": to_hex(address), "gas": gas} for address, gas in parts.contracts]
+        answer: dict[str, Any] = {"gasParts": {**parts.by_name(), "contracts": contracts}}
+        if found is not None:
+            answer |= {"accessList": found.reply()["accessList"], "gasUsedWithAccessList": found.outcome.charged}
+        return answer
+
+
+def _chain(options: argparse.Namespace) -> "Chain | None":
+    """The chain whose state the options name; `None` where they name none."""
+    if options.genesis is None and options.replay is None:
+        return None
+    from feemodel.estimates._chain import genesis_chain, read_genesis_document, replay_chain
+
+    if options.genesis is not None:
+        return genesis_chain(read_genesis_document(options.genesis))
+    from feemodel.io._replay import read_replay
+
+    return replay_chain(read_replay(options.replay))
+
+
+def _executed(subject: Call | Transaction, chain: "Chain", options: argparse.Namespace) -> Executed:
+    """Estimate and execute the subject on the state of a file, by Besu's search."""
+    from feemodel.execution._details import gas_details
+    from feemodel.execution._estimate import estimate_gas
+
+    call = subject if isinstance(subject, Call) else as_call(subject)
+    gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.call_state).gas_limit
+    return Executed(gas_limit, gas_details(call, chain.call_state, gas_limit))

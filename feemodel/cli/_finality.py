@@ -1,0 +1,76 @@
+"""The finality rule of a ledger in the words of the command line: `immediate`, `depth N` or `l1 URL`."""
+
+from collections.abc import Callable, Sequence
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import address_bytes, to_hex
+from feemodel.ledger._follow import LINEA_MAINNET_ROLLUP, Caller, Finality, L1Finality, depth, immediate
+from feemodel.ledger._store import Store
+
+
+def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
+    """A rule as a ledger stores it: "immediate", "depth 2", "l1", or "l1" and the contract of another rollup.
+
+    The address of the node is left out, which may be secret.
+
+    Raises `InvalidInput` for other words, and for a contract where the rule is not l1.
+
+    >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
+    ('depth 2', 'l1')
+    """
+    if contract is not None and list(words[:1]) != ["l1"]:
+        raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
+    match words:
+        case ["immediate"]:
+            return "immediate"
+        case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
+            return f"depth {int(count)}"
+        case ["l1", _]:
+            return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
+    raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
+
+
+def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:
+    """Raise `InvalidInput` where the words of a command line do not go with the rule that a ledger stores.
+
+    Parameters
+    ----------
+    stored : the ledger's rule, `None` where it has none.
+    words : of the option, `None` where it was not given.
+    change : whether the option may replace the rule.
+    contract : the rollup's contract on L1, `None` where it was not given.
+    """
+    if words is None:
+        if contract is not None:
+            raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
+        if change:
+            raise InvalidInput("--change-finality", "expected --finality RULE with it", change)
+        if stored is not None and stored.startswith("l1"):
+            reason = f"expected l1 URL: the ledger's rule is {stored}, and no address of a node is stored"
+            raise InvalidInput("--finality", reason, words)
+    elif (rule := finality_rule(words, contract)) != stored and stored is not None and not change:
+        reason = f"expected {stored}, the rule of this ledger; --change-finality replaces it"
+        raise InvalidInput("--finality", reason, rule)
+
+
+def parse_finality(
+    words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
+) -> Callable[[Store], Finality]:
+    """The finality that a command line asks for, for a store: `immediate`, `depth N` or `l1 URL`.
+
+    Parameters
+    ----------
+    connect : the address of a node → the node.
+    contract : the rollup's contract on L1.
+
+    Raises `InvalidInput` for other words.
+    """
+    finality_rule(words)
+    match words:
+        case ["immediate"]:
+            return lambda store: immediate
+        case ["depth", count]:
+            return lambda store: depth(int(count))
+        case _:
+            node = connect(words[1])
+            return lambda store: L1Finality(store, node, contract=contract)

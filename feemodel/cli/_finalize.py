@@ -1,0 +1,26 @@
+"""`feemodel finalize`: marks a block of a ledger, and all before it, final."""
+
+import argparse
+
+from feemodel import ledger
+from feemodel.cli._options import whole_from_0
+from feemodel.cli._output import print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    parser.add_argument("--block", required=True, type=whole_from_0, help="the newest final one")
+    parser.epilog = (
+        "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "
+        "final one; 3 a ledger that cannot be read or written, or is damaged."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    with ledger.Store(options.store, create=False) as store:
+        store.finalize(options.block)
+    if options.json:
+        print_json({"store": options.store, "finalized": options.block})
+    else:
+        print(f"{options.store}: block {options.block:,} is final")
+    return 0

@@ -1,0 +1,93 @@
+"""`feemodel max-send`: the largest value that a balance can send on a rollup, and what is held back for fees."""
+
+import argparse
+
+from feemodel.cli._options import (
+    MissingOption,
+    add_parameters,
+    add_rules,
+    count,
+    given_parameters,
+    l1_base_fee,
+    read_rules_option,
+    whole_from_0,
+)
+from feemodel.cli._output import print_json, print_table
+from feemodel.ethereum._quantities import WEI_PER_ETH
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, …; `feemodel chains` lists them")
+    parser.add_argument("call", help='a call without a value: {"to": "0x…"}')
+    parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="of the sender")
+    parser.add_argument(
+        "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="of the chain's newest block"
+    )
+    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="that the chain sees")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
+    parser.add_argument("--price-per-unit", type=whole_from_0, metavar="WEI", help="of Arbitrum's L1 pricing")
+    parser.add_argument("--gas", type=count, default=21_000, help="that the call needs; Arbitrum: without its L1 part")
+    parser.add_argument("--blocks-ahead", type=whole_from_0, default=1, metavar="N", help="until inclusion")
+    parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="offered, per gas")
+    parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
+    parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
+    add_parameters(parser)
+    add_rules(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.ethereum.fee_market import MAINNET
+    from feemodel.io._documents import parse_json
+    from feemodel.rollups import Now, max_send
+    from feemodel.rollups._sending import needs_l1_fees
+    from feemodel.rollups.factors import token_per_eth
+    from feemodel.rollups.rules import parameters_of
+
+    call = parse_json(options.call, "call")
+    what_if = read_rules_option(options)
+    chain = options.chain if what_if is None else what_if.chains.get(options.chain, options.chain)
+    if needs_l1_fees(chain, options.price_per_unit):
+        for name in ("l1_base_fee", "blob_base_fee"):
+            if getattr(options, name) is None:
+                option = "--" + name.replace("_", "-")
+                raise MissingOption(option, f"required in wei, since {options.chain} charges for data")
+    now = Now(
+        base_fee=options.base_fee, l1_base_fee=options.l1_base_fee or 0,
+        blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,
+        price_per_unit=options.price_per_unit,
+    )  # fmt: skip
+    given = given_parameters(options.set)
+    terms = parameters_of(chain, at=options.at, parameters=given)
+    found = max_send(
+        chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
+        max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
+        parameters=given, schedule=MAINNET if what_if is None else what_if.schedule,
+    )  # fmt: skip
+    if options.json:
+        print_json({
+            **({} if what_if is None else {"rules": what_if.name}),
+            "chain": options.chain, "token": terms.chain.token, "maxValue": found.max_value,
+            "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas,
+            "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
+        })  # fmt: skip
+        return 0
+    title = "" if what_if is None else f"{what_if.name}: "
+    title += f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
+    title += f"max fee {found.max_fee_per_gas:,} wei per gas"
+    gas = found.held - found.l1_fee - found.operator_fee
+    rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),
+            ("operator fee", found.operator_fee), ("held back", found.held)]  # fmt: skip
+    token = terms.chain.token
+    per_eth = token_per_eth(terms)
+
+    def shown(wei: int) -> str:
+        own = f"{wei / WEI_PER_ETH:.9f} {token}"
+        return own if token == "ETH" or per_eth is None else f"{own} = {wei / per_eth / WEI_PER_ETH:.9f} ETH"
+
+    cells = [(name, f"{wei:,}", shown(wei)) for name, wei in rows]
+    if found.max_value is None:
+        cells.append(("largest value", "none", "the balance does not cover the fees"))
+    else:
+        cells.append(("largest value", f"{found.max_value:,}", shown(found.max_value)))
+    print_table(title, ("", "wei", ""), cells)
+    return 0

@@ -1,0 +1,20 @@
+"""`feemodel mcp`: the tools explain, compare, max_send, chains and forecast, for programs that call tools."""
+
+import argparse
+
+from feemodel._extras import need
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Answers the Model Context Protocol on standard input and output until they are closed; a client starts it "
+        "with the command `feemodel mcp`.\n\nExit codes: 0 done, 2 the extra is not installed, 70 unforeseen."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    need("feemodel mcp", "mcp", "msgspec")
+    from feemodel.cli._mcp_tools import serve_stdio
+
+    serve_stdio()
+    return 0

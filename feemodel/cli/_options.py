@@ -1,0 +1,240 @@
+"""Options that several verbs share."""
+
+import argparse
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, MINIMUM
+from feemodel.ethereum._quantities import from_hex, from_typed, to_quantity
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+
+if TYPE_CHECKING:
+    from feemodel.io._finished import FinishedFolder
+    from feemodel.rollups._what_if import WhatIf
+    from feemodel.rollups.chains import Chain
+    from feemodel.sizes._codecs import Codec
+
+
+class MissingOption(InvalidInput):
+    """An option that was not given and is required, for the reason that is told."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+
+def add_pricing(parser: argparse.ArgumentParser) -> None:
+    """Add the options of prices: a preset, then single costs that replace the preset's."""
+    group = parser.add_argument_group("pricing")
+    group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
+                       help="form of the fee")  # fmt: skip
+    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)}")
+    group.add_argument("--record", metavar="HEX", help="a block's pricing record (extraData), in place of the preset's")
+    group.add_argument("--margin", type=number, help="of the estimate (the preset's)")
+    group.add_argument("--base-fee", type=whole_from_0, metavar="WEI")
+    group.add_argument("--variable-cost", type=whole_from_0, metavar="WEI", help="per compressed byte")
+    group.add_argument("--fixed-cost", type=whole_from_0, metavar="WEI", help="per gas")
+    group.add_argument("--min-gas-price", type=whole_from_0, metavar="WEI", help="verification-cost form")
+    group.add_argument("--verification-gas-cost", type=whole_from_0, metavar="GAS", help="verification-cost form")
+    group.add_argument("--verification-capacity", type=whole_from_0, metavar="BYTES", help="verification-cost form")
+    group.add_argument("--gas-price-ratio", type=number, metavar="L1/L2", help="verification-cost form")
+
+
+def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
+    """The preset of the options, or this one, with their margin and record, and the form with their costs."""
+    preset = linea_preset(options.preset) if preset is None else preset
+    if options.record is not None:
+        record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
+        preset = replace(preset, **asdict(record))
+    if options.margin is not None:
+        preset = replace(preset, estimate_margin=options.margin)
+    form = form_of(options.pricing, preset)
+    costs = {
+        CostPerByte.name: ("variable_cost", "fixed_cost"),
+        VerificationCost.name: (
+            "min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio",
+        ),
+    }  # fmt: skip
+    for other in set(costs) - {options.pricing}:
+        for cost in costs[other]:
+            if getattr(options, cost) is not None:
+                reason = f"expected only with --pricing {other}"
+                raise InvalidInput("--" + cost.replace("_", "-"), reason, getattr(options, cost))
+    given = {name: getattr(options, name) for name in ("base_fee", *costs[options.pricing])}
+    return preset, replace(form, **{name: value for name, value in given.items() if value is not None})  # type: ignore[type-var]
+
+
+def add_codec(parser: argparse.ArgumentParser) -> None:
+    """Add the options of measuring a size."""
+    group = parser.add_argument_group("size")
+    group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
+    group.add_argument("--dictionary", metavar="FILE", help="for lzss, which needs one, or zstd")
+    group.add_argument("--packed", action="store_true", help="count the 32-byte field elements that the size fills")
+
+
+def read_codec(options: argparse.Namespace) -> "Codec":
+    """The codec that the options name."""
+    from feemodel.estimates import _codec_file as codec_file
+
+    if options.codec == "lzss" and options.dictionary is None:
+        raise InvalidInput("--codec", "expected --dictionary FILE with lzss (docs/guide/sizes.md names it)", "lzss")
+    if options.dictionary is not None and options.codec not in ("lzss", "zstd"):
+        raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
+    return codec_file.read_codec(options.codec, options.dictionary)
+
+
+REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+LONGEST = 100  # digits of a number
+
+
+def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
+    """Add `--resume`, for results that come in parts."""
+    told = f"keep finished {parts} in this folder, which exists, and go on from those there are"
+    parser.add_argument("--resume", metavar="FOLDER", help=told)
+
+
+def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
+    """Return the folder of finished parts, if one is given; raises `InvalidInput` where it is not there."""
+    from feemodel.io._finished import FinishedFolder
+
+    if options.resume is None:
+        return None
+    if not Path(options.resume).is_dir():
+        raise InvalidInput("--resume", "expected a folder that exists", options.resume)
+    return FinishedFolder(options.resume)
+
+
+def whole_number(text: str) -> int:
+    """An integer of the command line: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`.
+
+    >>> whole_number("30,000,000")
+    30000000
+    """
+    number = from_typed(text) if len(text) <= LONGEST else None
+    if number is None:
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:LONGEST]!r}")
+    return number
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    return _of_at_least(1, whole_number(text), text)
+
+
+def whole_from_0(text: str) -> int:
+    """A whole number of at least 0."""
+    return _of_at_least(0, whole_number(text), text)
+
+
+def l1_base_fee(text: str) -> int:
+    """A base fee of L1 in wei; 0, or at least 1,000, because fewer are probably gwei."""
+    fee = whole_from_0(text)
+    if 0 < fee < MINIMUM["base_fee"]:
+        raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
+    return fee
+
+
+def block(text: str) -> str:
+    """A block as JSON-RPC names it: a number, decimal or hexadecimal, becomes a quantity; a tag stays as it is.
+
+    >>> block("8"), block("0x8"), block("finalized")
+    ('0x8', '0x8', 'finalized')
+    """
+    found = from_typed(text)
+    return text if found is None or found < 0 else to_quantity(found)
+
+
+def number(text: str) -> float:
+    """A decimal number that a double holds; neither `nan` nor `inf`.
+
+    >>> number("1.2e3")
+    1200.0
+    """
+    found = float(text) if len(text) <= LONGEST and REAL.fullmatch(text) else math.inf
+    if not math.isfinite(found):
+        raise argparse.ArgumentTypeError(f"expected a number, got {text[:LONGEST]!r}")
+    return found
+
+
+def above_0(text: str) -> float:
+    """A number above 0."""
+    found = number(text)
+    if found <= 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return found
+
+
+def _of_at_least(least: int, found: int, text: str) -> int:
+    if found < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text}")
+    return found
+
+
+def check_known(where: str, asked: Any, known: Collection[str]) -> None:
+    """Raise `InvalidInput` for what is none of the known names; it shows the nearest of them."""
+    if isinstance(asked, str) and asked in known:
+        return
+    if close := get_close_matches(str(asked), known, 1, 0.5):
+        raise InvalidInput(where, f"no such name, did you mean {close[0]}?", asked)
+    raise InvalidInput(
+        where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
+    )
+
+
+def whole_numbers(name: str, text: str, example: str) -> list[int]:
+    """Whole numbers of at most 18 digits, separated by commas.
+
+    >>> whole_numbers("--blocks", "1,5", "1,5,20")
+    [1, 5]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts):
+        raise InvalidInput(name, f"expected whole numbers such as {example}", text)
+    return [int(part) for part in parts]
+
+
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """The option that gives a parameter of a chain."""
+    parser.add_argument(
+        "--set", metavar="PARAMETER=VALUE", action="append", default=[],
+        help="a parameter of the chain in place of the known or unknown one; may be repeated",
+    )  # fmt: skip
+
+
+def add_rules(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
+    """The option that names a file of rules of one's own."""
+    parser.add_argument(
+        "--rules", metavar="FILE", help="a blob schedule, a gas repricing or scalars of one's own; see data/rules/"
+    )
+
+
+def read_rules_option(options: argparse.Namespace, chains: "Mapping[str, Chain] | None" = None) -> "WhatIf | None":
+    """The rules of the file that `--rules` names, on top of the shipped chains or of these; `None` without it."""
+    from feemodel.rollups._what_if import read_rules
+    from feemodel.rollups.chains import CHAINS
+
+    return None if options.rules is None else read_rules(options.rules, chains=CHAINS if chains is None else chains)
+
+
+def given_parameters(texts: Iterable[str]) -> dict[str, Any]:
+    """The parameters of `--set PARAMETER=VALUE`.
+
+    >>> given_parameters(["base_fee_scalar=20000"])
+    {'base_fee_scalar': 20000}
+    """
+    from feemodel.rollups.chains import parse_parameter
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInput("--set", "expected PARAMETER=VALUE, such as base_fee_scalar=20000", text)
+        found[name] = parse_parameter(name, value)
+    return found

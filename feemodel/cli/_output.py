@@ -1,0 +1,96 @@
+"""Output of the verbs: a table for a person, one JSON object for a program, a new file."""
+
+import argparse
+import json
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+
+
+def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
+    """`--out` and `--overwrite`; `checked_out` reads them."""
+    parser.add_argument("--out", metavar=metavar, required=required, help=text)
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+
+
+def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
+    """`--figure` and `--overwrite`; `checked_out` reads them."""
+    parser.add_argument("--figure", metavar="FILE.png", help=f"{text}, into a .png, .svg or .pdf file")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+
+
+def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
+    """The file that an option names, checked before any work: its suffix is known, it does not exist, its folder does.
+
+    Raises `InvalidInput` where it cannot be written so.
+    """
+    asked = getattr(options, option[2:].replace("-", "_"))
+    if asked is None:
+        return None
+    path = Path(asked)
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInput(option, f"expected a name that ends in {' or '.join(suffixes)}", asked)
+    if not path.name or path.is_dir():
+        raise InvalidInput(option, "expected the name of a file, this is a folder", asked)
+    if not path.parent.is_dir():
+        raise InvalidInput(option, "expected a folder that exists", asked)
+    if path.exists() and not options.overwrite:
+        raise InvalidInput(option, "exists already; remove it, or give --overwrite", asked)
+    return path
+
+
+def print_json(answer: Any, *, flush: bool = False) -> None:
+    """One JSON object, indented; wei stay exact integers. `flush` where the process goes on after its answer."""
+    print(json.dumps(answer, indent=2, default=_plain), flush=flush)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right_from: int = 1) -> None:
+    """A table; columns from `right_from` on hold numbers and are set to the right."""
+    from tabulate import DataRow, TableFormat, tabulate
+
+    # A number that is cut is a wrong number: on a narrow terminal the lines run over.
+    row = DataRow("", " ", "")
+    plain = TableFormat(None, None, None, None, headerrow=row, datarow=row, padding=1, with_header_hide=None)
+    alignment = ["right" if place >= right_from else "left" for place in range(len(columns))]
+    cells = [[str(cell) for cell in one] for one in (columns, *rows)]
+    # The names of columns are a row like any other: tabulate makes columns wider than the names of a head.
+    table = tabulate(cells, tablefmt=plain, disable_numparse=True, colalign=alignment, preserve_whitespace=True)
+    head, *lines = table.split("\n")
+    width = max(map(len, (head, *lines)))
+    print(title, head, f" {'─' * (width - 1)}", *lines, "", sep="\n")
+
+
+def in_gwei(wei: float) -> str:
+    """Write an amount of wei in gwei.
+
+    >>> in_gwei(43_314_285)
+    '0.043314285 gwei'
+    """
+    return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
+
+
+def in_eth(wei: float) -> str:
+    """Write an amount of wei in ETH.
+
+    >>> in_eth(909_599_985_000)
+    '0.000000909599985 ETH'
+    """
+    return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
+
+
+def length_text(seconds: float) -> str:
+    """A length of whole minutes as the options of horizons take it.
+
+    >>> length_text(600.0), length_text(86_400.0)
+    ('10min', '24h')
+    """
+    minutes = round(seconds / 60)
+    return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
+
+
+def _plain(value: Any) -> Any:
+    # NumPy's numbers are not JSON's.
+    return value.item() if hasattr(value, "item") else value.tolist()

@@ -1,0 +1,41 @@
+"""`feemodel prove`: a proof of an account and its slots from a ledger."""
+
+import argparse
+import json
+
+from feemodel import ledger
+from feemodel.cli._options import block
+from feemodel.cli._output import add_out, checked_out, print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
+    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
+    parser.add_argument("--block", type=block, default="finalized", help="a number or a tag")
+    add_out(parser, "FILE.json", "where to write it (standard output)")
+    parser.epilog = (
+        "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "
+        "is not final; 3 a ledger that cannot be read, or is damaged, or a file that cannot be written."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io._files import written_whole
+    from feemodel.ledger._proof import final_block
+
+    out = checked_out(options, (".json",))
+    with ledger.Store(options.store, read_only=True) as store:
+        proof = ledger.get_proof(store, options.address, options.slot, options.block)
+        proven = store.block(final_block(store, options.block))
+    if out is None:
+        print_json(proof)
+        return 0
+    with written_whole(out, overwrite=options.overwrite) as file:
+        file.write(json.dumps(proof, indent=2).encode())
+    answer = {"file": options.out, "block": proven.number, "stateRoot": "0x" + proven.root.hex()}
+    if options.json:
+        print_json(answer)
+    else:
+        print(f"{options.out}: block {proven.number:,}, state root {answer['stateRoot']}")
+    return 0

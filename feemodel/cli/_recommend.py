@@ -1,0 +1,78 @@
+"""`feemodel recommend`: fee parameters of a chain from a forecast of L1 fees."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from feemodel.cli._forecast import add_l1, read_l1
+from feemodel.cli._options import above_0, count, number, whole_from_0
+from feemodel.cli._output import add_figure, checked_out, print_json, print_table
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    from feemodel.simulation.forecast._recommend import Recommendation
+
+FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("family", choices=FAMILIES, help="whose fee rule")
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument("--loss-probability", type=number, help="that fees do not pay for posting while the parameters"
+                        " stay (0.05)")  # fmt: skip
+    target.add_argument("--margin", type=number, help="of the median of fees over the cost of posting; 0.2 are 20 %%")
+    parser.add_argument("--hold", type=above_0, default=86_400.0, metavar="SECONDS", help="how long they stay (a day)")
+    parser.add_argument("--interval", type=above_0, default=720.0, metavar="SECONDS", help="between two submissions, in"
+                        " multiples of two minutes (%(default)s)")  # fmt: skip
+    add_l1(parser)
+    parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the paths")
+    add_figure(parser, "the price of a byte over the distribution of its cost, and the loss probability")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.simulation.forecast._recommend import recommend
+
+    figure = checked_out(options, (".png", ".svg", ".pdf"), option="--figure")
+    found = recommend(
+        read_l1(options),
+        family=options.family,
+        loss_probability=options.loss_probability,
+        margin=options.margin,
+        hold=options.hold,
+        interval=options.interval,
+        paths=options.paths,
+        rng=options.seed,
+    )
+    if figure is not None:
+        wanted = 0.05 if options.loss_probability is None else options.loss_probability
+        _draw(figure, found, wanted if options.margin is None else None)
+    if options.json:
+        print_json({name: value for name, value in asdict(found).items() if name != "outlook"})
+        return 0
+    rows = [
+        (name, f"{one.value:,.4g}" if isinstance(one.value, float) else f"{one.value:,}", one.unit, one.meaning)
+        for name, one in found.parameters.items()
+    ]
+    print_table(f"Recommended for {found.family}", ("parameter", "value", "unit", "meaning"), rows)
+    low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
+    print(f"Factor on the chain's rule: {found.factor:.4f}. Expected margin: {found.expected_margin:.1%}.")
+    print(f"Loss probability over {found.hold / 3_600:g} h: {found.loss_probability:.1%}.")
+    print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
+    # The paths end there, whether or not the loss probability has passed its target.
+    at_least = "at least " if found.holds_for >= float(found.outlook["elapsed"][-1]) else ""
+    print(f"Holds for {at_least}{found.holds_for / 3_600:.1f} h; set again by {found.set_again}.")
+    return 0
+
+
+def _draw(path: Path, found: "Recommendation", target: float | None) -> None:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots._forecast import plot_loss_probability, plot_recommended_price
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
+    plot_recommended_price(found.outlook, above)
+    plot_loss_probability(found.outlook, below, hold=found.hold, holds_for=found.holds_for, target=target)
+    figure.savefig(path, dpi=120)

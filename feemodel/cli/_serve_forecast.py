@@ -1,0 +1,269 @@
+"""The server's method `feemodel_forecast`, which computes in a process of its own.
+
+The server itself imports nothing of `feemodel.simulation`. The process starts with the first call, has a lower
+priority than the server, and is killed where a forecast takes too long.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from feemodel._extras import need
+from feemodel.cli._output import length_text
+from feemodel.errors import InvalidInput, LimitExceeded, MissingExtra, UnreadableFile, UpstreamError
+from feemodel.ethereum._quantities import to_quantity
+from feemodel.server._node import opened_node
+from feemodel.server.calls import Quantity
+from feemodel.server.dispatch import Method
+from feemodel.server.service import Service
+
+if TYPE_CHECKING:
+    from feemodel.io._l1_window import L1Window
+
+NAME = "feemodel_forecast"
+PACKAGES = ("pandas", "scipy", "xarray")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+START_SECONDS = 60.0  # until the process has imported what it needs, and compiled it the first time
+WAITS = 2  # times the seconds of a call that it may wait for the process
+LOWER_PRIORITY = 10  # of the process, as `nice` counts
+MAINNET_ID = 1
+
+Found = TypeVar("Found")
+
+
+class ForecastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of a forecast."""
+
+    horizons: Annotated[tuple[str, ...], Meta(min_length=1, max_length=20)] = ("10min", "1h", "6h", "24h")
+    method: Literal["auto", "climatology", "persistence", "seasonal", "blend"] = "auto"
+    paths: Annotated[int, Meta(ge=1, le=1_000)] = 1_000
+
+
+class HorizonForecast(msgspec.Struct, frozen=True, rename="camel"):
+    """Quantiles at one horizon, in the order of `quantiles`."""
+
+    horizon: str
+    base_fee: list[Quantity]  #: [wei / gas]
+    blob_base_fee: list[Quantity]  #: [wei / gas]
+    submission_cost: list[Quantity]  #: of one blob and its transaction [wei]
+
+
+class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
+    """A forecast of L1 fees."""
+
+    origin: str  #: time of the newest row that was read, ISO 8601, UTC
+    age_seconds: float
+    method: str
+    source: str
+    assumed: str
+    quantiles: list[float]
+    horizons: list[HorizonForecast]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """L1 fees as the process takes them: a file, or columns with what was assumed of them."""
+
+    source: str
+    columns: dict[str, Any] | None = None
+    assumed: str = ""
+
+
+class ForecastMethod:
+    """`feemodel_forecast`, an extension of the server.
+
+    It is served where the settings name an L1 node or a file of L1 fees, and the extra `simulation` is installed.
+
+    Parameters
+    ----------
+    service : of the worker.
+
+    Raises `UnreadableFile` where there is no such file.
+    """
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
+        self.methods: dict[str, Method] = {}
+        self.reasons: dict[str, str] = {}
+        self.routes = ()
+        self._seconds, self._queue, self._waiting = settings.seconds, settings.queue, 0
+        self._turn, self._process = asyncio.Lock(), _Process()
+        self._file = settings.l1_history
+        self._window: L1Window | None = None
+        try:
+            need(NAME, *PACKAGES)
+        except MissingExtra as error:
+            self.reasons[NAME] = str(error)
+            return
+        if self._file is not None:
+            if not Path(self._file).is_file():
+                raise UnreadableFile(f"{self._file}: expected a file of L1 fees")
+        elif settings.l1_node is not None:
+            self._window = _window_of(service, settings.l1_node)
+        else:
+            needed = "--l1-history FILE, or --costs l1 --l1-node URL"
+            self.reasons[NAME] = f"{NAME} needs L1 fees: feemodel serve {needed}"
+            return
+        self.methods[NAME] = Method(self.forecast)
+
+    async def forecast(self, options: ForecastOptions | None = None) -> ForecastResult:
+        """Forecast L1's base fee, blob base fee and the cost of a submission: quantiles at several horizons."""
+        async with self._in_turn():
+            history = await self._history()
+            return await self._process.run(partial(_forecast, history, options or ForecastOptions()), self._seconds)
+
+    async def close(self) -> None:
+        """End the process, and close the connections."""
+        self._process.close()
+        if self._window is not None:
+            await self._window.close()
+
+    async def _history(self) -> History:
+        if self._window is None:
+            return History(str(self._file))
+        window = await self._window.read(self._seconds)
+        assumed = "" if window.chain_id == MAINNET_ID else f"Ethereum's blob rules on the chain {window.chain_id}"
+        return History("the L1 node", window.columns, assumed)
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        """Hold the process, which computes one forecast at a time."""
+        if self._waiting >= self._queue:
+            raise LimitExceeded(f"calls that wait for a forecast: at most {self._queue:,}")
+        seconds = WAITS * self._seconds
+        self._waiting += 1
+        try:
+            await asyncio.wait_for(self._turn.acquire(), seconds)
+        except TimeoutError:
+            raise LimitExceeded(f"a call may wait {seconds:g} s for a forecast") from None
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+def _window_of(service: Service, url: str) -> "L1Window":
+    """Return the fees of an L1 node."""
+    from feemodel.io._l1_window import L1Window  # and with it pandas, which other servers do not need
+
+    settings = service.settings
+    return L1Window(
+        opened_node(settings, url), service.l1_chain_id, tip_blocks=settings.l1_blocks,
+        tip_percentile=settings.l1_percentile, max_age=settings.max_age,
+    )  # fmt: skip
+
+
+class _Process:
+    """A child process that can be killed."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._number: int | None = None
+
+    async def run(self, task: Callable[[], Found], seconds: float) -> Found:
+        """Return the result of a task; raises `LimitExceeded` where it takes longer, or ends the process."""
+        loop = asyncio.get_running_loop()
+        if self._pool is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
+        try:
+            if self._number is None:
+                self._number = await asyncio.wait_for(loop.run_in_executor(self._pool, _ready), START_SECONDS)
+            return await asyncio.wait_for(loop.run_in_executor(self._pool, task), seconds)
+        except TimeoutError:
+            self.close()
+            raise LimitExceeded(f"a forecast: at most {seconds:g} s") from None
+        except BrokenProcessPool:
+            self.close()
+            raise LimitExceeded("the process of forecasts ended: try again") from None
+        except asyncio.CancelledError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Kill the process; the next task starts another one."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._number is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._number, signal.SIGKILL)
+        self._pool = self._number = None
+
+
+def _begin() -> None:
+    """Prepare the child process: it ends with its parent, and leaves the processors to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to the parent as well
+    os.nice(LOWER_PRIORITY)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _ready() -> int:
+    """Load what forecasts need; returns the number of this process."""
+    import numpy as np
+
+    from feemodel.simulation.forecast.distribution import forecast
+
+    times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
+    forecast({"timestamp": times, "base_fee": np.full(len(times), 1e9)}, horizons=["10min"], paths=2)
+    return os.getpid()
+
+
+def _forecast(history: History, options: ForecastOptions) -> ForecastResult:
+    """Compute a forecast, in the child process."""
+    from feemodel.io._l1_fees import read_l1_fees
+    from feemodel.simulation.forecast.distribution import forecast
+    from feemodel.simulation.scenarios import replay
+
+    try:
+        if history.columns is None:
+            l1 = replay(read_l1_fees(history.source), source=Path(history.source).name)
+        else:
+            l1 = replay(history.columns, source=history.source, unit="wei")
+        found = forecast(l1, horizons=options.horizons, quantiles=QUANTILES, method=options.method, paths=options.paths)
+    except InvalidInput as error:
+        if error.name in ("horizons", "paths"):
+            raise
+        raise UpstreamError(f"the history of L1 fees: {error}") from None  # which the caller did not send
+    except UnreadableFile as error:
+        shown = str(error).replace(history.source, Path(history.source).name)  # not the folders of this machine
+        raise UpstreamError(f"the history of L1 fees: {shown}") from None
+    origin = str(found.attrs["origin"])
+    variables = ("base_fee_quantile", "blob_base_fee_quantile", "cost_quantile")
+    columns = [
+        [[to_quantity(round(value)) for value in row] for row in found[name].to_numpy().tolist()] for name in variables
+    ]
+    horizons = [length_text(seconds) for seconds in found["horizon"].to_numpy().tolist()]
+    return ForecastResult(
+        origin=origin,
+        age_seconds=round(time.time() - datetime.fromisoformat(origin).timestamp(), 3),
+        method=options.method,
+        source=history.source if history.columns is not None else Path(history.source).name,
+        assumed="; ".join(one for one in (found.attrs["assumed"], history.assumed) if one not in ("", "nothing"))
+        or "nothing",
+        quantiles=list(QUANTILES),
+        horizons=[HorizonForecast(*row) for row in zip(horizons, *columns, strict=True)],
+    )

@@ -1,0 +1,273 @@
+"""Transactions and calls that a verb is asked about, from the command line, a file or standard input."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
+from typing import Any, NamedTuple, TypeAlias
+
+from feemodel.cli._options import MissingOption, whole_number
+from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
+from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._transaction import (
+    DYNAMIC_FEE,
+    LINEA_CHAIN_ID,
+    Transaction,
+    check_published,
+    intrinsic_gas,
+    parse_transaction,
+)
+from feemodel.ethereum._transaction_table import (
+    Sent,
+    assumptions,
+    is_known,
+    known_column,
+    subjects_of,
+    transactions_of,
+    without_unpriced,
+)
+from feemodel.io._documents import parse_json
+
+Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
+
+
+def read_subject(subject: str) -> Call | Transaction:
+    """The subject of `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
+
+    Raises `InvalidInput` where there are several.
+    """
+    found = read_subjects(subject)
+    if len(found) != 1:
+        raise InvalidInput("subject", "expected one transaction or call", f"{len(found):,}")
+    ((_, only),) = found
+    if isinstance(only, FeeModelError):
+        raise only
+    return only
+
+
+def as_call(transaction: Transaction) -> Call:
+    """The call that a signed transaction makes; its gas limit and nonce do not bound an execution, so they stay out."""
+    check_published(transaction)
+    is_dynamic = transaction.type == DYNAMIC_FEE
+    return Call(
+        sender=transaction.sender(), to=transaction.to, value=transaction.value, data=transaction.data,
+        gas_price=None if is_dynamic else transaction.gas_price,
+        max_fee=transaction.max_fee if is_dynamic else None,
+        max_priority_fee=transaction.max_priority_fee if is_dynamic else None,
+        chain_id=transaction.chain_id, access_list=transaction.access_list or None,
+    )  # fmt: skip
+
+
+def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
+    """All transactions and calls of a text, of a file in any format that is read, or of `-` for standard input.
+
+    Each has its place, such as "line 3", which is "" for a text or a document that is one. One that cannot be read is
+    replaced by its error.
+    """
+    text = subject.strip()
+    if text.startswith(("0x", "{")):
+        return _of_text(text, columns)
+    if text != "-":
+        return _of_file(text, columns)
+    from feemodel.io._bounds import bounded, most_bytes
+
+    with NamedTemporaryFile(prefix="feemodel-") as file:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            file.write(sys.stdin.read().encode())
+        else:
+            copyfileobj(bounded(stream, "standard input", most_bytes()), file)
+        file.flush()
+        try:
+            return _of_file(file.name, columns)
+        except UnreadableFile as error:
+            raise UnreadableFile(str(error).replace(file.name, "standard input")) from None
+
+
+def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
+    from feemodel.io._documents import contents
+    from feemodel.io._files import container_of, reading
+
+    with reading(path):
+        container = container_of(path)
+        if container in ("json", "lines"):
+            return _of_text(contents(path).decode("utf-8-sig").strip(), columns)
+    return list(_of_table(path, columns))
+
+
+def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
+    from feemodel.io._transactions import read_each_transaction
+
+    for first, piece in read_each_transaction(path, columns=columns):
+        rows = [piece] if isinstance(piece, InvalidInput) else subjects_of(piece)
+        yield from ((f"row {row}", one) for row, one in enumerate(rows, first))
+
+
+def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
+    """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
+    if text.startswith(("{", "[")):
+        first, _, rest = text.partition("\n")
+        line = _json(first) if rest else None
+        if line is None or _is_of_node(line):
+            return _of_document(parse_json(text, "call") if line is None else line, text, columns)
+    lines = [(f"line {number}", line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) == 1:
+        return [("", parse_transaction(text))]
+    return [(place, _tried(line, columns)) for place, line in lines]
+
+
+def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
+    if _is_of_node(document):
+        from feemodel.io._transactions import parse_transactions
+
+        table = parse_transactions(text.encode(), columns=columns)
+        return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
+    if isinstance(document, list):
+        return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
+    return [("", _of_item(document, columns))]
+
+
+def _is_of_node(document: Any) -> bool:
+    """Whether a document, or the first item of one that is a list, is a block or the response of a node."""
+    first = document[0] if isinstance(document, list) and document else document
+    return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
+
+
+def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
+    try:
+        if isinstance(item, str) and not item.startswith("0x"):
+            item = parse_json(item, "call")
+        return _of_item(item, columns)
+    except FeeModelError as error:
+        return error
+
+
+def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction:
+    """A raw transaction, a call object, or a transaction under the names and in the decimal digits of an extractor."""
+    if isinstance(item, str):
+        return parse_transaction(item)
+    if not isinstance(item, Mapping):
+        raise InvalidInput("subject", "expected a transaction or a call", item)
+    if item.get("raw") is not None:
+        return parse_transaction(item["raw"])
+    try:
+        return parse_call(item)
+    except InvalidInput:
+        from feemodel.io._formats import TRANSACTION_FILES, parse_columns, table_of_objects
+
+        if TRANSACTION_FILES.missing([*item], parse_columns(columns, TRANSACTION_FILES)):
+            raise
+        (found,) = subjects_of(table_of_objects([("transaction", item)], TRANSACTION_FILES, columns))
+        if isinstance(found, InvalidInput):
+            raise found from None
+        return found
+
+
+def _json(text: str) -> Any:
+    """The value of a text, `None` where it is not JSON."""
+    try:
+        return parse_json(text, "")
+    except InvalidInput:
+        return None
+
+
+def gas_limit(subject: Call | Transaction) -> int | None:
+    """The gas that the subject allows, `None` for a call that does not say [gas]."""
+    return subject.gas_limit if isinstance(subject, Transaction) else subject.gas
+
+
+def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
+    """The gas estimate: the one given, the subject's own limit, or that of a plain transfer [gas]."""
+    estimated = given if given is not None else gas_limit(subject)
+    if estimated is not None:
+        return estimated
+    if subject.data or subject.to is None:
+        raise MissingOption("--gas", "required, since this call is not executed here")
+    return intrinsic_gas(subject)
+
+
+def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
+    """The nonce and the chain id that a call is completed with; refused where the subject names its own."""
+    for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
+        if given is not None and isinstance(subject, Transaction):
+            raise InvalidInput(option, "expected none: a signed transaction has its own", given)
+        if given is not None and own is not None:
+            raise InvalidInput(option, f"expected none: the call names {own}", given)
+    return nonce or 0, LINEA_CHAIN_ID if chain_id is None else chain_id
+
+
+FILE_HELP = "transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own"
+
+
+class TransactionFile(NamedTuple):
+    """The transactions of a file."""
+
+    table: Any  #: of `feemodel.io.read_transactions`, without the transactions that no fee is published for
+    sent: list[Sent]
+    rows: list[int]  #: of each in the file, from 0
+    said: list[str]  #: what was assumed or left out
+
+    def payloads(self, form: str) -> list[bytes]:
+        """Their bytes in one of the forms that are measured."""
+        return [one.measured(form) for one in self.sent]
+
+    def with_gas_used(self) -> "TransactionFile":
+        """The same without transactions of unknown gas used; unchanged where the file has no gas used at all."""
+        known = is_known(self.table, "gas_used")
+        if all(known) or not any(known):
+            return self
+        text = f"left out: {known.count(False):,} of {len(known):,} transactions without gas used"
+        kept = [place for place, is_there in enumerate(known) if is_there]
+        sent, rows = [self.sent[place] for place in kept], [self.rows[place] for place in kept]
+        return TransactionFile(self.table.iloc[kept], sent, rows, [*self.said, text])
+
+    def gas_used(self) -> list[int] | None:
+        """Gas used by each transaction, `None` where the file does not say it [gas]."""
+        return known_column(self.table, "gas_used")
+
+
+def add_columns(parser: Any) -> None:
+    """Add the option that names the columns of a file."""
+    parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
+                        help="a column of the file by its name there, and its unit; may be repeated")  # fmt: skip
+
+
+def add_transaction_file(parser: Any) -> None:
+    """Options of a verb that reads a file of transactions."""
+    add_columns(parser)
+    parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of transactions for which the"
+                        " file has none")  # fmt: skip
+
+
+def read_columns(texts: list[str]) -> dict[str, str] | None:
+    """The columns that options name: our names → theirs.
+
+    >>> read_columns(["base_fee=fee:gwei,time=t"])
+    {'base_fee': 'fee:gwei', 'time': 't'}
+    """
+    columns: dict[str, str] = {}
+    for text in (part for option in texts for part in option.split(",")):
+        ours, equals, theirs = text.partition("=")
+        if not (ours and equals and theirs) or ours in columns:
+            raise InvalidInput("--columns", "expected OURS=THEIRS, each of ours once", text)
+        columns[ours] = theirs
+    return columns or None
+
+
+def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
+    """The transactions of a file, those of type 4 with `set_code`; one that cannot be read is named by its row."""
+    from feemodel.io import read_transactions
+
+    read = read_transactions(path, columns=read_columns(columns))
+    table, left_out = without_unpriced(read, set_code=set_code)
+    try:
+        sent = transactions_of(table, chain_id=chain_id, set_code=set_code)
+    except InvalidInput as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+    said = [f"assumed: {text}" for text in assumptions(table, sent, chain_id=chain_id)]
+    if left_out:
+        kinds = "type 3, or above 4" if set_code else "type 3 or above"
+        said.append(f"left out: {left_out:,} transactions of {kinds}, for which no fee is published")
+    if not sent:
+        raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
+    return TransactionFile(table, sent, table.index.tolist(), said)

@@ -1,0 +1,43 @@
+"""`feemodel train`: a zstd dictionary from a file of transactions."""
+
+import argparse
+
+from feemodel.cli._options import count
+from feemodel.cli._output import add_out, checked_out, print_json
+from feemodel.cli._subjects import FILE_HELP, add_transaction_file, read_transaction_file
+from feemodel.ethereum._transaction import FORMS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help=FILE_HELP)
+    add_transaction_file(parser)
+    add_out(parser, "DICTIONARY", "where to write it", required=True)
+    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
+    parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io._files import written_whole
+    from feemodel.sizes._codecs import Zstd, compressed_sizes, train_dictionary
+
+    checked_out(options)
+    read = read_transaction_file(options.file, options.columns, options.chain_id)
+    payloads = read.payloads(options.form)
+    samples = payloads[:: options.every]
+    rest = [payload for place, payload in enumerate(payloads) if place % options.every]
+    dictionary = train_dictionary(samples, size=options.size)
+    with written_whole(options.out, overwrite=options.overwrite) as file:
+        file.write(dictionary)
+    plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
+    answer = {"dictionary": options.out, "bytes": len(dictionary), "trainedOn": len(samples)}
+    answer |= {"said": read.said, "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}
+    if options.json:
+        print_json(answer)
+        return 0
+    print(f"{options.out}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions")
+    if rest:
+        print(f"{len(rest):,} others: {plain:,} bytes under zstd, {trained:,} with it ({trained / plain - 1:+.1%})")
+    for text in read.said:
+        print(text)
+    return 0

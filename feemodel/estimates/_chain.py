@@ -1,0 +1,261 @@
+"""A chain without new blocks: its latest block and the state after it, from a geth genesis or from replayed blocks.
+
+A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
+ledger of this genesis is part of the package; `scripts/build-ledger` writes it.
+"""
+
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethereum_rlp import rlp
+
+from feemodel.checks import UINT256_MAX
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, minimal_bytes, to_hex, to_quantity
+from feemodel.ethereum._trie import BLOOM_BYTES, EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
+from feemodel.execution._forks import FORKS
+from feemodel.execution._state import Account, Block, CallState
+from feemodel.io._documents import opened, parse_json
+from feemodel.io.shipped import shipped_path
+from feemodel.ledger._files import genesis_chain_id, parse_genesis, reading
+from feemodel.ledger._genesis import import_genesis
+from feemodel.ledger._store import Store
+from feemodel.ledger.blocks import GenesisAccount
+
+if TYPE_CHECKING:
+    from feemodel.io._replay import Replay
+
+
+GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
+#: Key in the `config` of a geth genesis that has the activation time or block of a fork, and the fork; newest first.
+_ACTIVATIONS = (
+    ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
+    ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
+    ("berlinBlock", "berlin"), ("istanbulBlock", "istanbul"), ("petersburgBlock", "constantinople"),
+    ("byzantiumBlock", "byzantium"), ("eip158Block", "spurious_dragon"), ("eip150Block", "tangerine_whistle"),
+    ("homesteadBlock", "homestead"),
+)  # fmt: skip
+INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
+_WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The state on which calls are executed, and its block."""
+
+    call_state: CallState
+    extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
+    hash: bytes | None = None  #: hash of the block; `None` if the source does not have it
+    parent_hash: bytes = bytes(32)
+    state_root: bytes | None = None  #: root of the ledger's tree, to which the proofs of `rollup_getProof` lead
+    gas_used: int = 0  #: gas used by the block, or an upper bound if refunds are not known [gas]
+
+    @property
+    def next_base_fee(self) -> int:
+        """Base fee of the next block, by EIP-1559 [wei / gas]."""
+        block = self.call_state.block
+        if block.gas_limit < ELASTICITY:  # the gas target would be zero
+            return block.base_fee
+        return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
+
+    def block(self) -> dict[str, Any]:
+        """Return the block as `eth_getBlockByNumber` does, with an empty list of transactions."""
+        header = _header(self)
+        shown = {
+            name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in header.items()
+        }
+        return {
+            **shown,
+            "hash": _hex(self.hash),
+            "stateRoot": _hex(self.state_root),
+            "totalDifficulty": to_quantity(self.call_state.block.difficulty),
+            "size": to_quantity(len(_encoded(header))),
+            "transactions": [],
+            "uncles": [],
+            "withdrawals": [],
+        }
+
+
+def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> Chain:
+    """Return the chain whose only block is a geth genesis.
+
+    Parameters
+    ----------
+    genesis : the genesis as a JSON object. Required: `config` with `chainId` and the activations of forks, `alloc`,
+        `gasLimit`. Optional: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
+        As in geth, the default base fee is 1 gwei from London on.
+    state_root : root of the ledger's tree over the same allocation. The hash of the block includes this root, so it
+        differs from geth's hash, which is computed over another kind of tree.
+
+    Returns
+    -------
+    Chain : the genesis block and the state of its allocation.
+
+    Raises
+    ------
+    InvalidInput : a field of the genesis, which the error names, is missing or not valid.
+    """
+    config = genesis.get("config") if isinstance(genesis, Mapping) else None
+    if not isinstance(config, Mapping) or "chainId" not in config:
+        raise InvalidInput("genesis.config", "expected an object with chainId", config)
+    block = Block(
+        number=_number(genesis, "number", 0),
+        timestamp=_number(genesis, "timestamp", 0),
+        gas_limit=_number(genesis, "gasLimit"),
+        base_fee=0,
+        coinbase=_sized(genesis, "coinbase", 20),
+        prev_randao=_sized(genesis, "mixHash", 32),
+        difficulty=_number(genesis, "difficulty", 0),
+        excess_blob_gas=_number(genesis, "excessBlobGas", 0),
+    )
+    fork = _fork_at(config, block)
+    first = INITIAL_BASE_FEE if fork in _WITH_BASE_FEE else 0
+    block = replace(block, base_fee=_number(genesis, "baseFeePerGas", first))
+    call_state = CallState(
+        accounts={account.address: _account(account) for account in parse_genesis(genesis)},
+        block=block,
+        chain_id=_number(config, "chainId"),
+        fork=FORKS[fork],
+    )
+    extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
+    parent_hash = _sized(genesis, "parentHash", 32)
+    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
+    found = keccak256(_encoded(_header(chain)))
+    named = replace(block, hashes={block.number: found})  # for BLOCKHASH in simulated blocks after it
+    return replace(chain, hash=found, call_state=replace(call_state, block=named))
+
+
+def replay_chain(replay: "Replay") -> Chain:
+    """Return the chain at the last block of a replay; its state has only the accounts and slots of the capture."""
+    from feemodel.estimates._replay import final_state
+
+    last = replay.blocks[-1]
+    return Chain(
+        call_state=final_state(replay),
+        extra_data=last.extra_data,
+        hash=replay.block_hashes.get(last.number),
+        parent_hash=last.parent_hash,
+        gas_used=sum(transaction.gas_used for transaction in last.transactions),
+    )
+
+
+def read_genesis_document(path: str | Path) -> dict[str, Any]:
+    """Return the JSON object of a geth genesis file, which may be gzipped; raises `UnreadableFile`."""
+    with reading(path), opened(path) as file:
+        document = parse_json(file.read())
+    if not isinstance(document, dict):
+        raise UnreadableFile(f"{path}: expected a JSON object")
+    return document
+
+
+def check_same_chain(chain: Chain, store: Store) -> None:
+    """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
+    if store.chain_id not in (None, chain.call_state.chain_id):
+        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
+        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
+    head, number = store.head, chain.call_state.block.number
+    if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
+        return  # the hash of a genesis is one of our own
+    held = store.block(number)
+    if held.hash not in (None, chain.hash):
+        reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
+        raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
+
+
+def _header(chain: Chain) -> dict[str, bytes | int]:
+    """Return the header's fields in the order of RLP; always with the fields of Prague."""
+    block = chain.call_state.block
+    return {
+        "parentHash": chain.parent_hash,
+        "sha3Uncles": EMPTY_UNCLES,
+        "miner": block.coinbase,
+        "stateRoot": chain.state_root or bytes(32),
+        "transactionsRoot": EMPTY_TRIE,
+        "receiptsRoot": EMPTY_TRIE,
+        "logsBloom": bytes(BLOOM_BYTES),
+        "difficulty": block.difficulty,
+        "number": block.number,
+        "gasLimit": block.gas_limit,
+        "gasUsed": 0,
+        "timestamp": block.timestamp,
+        "extraData": chain.extra_data,
+        "mixHash": block.prev_randao,
+        "nonce": bytes(8),
+        "baseFeePerGas": block.base_fee,
+        "withdrawalsRoot": EMPTY_TRIE,
+        "blobGasUsed": 0,
+        "excessBlobGas": block.excess_blob_gas,
+        "parentBeaconBlockRoot": bytes(32),
+        "requestsHash": EMPTY_REQUESTS,
+    }
+
+
+def _encoded(header: Mapping[str, bytes | int]) -> bytes:
+    """Return a header in RLP, whose Keccak-256 is the block's hash."""
+    return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in header.values()])
+
+
+def _account(account: GenesisAccount) -> Account:
+    slots = {int.from_bytes(slot): value for slot, value in account.storage.items()}
+    return Account(balance=account.balance, nonce=account.nonce, code=account.code, storage=slots)
+
+
+def _fork_at(config: Mapping[str, Any], block: Block) -> str:
+    for key, name in _ACTIVATIONS:
+        if config.get(key) is not None:
+            begins = _number(config, key)
+            if begins <= (block.timestamp if key.endswith("Time") else block.number):
+                return name
+    return "frontier"
+
+
+def _number(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """Return a number of a genesis file, written as a JSON number, decimal text or hexadecimal text."""
+    value = document.get(name)
+    if value is None and default is not None:
+        return default
+    return from_number(value, f"genesis.{name}", maximum=UINT256_MAX)
+
+
+def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:
+    value = document.get(name)
+    return bytes(size) if value is None else as_bytes(f"genesis.{name}", value, size=size)
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else to_hex(data)
+
+
+def development_genesis() -> dict[str, Any]:
+    """Return the development genesis; `data/development/README.md` lists its accounts and contracts."""
+    return dict(json.loads(shipped_path(GENESIS).read_bytes()))
+
+
+def copy_development_ledger(path: str | Path) -> None:
+    """Write the ledger of the development genesis to a new file; its only block is finalized."""
+    shutil.copyfile(shipped_path(LEDGER), path)
+
+
+def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
+    """Write a new ledger whose only block is a genesis; the block is finalized."""
+    with Store(path) as store:
+        import_genesis(store, parse_genesis(genesis))
+        store.finalize(0)
+        if (chain_id := genesis_chain_id(genesis)) is not None:
+            store.set_chain_id(chain_id)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).unlink(missing_ok=True)
+    build_ledger(sys.argv[1], development_genesis())
+    with closing(sqlite3.connect(sys.argv[1])) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # one file, without a log next to it

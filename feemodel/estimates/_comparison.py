@@ -1,0 +1,193 @@
+"""Captured transactions executed and estimated again, compared with the recorded results."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from feemodel.errors import FeeModelError, InvalidInput
+from feemodel.estimates._replay import (
+    Step,
+    call_of,
+    estimate_request,
+    execute_again,
+    is_reproduced,
+    offered,
+    same_outcome,
+    steps,
+)
+from feemodel.estimates._rollup import Measuring, RollupEstimate, priced
+from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.execution._clients import Node, node_named
+from feemodel.execution._engines import Engine, engine_of
+from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution._limits import DEFAULT_LIMITS
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._search import TOLERANCE
+from feemodel.io._replay import Replay, ReplayBlock, ReplayTransaction
+from feemodel.linea._node import Verdict, node_checks, verdicts
+from feemodel.linea._wallets import WALLETS, wallet_fees
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte
+from feemodel.sizes._codecs import Codec
+from feemodel.sizes._lzss import packed_size
+
+Found = TypeVar("Found")
+
+#: Forks tried for a capture that does not name its fork: those that Linea's chains have had.
+CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A transaction executed and estimated again on the state just before it. A result that failed is `None`."""
+
+    step: Step
+    outcome: Outcome | None  #: result of its execution
+    engine: str | None  #: name of the engine that executed it
+    refusal: str | None  #: why it could not be executed
+    gas: GasEstimate | None
+    failure: str | None  #: why there is no estimate
+    estimate: RollupEstimate | None  #: with the fee; also `None` if the block has no pricing record
+    size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
+    wallet: str | None  #: name of a wallet whose fee settings turn the estimate into the recorded fees
+    stages: tuple[Verdict, ...]  #: whether the pool and the block selection would have accepted it
+
+    @property
+    def same_outcome(self) -> bool:
+        """Whether the status and the returned data equal the recorded ones."""
+        return self.outcome is not None and same_outcome(self.step, self.outcome)
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether the gas used also equals the recorded one, see `is_reproduced`."""
+        return self.outcome is not None and is_reproduced(self.step, self.outcome)
+
+
+def reproducing_forks(
+    replay: Replay, found: Sequence[Comparison], *, fork: str, engine: str | Engine = "auto"
+) -> tuple[str, ...]:
+    """Return the forks of `CANDIDATE_FORKS` under which every transaction of a capture is reproduced.
+
+    Parameters
+    ----------
+    replay : the captured blocks.
+    found : the comparisons under `fork`. Transactions that were not reproduced are tried first under other forks.
+    fork : name of the fork of `found`.
+    engine : "auto", "native", "reference", or an engine object.
+    """
+    runner = engine_of(engine)
+    first = [place for place, row in enumerate(found) if not row.reproduced]
+    order = first + [place for place, row in enumerate(found) if row.reproduced]
+
+    def reproduces(name: str) -> bool:
+        if name == fork:
+            return not first
+        candidates = list(steps(replay, fork=name))
+        again = ((candidates[place], _tried(partial(execute_again, candidates[place], runner))[0]) for place in order)
+        return all(found is not None and is_reproduced(step, found[0]) for step, found in again)
+
+    return tuple(name for name in CANDIDATE_FORKS if reproduces(name))
+
+
+def compare_transactions(
+    replay: Replay,
+    *,
+    codec: str | Codec,
+    measured: str = "signed",
+    packed: bool = True,
+    engine: str | Engine = "auto",
+    search: str = "besu",
+    tolerance: float = TOLERANCE,
+    preset: LineaPreset | None = None,
+    fork: str | None = None,
+) -> Iterator[Comparison]:
+    """Execute and estimate every transaction of captured blocks again, and compare it with the recorded results.
+
+    Failures of single transactions are not raised; the fields of `Comparison` have the reasons.
+
+    Parameters
+    ----------
+    replay : the captured blocks, see `feemodel.io.read_replay`.
+    codec, measured, packed : size measurement of the node at that time, see `feemodel.fee_size`. The costs are those of
+        each block's pricing record; without a record there is no fee.
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    search : the node whose search is used, "besu" or "geth".
+    tolerance : allowed relative distance of an estimate above the smallest gas limit; 0 is exact [1].
+    preset : source of the margins; `None`: the default preset.
+    fork : the rules, for example "london"; `None`: the fork that the capture names, or Osaka.
+
+    Returns
+    -------
+    iterator of Comparison : one for each transaction, in order.
+
+    Raises
+    ------
+    InvalidInput : the codec, fork, engine, search or tolerance is not valid.
+    """
+    runner, margins = engine_of(engine), preset or linea_preset()
+    node, checked = node_named(search), check_tolerance(tolerance)
+    measuring = Measuring(codec, measured, packed)
+    for step in steps(replay, fork=fork):
+        transaction, form = step.transaction, pricing_form(step.block)
+        executed, refusal = _tried(partial(execute_again, step, runner))
+        outcome, name = executed or (None, None)
+        gas, failure = _tried(partial(_estimated, step, node, checked, runner))
+        size = None
+        if transaction.type <= DYNAMIC_FEE:
+            signed = measured_form(_signed(replay, transaction), measuring.form, sender=transaction.sender)
+            size = measuring.codec.size(signed)
+            size = packed_size(size) if measuring.packed else size
+        estimate = None
+        if gas is not None and form is not None and size is not None:
+            estimate = priced(
+                gas, call_of(transaction), form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
+                chain_id=replay.chain_id, measuring=measuring,
+            )  # fmt: skip
+        stages: tuple[Verdict, ...] = ()
+        if outcome is not None and form is not None and size is not None:
+            used = {"limit": transaction.gas_limit, "used": outcome.charged}
+            stages = verdicts(offered(step), size, used, form=form, checks=node_checks(margins))
+        wallet = None if estimate is None else _wallet(transaction, estimate)
+        yield Comparison(step, outcome, name, refusal, gas, failure, estimate, size, wallet, stages)
+
+
+def _estimated(step: Step, node: Node, tolerance: float, engine: Engine) -> GasEstimate:
+    """Return the gas estimate that a node would have sent to the wallet."""
+    request = estimate_request(step.transaction)
+    return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=DEFAULT_LIMITS), engine)
+
+
+def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
+    """Return (result, `None`) of a task, or (`None`, error message) if it raises `FeeModelError`."""
+    try:
+        return task(), None
+    except FeeModelError as error:
+        return None, str(error)
+
+
+def pricing_form(block: ReplayBlock) -> CostPerByte | None:
+    """Return the costs in a block's pricing record; `None` for headers before 2024, which have no record."""
+    try:
+        record = PricingRecord.from_bytes(block.extra_data)
+    except InvalidInput:
+        return None
+    return CostPerByte(int(record.variable_cost), int(record.fixed_cost), block.base_fee)
+
+
+def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
+    call = call_of(transaction)._replace(
+        sent=True, type=transaction.type, signature=transaction.signature, gas_price=transaction.gas_price,
+        max_fee=transaction.max_fee, max_priority_fee=transaction.max_priority_fee,
+    )  # fmt: skip
+    return fill(call, gas=transaction.gas_limit, chain_id=replay.chain_id)
+
+
+def _wallet(transaction: ReplayTransaction, estimate: RollupEstimate) -> str | None:
+    paid = (transaction.max_priority_fee, transaction.max_fee)
+    for wallet in WALLETS:
+        fees = wallet_fees(int(estimate.fee.total), base_fee=estimate.base_fee, wallet=wallet)
+        if (fees.max_priority_fee, fees.max_fee) == paid:
+            return wallet.name
+    return None

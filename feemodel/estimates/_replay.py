@@ -1,0 +1,218 @@
+"""Captured blocks executed again, transaction by transaction, each on the recorded state before it.
+
+A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. It
+does not record created code or delegations. It records payments to the coinbase only if the transaction touched the
+coinbase. The writes of a block to system contracts before its first transaction (EIP-4788, EIP-2935) are left out,
+because the recorded outcomes do not include them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from feemodel.checks import UINT64_MAX
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import BLOB, SET_CODE, Call
+from feemodel.ethereum._transaction import created_address
+from feemodel.execution._clients import parse_message
+from feemodel.execution._engines import Engine
+from feemodel.execution._forks import Fork, fork_named
+from feemodel.execution._message import Message, Request
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._state import EMPTY, Account, Block, CallState
+from feemodel.io._replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
+from feemodel.linea._node import offered_price
+
+Accounts = Mapping[bytes, Account]
+
+_DELEGATION = bytes.fromhex("ef0100")  # before the address, EIP-7702
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A transaction, its index in its block, and the state just before it."""
+
+    block: ReplayBlock
+    index: int
+    transaction: ReplayTransaction
+    call_state: CallState
+
+
+def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
+    """Yield every transaction of the blocks in order, with the state just before it.
+
+    Parameters
+    ----------
+    replay : the captured blocks.
+    fork : name of the rules; `None`: those of the capture.
+    """
+    for block, index, call_state in _call_states(replay, fork):
+        if index < len(block.transactions):
+            yield Step(block, index, block.transactions[index], call_state)
+
+
+def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
+    """Return the state after the last transaction, in the last block; `fork` is the rules, by default the capture's."""
+    *_, (_, _, call_state) = _call_states(replay, fork)
+    return call_state
+
+
+def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> CallState:
+    """Return the state just before a captured transaction.
+
+    Parameters
+    ----------
+    replay : the captured blocks, see `feemodel.io.read_replay`.
+    before : block number, and index of the transaction in the block.
+    fork : name of the rules, such as "london"; `None`: those of the capture.
+
+    Returns
+    -------
+    CallState : accounts and block; it has only the accounts and slots of the capture.
+
+    Raises
+    ------
+    InvalidInput : the block or the index is not in the capture, or the fork is unknown.
+    """
+    for step in steps(replay, fork=fork):
+        if (step.block.number, step.index) == tuple(before):
+            return step.call_state
+    raise InvalidInput("before", "expected the number of a captured block and an index in it", before)
+
+
+def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
+    """Execute a transaction again; return its outcome and the name of the engine that executed it."""
+    message, gas_limit = _message(step), step.transaction.gas_limit
+    return engine.run(step.call_state, lambda execute: (execute(message, gas_limit), execute.engine))
+
+
+def is_reproduced(step: Step, outcome: Outcome) -> bool:
+    """Return whether an execution has the recorded status, returned data and gas.
+
+    The recorded gas is before refunds; some capture tools include the calldata floor, so both values are accepted.
+    """
+    return same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
+
+
+def offered(step: Step) -> int:
+    """Return the gas price that a transaction offered in its block [wei / gas]."""
+    transaction = step.transaction
+    return int(
+        offered_price(
+            gas_price=transaction.gas_price,
+            max_fee=transaction.max_fee,
+            max_priority_fee=transaction.max_priority_fee,
+            base_fee=step.block.base_fee,
+        )
+    )
+
+
+def same_outcome(step: Step, outcome: Outcome) -> bool:
+    """Return whether an execution has the recorded status and returned data."""
+    recorded = step.transaction
+    return (outcome.succeeded, outcome.output) == (recorded.succeeded, recorded.output)
+
+
+def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, CallState]]:
+    """Yield the state before each transaction and after the last one of each block."""
+    rules = fork_named(replay.fork if fork is None else fork)
+    accounts = with_recorded({}, replay.state)
+    for block in replay.blocks:
+        surroundings = _block(replay, block, rules)
+        for index, transaction in enumerate((*block.transactions, None)):
+            yield block, index, CallState(accounts=accounts, block=surroundings, chain_id=replay.chain_id, fork=rules)
+            if transaction is not None:
+                accounts = after_transaction(accounts, transaction, chain_id=replay.chain_id, fork=rules)
+
+
+def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
+    """Return the accounts updated with recorded values; the given mapping is not modified."""
+    slots: dict[bytes, dict[int, int]] = {}
+    for address, slot, value in state.slots:
+        slots.setdefault(address, {})[slot] = value
+    after = dict(accounts)
+    for address, balance, nonce, code in state.accounts:
+        after[address] = Account(balance, nonce, code, accounts.get(address, EMPTY).storage)
+    for address, written in slots.items():
+        account = after.get(address, EMPTY)
+        after[address] = replace(account, storage={**account.storage, **written})
+    return after
+
+
+def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
+    """Return the accounts after a transaction, from its recorded effects."""
+    after = _with_delegations(accounts, transaction, chain_id)
+    if transaction.to is None and transaction.succeeded:
+        created = created_address(transaction.sender, transaction.nonce)
+        balance = after.get(created, EMPTY).balance + transaction.value
+        after = {**after, created: Account(balance=balance, nonce=1, code=transaction.output)}
+    after = dict(with_recorded(after, transaction.state))
+    for address in transaction.self_destructs:
+        before = accounts.get(address, EMPTY)
+        if fork.keeps_self_destructed and (before.nonce or before.code):
+            continue  # EIP-6780: only contracts created by the same transaction are removed
+        after.pop(address, None)
+    return after
+
+
+def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
+    """Return the accounts with the delegations of a transaction, which persist even if it reverts."""
+    if not transaction.authorizations:
+        return accounts
+    after = {
+        **accounts,
+        transaction.sender: replace(accounts.get(transaction.sender, EMPTY), nonce=transaction.nonce + 1),
+    }
+    for authorization in transaction.authorizations:
+        authority, nonce, address = authorization.authority(), authorization.nonce, authorization.address
+        if authority is None or authorization.chain_id not in (0, chain_id):
+            continue
+        account = after.get(authority, EMPTY)
+        if account.nonce != nonce or nonce >= UINT64_MAX or (account.code and not account.code.startswith(_DELEGATION)):
+            continue
+        code = _DELEGATION + address if any(address) else b""
+        after[authority] = replace(account, nonce=nonce + 1, code=code)
+    return after
+
+
+def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
+    return Block(
+        number=block.number,
+        timestamp=block.timestamp,
+        gas_limit=block.gas_limit,
+        base_fee=block.base_fee,
+        coinbase=block.coinbase,
+        prev_randao=block.prev_randao,
+        difficulty=block.difficulty,
+        blob_base_fee=None if fork.blob_update_fraction is None else block.blob_base_fee,
+        hashes=replay.block_hashes,
+    )
+
+
+def estimate_request(transaction: ReplayTransaction) -> Request:
+    """Return the call that a wallet would have sent for an estimate: without gas and gas price.
+
+    Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
+    """
+    if transaction.type == BLOB and not transaction.blob_hashes:
+        raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
+    if transaction.type == SET_CODE and not transaction.authorizations:
+        raise InvalidInput("authorizationList", "expected at least one in a transaction of type DELEGATE_CODE", [])
+    return Request(call_of(transaction), transaction.authorizations, transaction.blob_hashes)
+
+
+def call_of(transaction: ReplayTransaction) -> Call:
+    """Return the call of a transaction, without gas and gas prices."""
+    return Call(
+        sender=transaction.sender,
+        to=transaction.to,
+        value=transaction.value,
+        data=transaction.data,
+        nonce=transaction.nonce,
+        access_list=transaction.access_list or None,
+    )
+
+
+def _message(step: Step) -> Message:
+    request = estimate_request(step.transaction)
+    message = parse_message(request, gas_price=offered(step), base_fee=step.block.base_fee, pays=True)
+    return message._replace(pays_for_blobs=bool(request.blob_hashes))

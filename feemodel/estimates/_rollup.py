@@ -1,0 +1,176 @@
+"""The result of `rollup_estimateGas`: the gas limit, the compressed size of the call, and the fee that pays for L1."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from feemodel._records import printed_as_table
+from feemodel.checks import choice, flag
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import Call
+from feemodel.ethereum._quantities import to_quantity
+from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
+from feemodel.execution._clients import node_named
+from feemodel.execution._engines import Engine, engine_of
+from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution._limits import DEFAULT_LIMITS, Limits
+from feemodel.execution._message import Request, parse_request
+from feemodel.execution._search import TOLERANCE
+from feemodel.execution._state import CallState
+from feemodel.linea._measure import fee_transaction
+from feemodel.linea.pricing_forms import Form
+from feemodel.linea.priority import Breakdown
+from feemodel.sizes._codecs import Codec, get_codec
+from feemodel.sizes._lzss import packed_size
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Settings for measuring the size of a fee transaction, see `feemodel.linea.fee_size`.
+
+    Raises `InvalidInput` for an unknown codec or form.
+
+    >>> Measuring("brotli").codec.name
+    'brotli'
+    """
+
+    codec: Codec
+    form: str
+    packed: bool
+
+    def __init__(self, codec: str | Codec = "zstd", form: str = "sender_unsigned", packed: bool = False) -> None:
+        object.__setattr__(self, "codec", get_codec(codec))
+        object.__setattr__(self, "form", choice("form", form, FORMS))
+        object.__setattr__(self, "packed", flag("packed", packed))
+
+    def size(self, call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> int:
+        """Return the compressed size of a call, as `feemodel.linea.fee_size` does [byte]; nothing is checked.
+
+        Parameters
+        ----------
+        call : the call to measure.
+        gas : gas limit of the fee transaction [gas].
+        nonce, chain_id : used if the call does not have them.
+        base_fee : base fee of the block [wei / gas].
+
+        >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
+        25
+        """
+        if self.form == "signed":
+            measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=self.form)
+        else:
+            fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+            if self.form == "unsigned":
+                measured = encoded(fields)
+            else:
+                absent = fields if fields.to is not None else fields._replace(to=ZERO_ADDRESS)
+                measured = (call.sender or ZERO_ADDRESS) + encoded(absent)
+        size = self.codec.size(measured)
+        return int(packed_size(size)) if self.packed else size
+
+
+@printed_as_table
+class RollupEstimate(NamedTuple):
+    """Result of `rollup_estimateGas`, with the compressed size and the parts of the fee."""
+
+    gas: GasEstimate
+    base_fee: int  #: [wei / gas]
+    fee: Breakdown  #: parts of the priority fee [wei / gas]
+    compressed_size: int  #: [byte]
+
+    def reply(self) -> dict[str, Any]:
+        """Return the three quantities of the JSON-RPC result, in a node's order."""
+        return {
+            "gasLimit": to_quantity(self.gas.gas_limit),
+            "baseFeePerGas": to_quantity(self.base_fee),
+            "priorityFeePerGas": to_quantity(int(self.fee.total)),
+        }
+
+
+def rollup_estimate(
+    call: Request | Call | Mapping[str, Any],
+    call_state: CallState,
+    *,
+    form: Form,
+    margin: float,
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+    overrides: Mapping[Any, Any] | None = None,
+    search: str = "besu",
+    tolerance: float = TOLERANCE,
+    engine: str | Engine = "auto",
+    limits: Limits = DEFAULT_LIMITS,
+) -> RollupEstimate:
+    """Compute the result of `rollup_estimateGas`: gas limit, base fee, and the priority fee for the compressed size.
+
+    Parameters
+    ----------
+    call : a JSON-RPC call object, or a parsed call. Its `gas` may be at most `limits.max_call_gas` and does not bound
+        the search.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
+    margin : factor on the priority fee of an estimate [1].
+    codec, measured, packed : measurement of the size of the fee transaction, see `feemodel.linea.fee_size`. The
+        fee transaction has the sender's nonce before the override.
+    overrides : state override for this call, see `feemodel.execution.parse_overrides`.
+    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
+    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    RollupEstimate : the gas estimate [gas], the base fee and the parts of the priority fee [wei / gas], and the
+        compressed size [byte].
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : the call, an override or an option is not valid, or the call has both a gas price and a blob price.
+
+    >>> from feemodel.linea.pricing_forms import CostPerByte
+    >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
+    >>> fund = {sender: {"balance": 10**18}}
+    >>> estimate = rollup_estimate(
+    ...     {"from": sender, "to": sender}, CallState(accounts={}), form=form, margin=1.2, overrides=fund
+    ... )
+    >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
+    (25, 37428571, '0x5208')
+    """
+    measuring, request, checked = Measuring(codec, measured, packed), parse_request(call), check_tolerance(tolerance)
+    node, runner, sender = node_named(search), engine_of(engine), request.call.sender
+    check_rollup_call(request.call, limits)
+    prepared = node.prepare(request, call_state.overridden(overrides), tolerance=checked, limits=limits)
+    return priced(
+        gas_estimate(prepared, runner), request.call, form=form, margin=margin,
+        nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,
+        measuring=measuring,
+    )  # fmt: skip
+
+
+def priced(
+    gas: GasEstimate, call: Call, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
+) -> RollupEstimate:
+    """Return the priority fee of a call whose gas estimate is known.
+
+    Parameters
+    ----------
+    gas : the gas estimate, over which the fee is spread.
+    call : the call.
+    form : pricing form with its costs and the base fee.
+    margin : factor on the priority fee of an estimate [1].
+    nonce, chain_id : used if the call does not have them.
+    measuring : settings for measuring the fee transaction.
+    """
+    size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
+    return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
+
+
+def check_rollup_call(call: Call, limits: Limits) -> None:
+    """Raise `InvalidInput` if `gas` exceeds the limit, or if a call has both a gas price and a blob price."""
+    if call.gas is not None and call.gas > limits.max_call_gas:
+        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
+    if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
+        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)

@@ -1,0 +1,324 @@
+"""Parses and checks the call object of `eth_call` and `rollup_estimateGas`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, sequence, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import address_bytes, from_hex, from_quantity
+from feemodel.ethereum._quantities import as_bytes as as_bytes
+from feemodel.ethereum._transaction_fields import (
+    FIELD_OF,
+    IGNORED_NAMES,
+    SENT_FIELDS,
+    SIDECAR_NAMES,
+    TYPE_NAMES,
+    unknown_field,
+)
+
+AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+
+_QUANTITIES = (
+    "gas_limit", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "value", "nonce",
+    "chain_id", "v", "y_parity", "r", "s",
+)  # fmt: skip
+LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
+MAX_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
+_ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
+
+
+class Call(NamedTuple):
+    """Call object of `eth_call` and `rollup_estimateGas`; every field may be absent."""
+
+    sender: bytes | None = None  #: `from`, 20 bytes
+    to: bytes | None = None
+    gas: int | None = None
+    gas_price: int | None = None
+    max_fee: int | None = None
+    max_priority_fee: int | None = None
+    max_fee_per_blob_gas: int | None = None
+    value: int | None = None
+    nonce: int | None = None
+    chain_id: int | None = None
+    data: bytes = b""
+    access_list: AccessList | None = None
+    authorizations: int = 0  #: number of authorizations, each of which sets the code of an account
+    sent: bool = False  #: whether it is a transaction that was sent, which has all fields
+    type: int | None = None  #: EIP-2718 type of a transaction that was sent
+    signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
+    authorization_list: Sequence[Any] = ()  #: as given, see `feemodel.ethereum._transaction.read_authorizations`
+
+
+def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
+    """Parse a call object, or a transaction that was sent, from JSON-RPC or from a row of a table.
+
+    Parameters
+    ----------
+    call : mapping or pandas row of fields under any of their names in `feemodel.ethereum._transaction_fields`. Values
+        are hexadecimal text, or ints and bytes; a missing value counts as absent.
+    sent : whether it is a transaction that was sent; `None` to find out: it is, if it has a hash, a position in a block
+        or a signature.
+
+    Returns
+    -------
+    Call.
+
+    Raises
+    ------
+    InvalidInput : a field that is unknown, cannot be read, or contradicts another, named as `call.<field>`; a field
+        that is missing in a transaction that was sent.
+
+    Notes
+    -----
+    The gas price of a transaction of type 2 or above that was sent is the price that it paid. The type of a call must
+    agree with its other fields. It has no other effect, because nodes ignore it.
+
+    >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
+    'a9059cbb'
+    >>> parse_call({"to": "0x" + "11" * 20, "valeu": "0x1"})
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: call.valeu: unknown field, did you mean value?, got '0x1'
+    """
+    fields, names = _read_fields(as_mapping(call))
+    if sent is None:
+        sent = not SENT_FIELDS.isdisjoint(names)
+    kind = LEGACY
+    if sent or "transaction_type" in fields:
+        kind = _checked_type(fields, names, sent=sent)
+    if sent:
+        _check_whole_transaction(fields, names, kind)
+    elif "gas_price" in fields and ("max_fee_per_gas" in fields or "max_priority_fee_per_gas" in fields):
+        name = names["gas_price"]
+        raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
+    given = fields.get
+    authorizations = given("authorization_list")
+    return Call(  # by position, which takes half the time of keywords
+        given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
+        given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
+        given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
+        sent, kind if sent else None, _signature(fields) if sent else None, authorizations or (),
+    )  # fmt: skip
+
+
+def as_mapping(row: Any) -> Mapping[str, Any]:
+    """Return a pandas row or a named tuple as a mapping, with `None` for NaN; a mapping is returned unchanged."""
+    if isinstance(row, MAPPINGS):
+        return row
+    if hasattr(row, "_asdict"):
+        row = row._asdict()
+        row.pop("Index", None)  # of pandas' itertuples
+    elif hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
+        row = row.to_dict()
+    else:
+        raise InvalidInput("call", "expected an object with the fields of a call", row)
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is `None`, `pandas.NA` or `pandas.NaT`.
+
+    >>> is_missing(None), is_missing(0)
+    (True, False)
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the parsed fields that have a value, and the name in the call of every field, with or without one."""
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for name, value in call.items():
+        known = _FIELDS.get(name)
+        if known is None:
+            _check_ignored(name, value, call)
+            continue
+        field, label, read = known
+        if type(value) is not str and is_missing(value):
+            if field not in fields:
+                names[field] = name
+            continue
+        if field == "transaction_type" and value == "transaction":  # set by ethereum-etl in every item of a stream
+            continue
+        found = read(label, value)
+        if field in fields and fields[field] != found:
+            what = "the same bytes" if isinstance(found, bytes) else "the same"
+            raise InvalidInput(label, f"expected {what} as in call.{names[field]}", value)
+        names[field], fields[field] = name, found
+    return fields, names
+
+
+def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
+    if not isinstance(name, str):
+        raise InvalidInput("call", "expected field names", name)
+    if name in SIDECAR_NAMES:
+        if value is not None and not call.get("blobVersionedHashes"):
+            raise InvalidInput(f"call.{name}", "expected blobVersionedHashes too", value)
+    elif name == "strict":  # Besu: whether the sender's balance limits an estimate
+        if value not in (None, True):
+            raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", value)
+    elif name not in IGNORED_NAMES:
+        raise unknown_field(name, value)
+
+
+def read_type(value: Any, name: str = "type", *, maximum: int = SET_CODE) -> int:
+    """Parse the type of a transaction: a quantity, or a name such as "eip1559" or "DynamicFee".
+
+    >>> read_type("0x2"), read_type("eip4844")
+    (2, 3)
+    """
+    kind = TYPE_NAMES.get(value.lower().replace("_", "")) if isinstance(value, str) else None
+    if kind is None:
+        kind = as_integer(name, value)
+    if kind > maximum:
+        raise InvalidInput(name, f"expected a type from 0 to {maximum}", value)
+    return kind
+
+
+def made_type(
+    *, authorizations: Any, blob_hashes: Any, has_blob_fee: bool, has_fees: bool, has_access_list: bool
+) -> int:
+    """Return the transaction type that the fields of a call imply.
+
+    >>> made_type(authorizations=None, blob_hashes=None, has_blob_fee=False, has_fees=True, has_access_list=True)
+    2
+    """
+    if authorizations:
+        return SET_CODE
+    if blob_hashes or has_blob_fee:
+        return BLOB
+    if has_fees:
+        return DYNAMIC_FEE
+    return ACCESS_LIST if has_access_list else LEGACY
+
+
+def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None:
+    """Raise `InvalidInput` for a call whose type contradicts its other fields.
+
+    Fields that the type allows may be absent, because callers may leave fees open.
+
+    Parameters
+    ----------
+    name, given : name of the field, and the type in it.
+    made : type that the other fields imply, see `made_type`.
+    has_gas_price : whether the call has `gasPrice`, a field of types 0 and 1.
+    """
+    if made > given:
+        raise InvalidInput(name, f"the other fields are of type {made}", given)
+    if given >= DYNAMIC_FEE and has_gas_price:
+        raise InvalidInput(name, "type 2 has maxFeePerGas, not gasPrice", given)
+
+
+def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
+    """Return the transaction type; raises `InvalidInput` if the given type does not fit the other fields."""
+    fees = [fields.get(name) for name in ("max_fee_per_gas", "max_priority_fee_per_gas")]
+    made = made_type(
+        authorizations=fields.get("authorization_list"), blob_hashes=fields.get("blob_versioned_hashes"),
+        has_blob_fee=fields.get("max_fee_per_blob_gas") is not None, has_fees=fees != [None, None],
+        has_access_list=fields.get("access_list") is not None,
+    )  # fmt: skip
+    given: int | None = fields.get("transaction_type")
+    if given is None:
+        return made
+    if given == LEGACY and made == ACCESS_LIST and not fields["access_list"]:
+        return LEGACY  # some nodes write an empty list
+    if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
+        return given  # some nodes repeat the gas price
+    # Extractors may omit lists, and `gasPrice` of a transaction that was sent is the price it paid.
+    has_gas_price = not sent and fields.get("gas_price") is not None
+    check_type(f"call.{names['transaction_type']}", given, made, has_gas_price=has_gas_price)
+    return given
+
+
+def _check_whole_transaction(fields: Mapping[str, Any], names: Mapping[str, str], kind: int) -> None:
+    prices = ("gas_price",) if kind <= ACCESS_LIST else ("max_fee_per_gas", "max_priority_fee_per_gas")
+    for field in ("nonce", "value", "input", "gas_limit", *prices):
+        if field not in fields:
+            reason = f"expected a value: a transaction of type {kind} that was sent has one"
+            raise InvalidInput(f"call.{names.get(field, field)}", reason, None)
+    if "to_address" not in names:
+        raise InvalidInput("call.to", "expected a value, null for a contract creation", None)
+    if "from_address" not in fields and _signature(fields) is None:
+        raise InvalidInput("call.from", "expected a sender, or a signature", None)
+
+
+def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    parity = fields.get("v", fields.get("y_parity"))
+    if parity is None or "r" not in fields or "s" not in fields:
+        return None
+    return parity, fields["r"], fields["s"]
+
+
+def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
+    """Return an integer of at least 0, from a Python integer or a hexadecimal quantity.
+
+    Parameters
+    ----------
+    maximum : largest valid value, one less than a power of two.
+    """
+    if isinstance(value, str):
+        number = from_quantity(value, name)
+    elif isinstance(
+        value, (list, tuple, Mapping)
+    ):  # not converted to an array, in which a long text makes every cell long
+        raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
+    else:
+        number = whole_scalar(name, value)
+    if maximum is not None and number > maximum:
+        raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
+    return number
+
+
+def _address(name: str, value: Any) -> bytes | None:
+    address = from_hex(value, name) if isinstance(value, str) else as_bytes(name, value)
+    if len(address) == 20:
+        return address
+    if name != "call.from" and not address:  # "0x": some clients write a contract creation this way
+        return None
+    return address_bytes(value, name)  # raises the error
+
+
+def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
+    """Parse an access list of JSON-RPC objects or of pairs.
+
+    >>> read_access_list([{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
+    ()
+    """
+    entries = _listed(entries)
+    return tuple(_access(entry, f"{name}[{index}]") for index, entry in enumerate(sequence(name, entries)))
+
+
+def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
+    if isinstance(entry, tuple) and len(entry) == 2:
+        entry = dict(zip(("address", "storageKeys"), entry, strict=True))
+    if not isinstance(entry, Mapping) or "address" not in entry or not entry.keys() <= _ACCESS_ENTRY:
+        raise InvalidInput(name, "expected an object with only address and storageKeys", entry)
+    keys = entry.get("storageKeys", entry.get("storage_keys"))
+    keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
+    listed = enumerate(sequence(f"{name}.storageKeys", keys))
+    slots = tuple(as_bytes(f"{name}.storageKeys[{index}]", key, size=32) for index, key in listed)
+    return address_bytes(entry["address"], f"{name}.address"), slots
+
+
+def _listed(entries: Any) -> Any:
+    return entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
+
+
+def _as_it_is(name: str, value: Any) -> Any:
+    return value
+
+
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(_QUANTITIES, partial(as_integer, maximum=UINT256_MAX)),
+    **dict.fromkeys(("gas_limit", "nonce"), partial(as_integer, maximum=UINT64_MAX)),
+    "input": as_bytes,
+    "from_address": _address,
+    "to_address": _address,
+    "access_list": lambda name, value: read_access_list(value, name),
+    "transaction_type": lambda name, value: read_type(value, name),
+    "authorization_list": lambda name, value: sequence(name, _listed(value)),
+    "blob_versioned_hashes": sequence,
+}
+#: For every name of a field: the field, its name in errors, and the function that reads its value. Fields such as the
+#: block number do not affect the transaction and are not read.
+_FIELDS = {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}

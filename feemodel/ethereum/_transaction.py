@@ -1,0 +1,588 @@
+"""Transactions of type 0, 1, 2 and 4: encodings, hash, sender, and intrinsic gas.
+
+Rollups measure one of three encodings:
+
+    sender_unsigned   sender ‖ the bytes whose hash is signed          (Linea since February 2026)
+    unsigned          the bytes whose hash is signed
+    signed            the network encoding, with a placeholder if there is no signature
+
+Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+from ethereum_rlp import rlp
+from ethereum_rlp.exceptions import RLPException
+
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, known_fields, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import ACCESS_LIST as ACCESS_LIST
+from feemodel.ethereum._call import BLOB, AccessList, Call, as_bytes, as_integer
+from feemodel.ethereum._call import DYNAMIC_FEE as DYNAMIC_FEE
+from feemodel.ethereum._call import LEGACY as LEGACY
+from feemodel.ethereum._call import SET_CODE as SET_CODE
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import address_bytes, minimal_bytes, to_hex
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
+
+FORMS = ("sender_unsigned", "unsigned", "signed")
+LINEA_CHAIN_ID = 59_144  # of transactions without a chain id
+ZERO_ADDRESS = bytes(20)
+PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
+PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
+
+CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
+ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
+AUTHORIZATION_GAS = 25_000
+MAX_AUTHORIZATIONS = 10_000
+SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+
+_MAXIMUM = {  # of each numeric field of a transaction
+    **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
+    **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
+}
+_NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
+_AUTHORIZATION = {  # fields of an authorization; maximum of each number
+    "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
+}  # fmt: skip
+_AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
+_FIELDS = {  # in the order of their RLP lists, without the signature
+    LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
+    ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
+    DYNAMIC_FEE: (
+        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
+    ),
+    SET_CODE: (
+        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
+        "authorizations",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """ECDSA signature over secp256k1; `v` is 27, 28 or as in EIP-155, or the y parity in a typed transaction."""
+
+    v: int
+    r: int
+    s: int
+
+
+class Authorization(NamedTuple):
+    """Authorization of EIP-7702: an account lets the code of another account run in its place."""
+
+    chain_id: int
+    address: bytes
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+    def authority(self) -> bytes | None:
+        """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
+        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
+            return None
+        items = [minimal_bytes(self.chain_id), self.address, minimal_bytes(self.nonce)]
+        try:
+            return signer(keccak256(b"\x05" + rlp.encode(items)), Signature(self.y_parity, self.r, self.s))
+        except InvalidInput:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """Transaction of type 0, 1, 2 or 4, signed or not.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20), value=1)
+    >>> transfer.unsigned().hex()
+    'dc01078252089400000000000000000000000000000000000000000180'
+    """
+
+    type: int = LEGACY
+    chain_id: int | None = None  #: `None` only in legacy transactions
+    nonce: int = 0
+    gas_price: int = 0  #: [wei / gas], types 0 and 1
+    max_priority_fee: int = 0  #: [wei / gas], types 2 and 4
+    max_fee: int = 0  #: [wei / gas], types 2 and 4
+    gas_limit: int
+    to: bytes | None = None  #: 20 bytes; `None` creates a contract
+    value: int = 0  #: [wei]
+    data: bytes = b""
+    access_list: AccessList = ()
+    signature: Signature | None = None
+    authorizations: tuple[Authorization, ...] = ()  #: at least one in type 4, none in others
+
+    def __post_init__(self) -> None:
+        if self.type not in _FIELDS:
+            raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
+        if self.type != LEGACY and self.chain_id is None:
+            raise InvalidInput("chain_id", f"expected a chain id in a transaction of type {self.type}", None)
+        for name, highest in _MAXIMUM.items():
+            number = getattr(self, name)
+            if (type(number) is not int or not 0 <= number <= highest) and (number is not None or name != "chain_id"):
+                object.__setattr__(self, name, whole_scalar(name, number, maximum=highest))
+        for name in ("to", "data"):
+            if type(getattr(self, name)) is not bytes and (name == "data" or self.to is not None):
+                object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
+        if self.to is not None and len(self.to) != 20:
+            raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
+        if self.type == SET_CODE or self.authorizations:
+            self._check_authorizations()
+
+    def _check_authorizations(self) -> None:
+        """Raise `InvalidInput` for a transaction that is not valid by EIP-7702."""
+        if self.type != SET_CODE or not self.authorizations:
+            reason = "expected at least one in a transaction of type 4, and none in another"
+            raise InvalidInput("authorizations", reason, [*self.authorizations])
+        if self.to is None:
+            raise InvalidInput("to", "expected an address in a transaction of type 4", None)
+        for index, one in enumerate(self.authorizations):
+            instance(f"authorizations[{index}]", one, Authorization)
+            for name, highest in _AUTHORIZATION.items():
+                label, value = f"authorizations[{index}].{name}", getattr(one, name)
+                if highest is not None:
+                    whole_scalar(label, value, maximum=highest)
+                elif not _is_bytes(value, 20):
+                    raise InvalidInput(label, "expected an address of 20 bytes", value)
+
+    def unsigned(self) -> bytes:
+        """Return the bytes whose hash is signed: the type, if it is not 0, then the RLP list of the fields."""
+        return encoded(self)
+
+    def signed(self) -> bytes:
+        """Return the signed EIP-2718 encoding, the parameter of `eth_sendRawTransaction`."""
+        if self.signature is None:
+            raise InvalidInput("signature", "expected a signed transaction", None)
+        return encoded(self, self.signature)
+
+    def network(self) -> bytes:
+        """Return the signed encoding as in a block: a typed transaction is wrapped as an RLP byte string."""
+        return self.signed() if self.type == LEGACY else rlp.encode(self.signed())
+
+    def sender(self) -> bytes:
+        """Return the address of the account that signed, 20 bytes."""
+        if self.signature is None:
+            raise InvalidInput("signature", "expected a signed transaction", None)
+        v = self.signature.v
+        parity = v if self.type != LEGACY else v - 27 if self.chain_id is None else v - 35 - 2 * self.chain_id
+        return signer(keccak256(self.unsigned()), Signature(parity, self.signature.r, self.signature.s))
+
+    def with_placeholder_signature(self) -> Self:
+        """Return the transaction with the fixed signature that a node uses to measure calls."""
+        v = 0 if self.type != LEGACY else 27 if self.chain_id is None else 35 + 2 * self.chain_id
+        return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
+
+
+class Filled(NamedTuple):
+    """Checked fields of an unsigned transaction of type 0, 1 or 2."""
+
+    type: int
+    chain_id: int | None
+    nonce: int
+    gas_price: int
+    max_priority_fee: int
+    max_fee: int
+    gas_limit: int
+    to: bytes | None
+    value: int
+    data: bytes
+    access_list: AccessList
+
+
+def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Filled:
+    """Return the fields of the transaction that a call becomes; parameters as in `fill`, not checked.
+
+    >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
+    7
+    """
+    kind, chain = DYNAMIC_FEE, chain_id if call.chain_id is None else call.chain_id
+    price, max_fee, max_priority_fee = 0, call.max_fee, call.max_priority_fee
+    if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
+        kind = LEGACY if call.access_list is None else ACCESS_LIST
+        price = base_fee if call.gas_price is None else call.gas_price
+    return Filled(  # by position, which takes half the time of keywords
+        kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
+        max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
+    )  # fmt: skip
+
+
+def encoded(transaction: Transaction | Filled, signature: Signature | None = None) -> bytes:
+    """Return the EIP-2718 encoding with a signature; without one, the bytes whose hash is signed.
+
+    >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
+    'dc80808252089400000000000000000000000000000000000000008080'
+    """
+    items: list[Any] = []
+    for name in _FIELDS[transaction.type]:
+        value = getattr(transaction, name)
+        if name == "to":
+            items.append(value or b"")
+        elif name == "access_list":
+            items.append([[address, list(keys)] for address, keys in value])
+        elif name == "authorizations":
+            items.append([[*map(_item, one)] for one in value])
+        else:
+            items.append(value if isinstance(value, bytes) else value.to_bytes((value.bit_length() + 7) // 8))
+    if signature is not None:
+        items += map(minimal_bytes, (signature.v, signature.r, signature.s))
+    elif transaction.type == LEGACY and transaction.chain_id is not None:
+        items += [minimal_bytes(transaction.chain_id), b"", b""]  # EIP-155
+    body = rlp.encode(items)
+    return body if transaction.type == LEGACY else bytes([transaction.type]) + body
+
+
+def fill(
+    call: Call,
+    *,
+    gas: int,
+    nonce: int = 0,
+    base_fee: int = LOWEST_BASE_FEE,
+    chain_id: int,
+    set_code: bool = False,
+) -> Transaction:
+    """Transaction that a call becomes, unsigned; for a transaction that was sent, the same one with its signature.
+
+    A dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
+
+    Parameters
+    ----------
+    call : a parsed call or a transaction that was sent.
+    gas : gas limit, at least 1 [gas].
+    nonce : nonce for a call that does not set one.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    chain_id : chain id for a call that does not set one. An unsigned legacy transaction has a chain id only if the call
+        sets it.
+    set_code : whether authorizations make it type 4. By default they are ignored in a call, as Linea's nodes do to
+        measure it, and a transaction of type 4 that was sent is refused.
+
+    Returns
+    -------
+    Transaction.
+
+    Raises
+    ------
+    InvalidInput : a number outside its range, an unsupported type, or both authorizations and a gas price.
+
+    >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
+    7
+    """
+    gas = whole_scalar("gas", gas, minimum=1, unit="gas")
+    chain: int | None = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
+    price, max_fee = call.gas_price or 0, call.max_fee or 0
+    if call.sent:
+        kind = call.type or LEGACY
+        if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
+            raise InvalidInput("call.type", _NO_FEE, kind)
+        if kind == LEGACY and call.signature is not None:  # without a signature, EIP-155 is assumed
+            v = call.signature[0]
+            chain = (v - 35) // 2 if v >= 35 else None
+    elif set_code and call.authorizations:
+        kind = SET_CODE
+        if call.gas_price is not None:
+            raise InvalidInput("call.gasPrice", "expected maxFeePerGas: authorizations make it type 4", call.gas_price)
+        if call.max_fee is None and call.max_priority_fee is None:
+            max_fee = whole_scalar("base_fee", base_fee)
+    else:
+        nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
+        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=whole_scalar("chain_id", chain_id))
+        return Transaction(**fields._asdict())
+    return Transaction(
+        type=kind,
+        chain_id=chain,
+        nonce=call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
+        gas_price=price,
+        max_fee=max_fee,
+        max_priority_fee=call.max_priority_fee or 0,
+        gas_limit=gas,
+        to=call.to,
+        value=call.value or 0,
+        data=call.data,
+        access_list=call.access_list or (),
+        signature=Signature(*call.signature) if call.sent and call.signature is not None else None,
+        authorizations=_authorizations_of(call) if kind == SET_CODE else (),
+    )
+
+
+def _authorizations_of(call: Call) -> tuple[Authorization, ...]:
+    found = read_authorizations(call.authorization_list)
+    if not found:
+        raise InvalidInput("call.authorizationList", "expected the authorizations: their bytes are measured", [])
+    return found
+
+
+def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
+    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
+
+    >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
+    ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
+    1
+    """
+    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
+        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
+    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(entries))
+
+
+def _authorization(entry: Any, name: str) -> Authorization:
+    known_fields(name, entry, _AUTHORIZATION_NAMES)
+    parity = "yParity" if entry.get("yParity") is not None else "v"
+    return Authorization(
+        chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
+        address=as_bytes(f"{name}.address", entry.get("address"), size=20),
+        nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
+        y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
+        r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
+        s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
+    )
+
+
+def check_no_blobs(call: Call) -> None:
+    """Raise `InvalidInput` for a call with a blob fee, which only a type 3 transaction has; no rollup accepts these.
+
+    >>> check_no_blobs(Call(to=bytes(20)))
+    """
+    if call.max_fee_per_blob_gas is not None:
+        raise InvalidInput("call", "expected no blobs: no rollup carries a transaction of type 3", BLOB)
+
+
+def check_published(transaction: Transaction) -> None:
+    """Raise `InvalidInput` for a transaction of type 4, for which Linea publishes no fee.
+
+    >>> check_published(Transaction(gas_limit=21_000, to=bytes(20)))
+    """
+    if transaction.type == SET_CODE:
+        raise InvalidInput("transaction", _NO_FEE, SET_CODE)
+
+
+def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
+    """Transaction in one of the encodings that rollups measure.
+
+    Parameters
+    ----------
+    transaction : a transaction, signed if the encoding needs the signature or the sender.
+    form : encoding: "sender_unsigned", "unsigned" or "signed".
+    sender : address of 20 bytes; `None` to recover it from the signature.
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : an unknown encoding, a missing signature, or a transaction of type 4, for which no fee is published.
+
+    >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
+    'dc80808252089400000000000000000000000000000000000000008080'
+    """
+    choice("form", form, FORMS)
+    check_published(transaction)
+    if form == "signed":
+        return transaction.network()
+    unsigned = transaction.unsigned()
+    return unsigned if form == "unsigned" else (sender or transaction.sender()) + unsigned
+
+
+def parse_transaction(raw: bytes | str) -> Transaction:
+    """Parse a signed transaction in its EIP-2718 encoding.
+
+    Parameters
+    ----------
+    raw : bytes or hexadecimal text.
+
+    Returns
+    -------
+    Transaction with its signature.
+
+    Raises
+    ------
+    InvalidInput : not RLP, a field of the wrong size, or a type other than 0, 1, 2 and 4.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
+    >>> parse_transaction(transfer.signed()) == transfer
+    True
+    """
+    data = as_bytes("transaction", raw)
+    kind, items = _decode(data)
+    names = (*_FIELDS[kind], "v", "r", "s")
+    if len(items) != len(names):
+        raise InvalidInput("transaction", f"expected a list of {len(names)} fields for type {kind}", to_hex(data))
+    fields = _read_fields(names, items)
+    signature = Signature(fields.pop("v"), fields.pop("r"), fields.pop("s"))
+    if kind == LEGACY and signature.v >= 35:
+        fields["chain_id"] = (signature.v - 35) // 2
+    return Transaction(type=kind, signature=signature, **fields)
+
+
+def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
+    """Parse the "sender_unsigned" encoding, which Linea's blobs contain.
+
+    Parameters
+    ----------
+    measured : the sender's 20 bytes, then the unsigned transaction; bytes or hexadecimal text.
+
+    Returns
+    -------
+    (sender, transaction): 20 bytes, and a `Transaction` without a signature.
+
+    Raises
+    ------
+    InvalidInput : not RLP, a field of the wrong size, or a type other than 0, 1, 2 and 4.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20))
+    >>> parse_sender_unsigned(bytes(20) + transfer.unsigned()) == (bytes(20), transfer)
+    True
+    """
+    data = as_bytes("transaction", measured)
+    sender, unsigned = data[:20], data[20:]
+    kind, items = _decode(unsigned)
+    names = _FIELDS[kind]
+    protected = kind == LEGACY and len(items) == len(names) + 3 and list(items[-2:]) == [b"", b""]  # EIP-155
+    if not protected and len(items) != len(names):
+        raise InvalidInput("transaction", f"expected a list of {len(names)} fields for type {kind}", to_hex(data))
+    fields = _read_fields((*names, "chain_id") if protected else names, items)
+    return sender, Transaction(type=kind, **fields)
+
+
+def created_address(sender: bytes, nonce: int) -> bytes:
+    """Address of the contract that a transaction creates.
+
+    Parameters
+    ----------
+    sender : the sender's address, 20 bytes.
+    nonce : the sender's nonce.
+
+    Returns
+    -------
+    bytes, 20 of them.
+
+    Raises
+    ------
+    InvalidInput : not an address of 20 bytes, or a nonce that is negative or not an integer.
+
+    Source: the Yellow Paper, section 7.
+
+    >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
+    'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
+    """
+    items = [address_bytes(sender, "sender"), minimal_bytes(whole_scalar("nonce", nonce))]
+    return keccak256(rlp.encode(items))[12:]
+
+
+def signer(digest: bytes, signature: Signature) -> bytes:
+    """Address whose key signed a hash.
+
+    Parameters
+    ----------
+    digest : the hash, 32 bytes.
+    signature : signature whose `v` is the y parity, 0 or 1.
+
+    Returns
+    -------
+    bytes, 20 of them.
+
+    Raises
+    ------
+    InvalidInput : a signature from which no key can be recovered.
+    """
+    from coincurve import PublicKey
+
+    try:
+        compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
+        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("signature", "expected a signature from which a key can be recovered", signature) from error
+    return keccak256(key.format(compressed=False)[1:])[12:]
+
+
+def intrinsic_gas(call: Call | Transaction) -> int:
+    """Gas that a transaction is charged before its first instruction, at least the calldata floor.
+
+        21,000 + calldata_gas (+ 32,000 + 2 · words for a contract creation) + 2,400 · addresses + 1,900 · keys
+        + 25,000 · authorizations
+
+    Parameters
+    ----------
+    call : a call or a transaction.
+
+    Returns
+    -------
+    int [gas].
+
+    Source: EIP-2930, EIP-3860, EIP-7623, EIP-7702.
+
+    21,000 + 3 · 4 + 3 · 16 is 21,060, less than the floor of 21,000 + 10 · (3 + 3 · 4):
+
+    >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
+    21150
+    """
+    zeros = call.data.count(0)
+    others = len(call.data) - zeros
+    gas = TRANSACTION_GAS + int(calldata_gas(zeros, others))
+    if call.to is None:
+        gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
+    entries = call.access_list or ()
+    gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
+    gas += AUTHORIZATION_GAS * (call.authorizations if isinstance(call, Call) else len(call.authorizations))
+    return max(gas, int(calldata_floor_gas(zeros, others)))
+
+
+def _decode(data: bytes) -> tuple[int, Sequence[Any]]:
+    """Return the type of an encoded transaction, and the items of its RLP list."""
+    if not data:
+        raise InvalidInput("transaction", "expected a transaction", to_hex(data))
+    kind = data[0] if data[0] < 0x80 else LEGACY
+    if kind == BLOB:
+        raise InvalidInput("transaction", _NO_FEE, kind)
+    if kind not in _FIELDS or (kind == LEGACY and data[0] < 0xC0):
+        raise InvalidInput("transaction", "expected type 0, 1, 2 or 4", to_hex(data))
+    try:
+        items = rlp.decode(data if kind == LEGACY else data[1:])
+    except (RLPException, RecursionError) as error:
+        raise InvalidInput("transaction", f"expected RLP ({error})", to_hex(data)) from None
+    if isinstance(items, bytes):
+        raise InvalidInput("transaction", "expected a list of fields", to_hex(data))
+    return kind, items
+
+
+def _read_fields(names: Sequence[str], items: Sequence[Any]) -> dict[str, Any]:
+    return {name: _field(name, item) for name, item in zip(names, items, strict=False)}
+
+
+def _field(name: str, item: Any) -> Any:
+    where = f"transaction.{name}"
+    if name == "access_list":
+        if not isinstance(item, list) or not all(map(_is_access, item)):
+            raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
+        return tuple((address, tuple(keys)) for address, keys in item)
+    if name == "authorizations":
+        if not isinstance(item, list) or not all(isinstance(one, list) and len(one) == 6 for one in item):
+            raise InvalidInput(where, "expected lists of chain id, address, nonce, y parity, r and s", item)
+        return tuple(Authorization(**_read_fields(tuple(_AUTHORIZATION), one)) for one in item)
+    if not isinstance(item, bytes):
+        raise InvalidInput(where, "expected a byte string", item)
+    if name in ("data", "address"):
+        return item
+    if name == "to":
+        if len(item) not in (0, 20):
+            raise InvalidInput(where, f"expected an address of 20 bytes or nothing, counted {len(item)}", to_hex(item))
+        return item or None
+    if len(item) > 32 or item[:1] == b"\0":
+        raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))
+    return int.from_bytes(item, "big")
+
+
+def _item(value: Any) -> Any:
+    return value if isinstance(value, bytes) else minimal_bytes(value)
+
+
+def _is_access(entry: Any) -> bool:
+    """Return whether an item is an access-list entry; in RLP an empty list differs from an empty string."""
+    if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
+        return False
+    address, keys = entry
+    return _is_bytes(address, 20) and all(_is_bytes(key, 32) for key in keys)
+
+
+def _is_bytes(item: Any, size: int) -> bool:
+    return isinstance(item, bytes) and len(item) == size

@@ -1,0 +1,286 @@
+"""Conversion of tables of transactions, as the readers of `feemodel.io` return them, to transactions.
+
+The columns are fields under any names of `feemodel.ethereum._transaction_fields`, or `raw` (the signed encoding), or
+`sender_and_unsigned_transaction`. Other columns are ignored, except for misspelt names of fields, which are refused.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import (
+    BLOB,
+    LEGACY,
+    MAX_TYPE,
+    SET_CODE,
+    Call,
+    as_integer,
+    is_missing,
+    parse_call,
+    read_type,
+)
+from feemodel.ethereum._quantities import as_bytes
+from feemodel.ethereum._transaction import (
+    LINEA_CHAIN_ID,
+    Transaction,
+    check_published,
+    fill,
+    measured_form,
+    parse_sender_unsigned,
+    parse_transaction,
+)
+from feemodel.ethereum._transaction_fields import FIELD_OF, IGNORED_NAMES, misspelt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RAW, UNSIGNED = "raw", "sender_and_unsigned_transaction"
+_READ = (
+    "transaction_type", "chain_id", "nonce", "from_address", "to_address", "value", "input", "gas_limit", "gas_price",
+    "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "access_list", "authorization_list",
+    "blob_versioned_hashes", "v", "y_parity", "r", "s",
+)  # fmt: skip
+_NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
+
+
+class Sent(NamedTuple):
+    """Transaction that was sent."""
+
+    sender: bytes | None  #: `None` if it must be recovered from the signature
+    transaction: Transaction  #: without a signature if the table has none
+
+    def signed(self) -> Transaction:
+        """Return the transaction with its signature, or with a placeholder of the same length."""
+        return self.transaction if self.transaction.signature else self.transaction.with_placeholder_signature()
+
+    def measured(self, form: str) -> bytes:
+        """Return the transaction in one of the encodings that rollups measure."""
+        one = self.signed() if form == "signed" else self.transaction
+        return measured_form(one, form, sender=self.sender)
+
+
+def is_table(value: Any) -> bool:
+    """Return whether a value is a pandas DataFrame, without importing pandas."""
+    return hasattr(value, "columns") and hasattr(value, "itertuples")
+
+
+def is_transaction_table(value: Any) -> bool:
+    """Return whether a value is a table of transactions, rather than of their sizes."""
+    return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
+
+
+def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
+    """Transactions of a table, in its order.
+
+    Parameters
+    ----------
+    table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same column
+        names.
+    chain_id : chain id of transactions for which the table has none.
+    set_code : whether transactions of type 4 are accepted, for rollups that price them.
+
+    Returns
+    -------
+    list of `Sent`, one for each row.
+
+    Raises
+    ------
+    InvalidInput : a missing column; a value that is missing or cannot be read, named by row, counted from 1, and
+        column; a transaction of type 3 or above, for which no fee is published.
+    """
+    if not is_table(table):
+        raise InvalidInput("table", "expected a DataFrame of transactions", table)
+    if {RAW, UNSIGNED} & {*table.columns}:
+        rows = _raw_rows(table, set_code)
+    else:
+        rows = (_field_row(row, chain_id, set_code) for row in _rows(table))
+    found = []
+    for row in range(1, len(table) + 1):
+        try:
+            found.append(next(rows))
+        except InvalidInput as error:
+            name = f"row {row}: {error.name.removeprefix('call.')}"
+            raise InvalidInput(name, error.reason, error.value) from None
+    return found
+
+
+def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
+    """Remove transactions of types for which no fee is published: type 3 and above.
+
+    Types above 4 are specific to a rollup, such as the deposit that begins each block of the OP Stack.
+
+    Parameters
+    ----------
+    table : a table of transactions.
+    set_code : whether transactions of type 4 are kept.
+
+    Returns
+    -------
+    (table, removed): the remaining rows, and the number of removed ones.
+    """
+    columns = _columns(table)
+    priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
+    if RAW in table.columns:
+        kept = [is_missing(raw) or not _is_typed(raw) or raw[0] in priced for raw in table[RAW].tolist()]
+    else:
+        kept = [True] * len(table)
+        if "transaction_type" in columns:
+            given = table[columns["transaction_type"]].tolist()
+            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MAX_TYPE) in priced for kind in given]
+        for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
+            if name in columns and not (set_code and name == "authorization_list"):
+                cells = table[columns[name]].tolist()
+                kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
+    return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
+
+
+def _is_typed(raw: bytes) -> bool:
+    """Return whether an encoding is typed (EIP-2718): one byte below 0x80, followed by an RLP list."""
+    return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
+
+
+def _is_given(cell: Any) -> bool:
+    """Return whether a cell contains a fee or a list that is not empty."""
+    if is_missing(cell) or (isinstance(cell, float) and cell != cell):
+        return False
+    return len(cell) > 0 if hasattr(cell, "__len__") else True
+
+
+def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
+    """Return the assumptions made about columns that are missing in a table, one phrase for each."""
+    columns = _columns(table)
+    if not sent or {RAW, UNSIGNED} & {*table.columns}:
+        return []
+
+    def unknown(name: str) -> bool:
+        return name not in columns or bool(table[columns[name]].isna().all())
+
+    kinds = {one.transaction.type for one in sent}
+    found = []
+    if "chain_id" not in columns or table[columns["chain_id"]].isna().any():
+        found.append(f"chain id {chain_id} where none is given")
+    if kinds - {LEGACY} and unknown("access_list"):
+        found.append("empty access lists")
+    if LEGACY in kinds and any(one.transaction.type == LEGACY and not one.transaction.signature for one in sent):
+        found.append("legacy transactions protected by EIP-155")
+    return found
+
+
+def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
+    """Return, for each row of a table, whether a field has a value."""
+    columns = _columns(table)
+    return [False] * len(table) if name not in columns else table[columns[name]].notna().tolist()
+
+
+def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
+    """Column of whole numbers.
+
+    Parameters
+    ----------
+    table : a table of transactions.
+    name : field of the column.
+    partly : whether the result is `None` if some values are missing; otherwise that is an error.
+
+    Returns
+    -------
+    list of ints, or `None` if the table lacks the column.
+
+    Raises
+    ------
+    InvalidInput : a missing value among others, or a value that is not a whole number.
+    """
+    columns = _columns(table)
+    if name not in columns or bool((missing := table[columns[name]].isna()).all()):
+        return None
+    if missing.any():
+        if partly:
+            return None
+        row = int(missing.to_numpy().argmax()) + 1
+        raise InvalidInput(f"row {row}: {columns[name]}", f"expected a value, {int(missing.sum()):,} are missing", None)
+    return [
+        as_integer(f"row {row}: {columns[name]}", value) for row, value in enumerate(table[columns[name]].tolist(), 1)
+    ]
+
+
+def _columns(table: "pd.DataFrame") -> dict[str, Any]:
+    """Return a mapping from our fields to the table's columns; our own name has precedence."""
+    found: dict[str, Any] = {}
+    if not table.columns.is_unique:
+        raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])
+    for name in table.columns:
+        field = FIELD_OF.get(name) if isinstance(name, str) else None
+        if field is not None and (field not in found or name == field):
+            found[field] = name
+    return found
+
+
+def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Sent]:
+    none = [None] * len(table)
+    raw, unsigned, senders = (
+        table[name].tolist() if name in table.columns else none for name in (RAW, UNSIGNED, "sender")
+    )
+    return (raw_row(*row, set_code=set_code) for row in zip(raw, unsigned, senders, strict=True))
+
+
+def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: bool = False) -> Sent:
+    """Return a transaction from its signed encoding and sender, or from its "sender_unsigned" encoding."""
+    if not is_missing(raw):
+        found = Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
+    elif is_missing(unsigned):
+        raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
+    else:
+        found = Sent(*parse_sender_unsigned(unsigned))
+    if not set_code:
+        check_published(found.transaction)
+    return found
+
+
+def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+    """Yield the fields of each row from which a transaction is made."""
+    columns = _columns(table)
+    _check_names(table, columns)
+    if missing := [name for name in _NEEDED if name not in columns]:
+        raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
+    names = [name for name in _READ if name in columns]
+    cells = (table[columns[name]].tolist() for name in names)
+    return (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
+
+
+def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a column whose name is probably the misspelt name of an absent field."""
+    absent = [name for name, field in FIELD_OF.items() if field not in columns]
+    for name in table.columns:
+        if not isinstance(name, str) or name in FIELD_OF or name in IGNORED_NAMES:
+            continue
+        if (meant := misspelt(name, absent)) is not None:
+            raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
+
+
+def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
+    """Yield a call or a transaction for each row of a table, or the error for a row that is not valid."""
+    if {RAW, UNSIGNED} & {*table.columns}:
+        rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
+        read: Callable[[Any], Call | Transaction] = _raw_subject
+    else:
+        rows, read = _rows(table), _field_call
+    for row in rows:
+        try:
+            yield read(row)
+        except InvalidInput as error:
+            yield InvalidInput(error.name.removeprefix("call."), error.reason, error.value)
+
+
+def _raw_subject(raw: Any) -> Transaction:
+    if is_missing(raw):
+        raise InvalidInput(RAW, "expected a signed transaction", None)
+    return parse_transaction(raw)
+
+
+def _field_call(row: Mapping[str, Any]) -> Call:
+    given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+    return parse_call(given, sent=True)
+
+
+def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Sent:
+    call = _field_call(row)
+    return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id, set_code=set_code))

@@ -1,0 +1,346 @@
+"""Preparation of calls as geth and Besu do it: gas price, checks before execution, upper bound of the search.
+
+Both use the balance after the state override. Besu itself checks the balance before the override, which makes an
+override that funds an account useless.
+
+Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
+hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from math import inf
+from typing import Any, ClassVar, NamedTuple
+
+from feemodel.checks import UINT64_MAX, choice
+from feemodel.errors import ExecutionFailed
+from feemodel.ethereum._call import Call
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import ZERO_ADDRESS
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
+from feemodel.execution._failures import UPFRONT_COST, failure
+from feemodel.execution._gas_parts import FLOOR_WORDS, too_little_gas
+from feemodel.execution._limits import Limits
+from feemodel.execution._message import Message, Request, parse_request
+from feemodel.execution._outcome import Outcome, Status
+from feemodel.execution._search import BESU, GETH, Search, SearchRules
+from feemodel.execution._state import Account, CallState, blob_base_fee
+
+
+class Node(ABC):
+    """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
+
+    rules: ClassVar[SearchRules]
+    names_floor: ClassVar[bool]  #: whether an error names the calldata floor, instead of an exceeded allowance
+    other_chain: ClassVar[str]  #: error message for a call with another chain's id
+
+    @abstractmethod
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the largest gas limit that an estimate tries [gas].
+
+        Parameters
+        ----------
+        request, call_state : the call, and the state on which it is executed.
+        sender : the account of the call's sender.
+        gas_cap : the node's cap on the gas limit of one execution [gas].
+        """
+
+    @abstractmethod
+    def message(self, request: Request, call_state: CallState) -> Message:
+        """Return the message of a call, with its gas price."""
+
+    @abstractmethod
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
+
+    @abstractmethod
+    def refused(self, reason: str, gas_limit: int) -> str:
+        """Return the error message of an estimate whose call is not executed with this gas limit."""
+
+    def prepare(self, request: Request, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
+        """Return a call as the node would execute it for an estimate; the parameters are not checked.
+
+        Parameters
+        ----------
+        request, call_state : the call, and the state on which it is executed.
+        tolerance : allowed relative distance of the estimate above the smallest gas limit [1].
+        limits : limits on gas and time of one estimate.
+
+        >>> request = Request(Call(to=bytes(20)))
+        >>> NODES["besu"].prepare(request, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
+        7
+        """
+        call, fork = request.call, call_state.fork
+        if call.chain_id is not None and call.chain_id != call_state.chain_id:
+            raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
+        sender = call_state.account(call.sender or ZERO_ADDRESS)
+        upper = self.upper_bound(request, call_state, sender, limits.gas_cap)
+        try:
+            message = self.message(request, call_state)
+            if sender.nonce == UINT64_MAX:
+                check_nonce(message.sender, call_state)
+            if message.to is None:
+                check_init_code(message, call_state)
+        except ExecutionFailed as error:
+            raise ExecutionFailed(self.refused(error.message, upper)) from None
+        spare = sender.balance - message.value
+        if request.blob_hashes:
+            spare -= _blob_cost(request)
+        price = (call.max_fee or message.gas_price) if message.pays else 0
+        payable = -1 if spare < 0 else spare // price if price else inf
+        maximum = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
+        transfer = message.to is not None and not message.data
+        if transfer and not self.rules.transfer_to_code:
+            transfer = not call_state.account(message.to or ZERO_ADDRESS).code
+        has_code = message.pays and bool(sender.code)
+        search = Search(self.rules, upper, maximum, tolerance, transfer, limits, sender_has_code=has_code)
+        return Prepared(self, request, call_state, message, search, payable)
+
+
+class Prepared(NamedTuple):
+    """A call as a node would execute it, and the search for its gas limit."""
+
+    node: Node
+    request: Request
+    call_state: CallState
+    message: Message
+    search: Search
+    payable: float  #: largest gas limit that the sender can pay for; negative if the sender cannot pay for any [gas]
+
+    def failure(self, outcome: Outcome) -> ExecutionFailed:
+        """Return the error for a call that fails at the upper bound."""
+        node, message, upper, fork = self.node, self.message, self.search.upper, self.call_state.fork
+        if outcome.status is Status.REFUSED and upper > self.payable:
+            words = node.unpayable(message, self.request, self.call_state, upper)
+            return ExecutionFailed(node.refused(words, upper))
+        if outcome.status is Status.REFUSED:
+            words = f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})"
+            return ExecutionFailed(words)
+        if outcome.status is Status.INTRINSIC and node.names_floor:
+            error = too_little_gas(message, outcome, upper, fork)
+            if error.message.startswith(FLOOR_WORDS):
+                return ExecutionFailed(node.refused(error.message, upper))
+        return failure(outcome, upper, estimating=True)
+
+
+class Geth(Node):
+    """go-ethereum."""
+
+    rules = GETH
+    names_floor = True
+    other_chain = "chainId does not match node's (have={have}, want={want})"
+
+    def message(self, request: Request, call_state: CallState) -> Message:
+        """Return the message of a call; without a gas price it pays nothing and sees a base fee of zero."""
+        call, base_fee = request.call, call_state.block.base_fee
+        cap = call.gas_price or call.max_fee or 0
+        tip = cap if call.gas_price is not None else call.max_priority_fee or 0
+        if tip > cap:
+            raise ExecutionFailed(
+                f"max priority fee per gas higher than max fee per gas: {named(call)}, "
+                f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
+            )
+        if cap and cap < base_fee:
+            raise ExecutionFailed(
+                f"max fee per gas less than block base fee: {named(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
+            )
+        if request.blob_hashes:
+            _check_blob_fee(request, call_state)
+        price = min(cap, tip + base_fee)
+        return _message(request, price, base_fee if price else 0, pays=True)
+
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the call's own `gas`, or the block's limit; at most what the balance can pay for."""
+        call = request.call
+        upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
+        if call_state.fork.max_transaction_gas is not None:
+            upper = min(upper, call_state.fork.max_transaction_gas)
+        cap = call.gas_price or call.max_fee or 0
+        if cap:
+            available, value = sender.balance, call.value or 0
+            if value >= available:
+                raise ExecutionFailed("insufficient funds for transfer")
+            available -= value
+            if request.blob_hashes:
+                if _blob_cost(request) >= available:
+                    raise ExecutionFailed("insufficient funds for gas * price + value")
+                available -= _blob_cost(request)
+            upper = min(upper, available // cap)
+        return min(upper, gas_cap)
+
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return geth's error message for a sender who cannot pay."""
+        have, want = _have_and_want(message, request, call_state, gas_limit)
+        return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
+
+    def refused(self, reason: str, gas_limit: int) -> str:
+        """Return geth's error message for a call that is not executed with this gas limit."""
+        return f"failed with {gas_limit} gas: {reason}"
+
+    def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
+        """Return the message with its gas price, after the checks that geth makes before an execution.
+
+        Raises `ExecutionFailed` for the first check that fails, in geth's order.
+        """
+        check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
+        message = self.message(request, call_state)
+        have, want = _have_and_want(message, request, call_state, gas_limit)
+        if want > have:
+            raise ExecutionFailed(self.unpayable(message, request, call_state, gas_limit))
+        check_init_code(message, call_state)
+        return message
+
+
+class Besu(Node):
+    """Besu, and with it Linea's nodes."""
+
+    rules = BESU
+    names_floor = False
+    other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
+
+    def message(self, request: Request, call_state: CallState) -> Message:
+        """Return the message of a call; without a gas price it pays the base fee, if it names a sender."""
+        call, base_fee = request.call, call_state.block.base_fee
+        price = base_fee
+        if call.gas_price is not None:
+            price = call.gas_price
+        elif call.max_fee is not None or call.max_priority_fee is not None:
+            cap, tip = call.max_fee or 0, call.max_priority_fee or 0
+            if tip > cap:
+                raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
+            price = min(cap, tip + base_fee)
+        if request.blob_hashes:
+            _check_blob_fee(request, call_state)
+        return _message(request, price, base_fee, pays=call.sender is not None)
+
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the block's limit, at most what the balance can pay for; the call's own `gas` is ignored."""
+        call = request.call
+        upper = min(call_state.block.gas_limit, gas_cap)
+        if call_state.fork.max_transaction_gas is not None:
+            upper = min(upper, call_state.fork.max_transaction_gas)
+        cap = call.gas_price or call.max_fee or 0
+        if call.sender is not None and cap:
+            upper = min(upper, max(sender.balance - (call.value or 0), 0) // cap)
+        if upper < TRANSACTION_GAS:
+            raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
+        return upper
+
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return Besu's error message for a sender who cannot pay."""
+        balance, cost = _have_and_want(message, request, call_state, gas_limit)
+        return (
+            f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
+            f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
+        )
+
+    def refused(self, reason: str, gas_limit: int) -> str:
+        """Return the reason unchanged."""
+        return reason
+
+
+NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
+
+
+def node_named(name: str) -> Node:
+    """Return the node with this name, "geth" or "besu"; raises `InvalidInput` for another name.
+
+    >>> node_named("besu").rules.name
+    'besu'
+    """
+    return NODES[choice("search", name, NODES)]
+
+
+def check_nonce(sender: bytes, call_state: CallState) -> None:
+    """Raise `ExecutionFailed` if the sender's nonce is the maximum, EIP-2681."""
+    nonce = call_state.account(sender).nonce
+    if nonce == UINT64_MAX:
+        raise ExecutionFailed(f"nonce has max value: address {checksummed(sender)}, nonce: {nonce}")
+
+
+def check_init_code(message: Message, call_state: CallState) -> None:
+    """Raise `ExecutionFailed` if the init code is too long, EIP-3860."""
+    limit = call_state.fork.max_init_code
+    if message.to is None and limit is not None and len(message.data) > limit:
+        raise ExecutionFailed(f"max initcode size exceeded: code size {len(message.data)} limit {limit}")
+
+
+def checksummed(address: bytes) -> str:
+    """Return an address as hexadecimal text with the checksum of EIP-55.
+
+    >>> checksummed(bytes.fromhex("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"))
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    """
+    digits = address.hex()
+    digest = keccak256(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, digest, strict=False)
+    )
+
+
+def _have_and_want(message: Message, request: Request, call_state: CallState, gas_limit: int) -> tuple[int, int]:
+    """Return the sender's balance, and what it must be able to pay for this gas limit, value and blobs [wei]."""
+    price = (request.call.max_fee or message.gas_price) if message.pays else 0
+    blobs = _blob_cost(request) if request.blob_hashes else 0
+    return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
+
+
+def parse_message(
+    call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
+) -> Message:
+    """Return the message of a call.
+
+    Parameters
+    ----------
+    call : a JSON-RPC call object, or a parsed call.
+    gas_price, base_fee : gas price and base fee that the code reads [wei / gas].
+    pays : whether the sender pays for the gas limit in advance; by default, if the call names a sender.
+
+    Returns
+    -------
+    Message : the message, without a gas limit.
+
+    Raises
+    ------
+    InvalidInput : the call is not valid.
+
+    >>> parse_message({"to": "0x" + "11" * 20, "value": "0x5"}, gas_price=7).value
+    5
+    """
+    request = parse_request(call)
+    return _message(request, gas_price, base_fee, pays=request.call.sender is not None if pays is None else pays)
+
+
+def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
+    call = request.call
+    return Message(  # positional: keyword arguments take twice the time
+        call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
+        request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
+    )  # fmt: skip
+
+
+def named(call: Call) -> str:
+    """Return the sender of a call in the form that geth uses in its errors."""
+    return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
+
+
+def check_chain(node: Node, call: Call, call_state: CallState) -> None:
+    """Raise `ExecutionFailed` if the call has another chain's id."""
+    if call.chain_id is not None and call.chain_id != call_state.chain_id:
+        raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
+
+
+def _check_blob_fee(request: Request, call_state: CallState) -> None:
+    cap = request.call.max_fee_per_blob_gas or 0
+    if not request.blob_hashes or not cap:
+        return
+    if cap < blob_base_fee(call_state):
+        raise ExecutionFailed(
+            f"max fee per blob gas less than block blob gas fee: {named(request.call)} "
+            f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
+        )
+
+
+def _blob_cost(request: Request) -> int:
+    return GAS_PER_BLOB * len(request.blob_hashes) * (request.call.max_fee_per_blob_gas or 0)

@@ -1,0 +1,136 @@
+"""Interface of an engine, and the engines by name."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Protocol, TypeVar
+
+from feemodel._extras import engine_commands, has_native, install_command
+from feemodel.checks import UINT64_MAX, choice
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.execution._inputs import check_gas_limit
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Inspected, Outcome, Traced
+from feemodel.execution._search import Search, Searched
+from feemodel.execution._state import Account, CallState, blob_base_fee
+
+Found = TypeVar("Found")
+
+ENGINES = ("auto", "native", "reference")
+
+
+class Execute(Protocol):
+    """Executes messages with a gas limit; their state changes are discarded."""
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine: "native" or "reference"."""
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        """Execute a message with a gas limit."""
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """Execute, and return the outcome with the gas limits for which it is proven; these may be none."""
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
+
+        Raises `LimitExceeded` if its executions take too much gas or time.
+        """
+
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        """Execute, and return the outcome with the gas of each contract and the accounts and slots accessed."""
+
+
+class Engine(Protocol):
+    """Runs a task that executes messages on a state."""
+
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
+        """Run a task with an executor of this state."""
+
+
+def blob_cost(call_state: CallState, message: Message) -> int:
+    """Return the cost of a message's blobs [wei]; raises `InvalidInput` for blobs before Cancun."""
+    if not message.blob_hashes:
+        return 0
+    cost = len(message.blob_hashes) * GAS_PER_BLOB * blob_base_fee(call_state)
+    return cost if message.pays and message.pays_for_blobs else 0
+
+
+def check_executable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
+    """Return the sender's account, after checking its nonce and that it can pay for the value, the gas and the blobs.
+
+    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. Callers that need a node's error
+    message make these checks before they use an engine.
+    """
+    check_gas_limit(gas_limit)
+    sender = call_state.account(message.sender)
+    if sender.nonce >= UINT64_MAX:
+        raise InvalidInput("message.sender", "expected a nonce below 2**64 - 1", sender.nonce)
+    due = message.value + blob_cost + (gas_limit * message.gas_price if message.pays else 0)
+    if due > sender.balance:
+        raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)
+    return sender
+
+
+@cache
+def engine_named(name: str) -> Engine:
+    """Return the engine with this name; all callers share one object.
+
+    Parameters
+    ----------
+    name : "native", "reference", or "auto": the native engine if `feemodel-native` is installed, else the reference.
+
+    Returns
+    -------
+    Engine : an object with a method `run`.
+
+    Raises
+    ------
+    InvalidInput : the name is unknown, or the engine's package is not installed; the message has the install command.
+
+    >>> engine_named("reference") is engine_named("reference")
+    True
+    """
+    if is_native(choice("engine", name, ENGINES)):
+        from feemodel.execution.native import Native
+
+        return Native()
+    if name == "native":
+        raise _missing(name)
+    try:
+        from feemodel.execution.reference import Reference
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "ethereum":
+            raise
+        raise _missing(name) from None
+    return Reference()
+
+
+def check_installed(name: str) -> None:
+    """Raise `InvalidInput`, with the install command, if the engine with this name is not installed.
+
+    The engine's package is not imported.
+
+    >>> check_installed("reference")
+    """
+    if not is_native(name) and (name == "native" or find_spec("ethereum") is None):
+        raise _missing(name)
+
+
+def _missing(name: str) -> InvalidInput:
+    commands = {"auto": engine_commands(), "native": install_command("feemodel_native")}
+    return InvalidInput(
+        "engine", f"expected an installed engine: {commands.get(name, install_command('ethereum'))}", name
+    )
+
+
+def engine_of(engine: str | Engine) -> Engine:
+    """Return the engine with this name; an engine object is returned unchanged."""
+    return engine_named(engine) if isinstance(engine, str) else engine
+
+
+def is_native(name: str) -> bool:
+    """Return whether this name stands for the native engine."""
+    return name in ("auto", "native") and has_native()

@@ -1,0 +1,167 @@
+"""Gas estimates: prepare a call as a node does, and search for its gas limit with an engine."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from feemodel._records import printed_as_table
+from feemodel.checks import real_scalar
+from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum._call import Call
+from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
+from feemodel.execution._engines import Engine, Execute, engine_of
+from feemodel.execution._failures import failure, not_executed
+from feemodel.execution._forks import Fork
+from feemodel.execution._gas_parts import too_little_gas
+from feemodel.execution._limits import DEFAULT_LIMITS, Limits
+from feemodel.execution._message import Message, Request, parse_request
+from feemodel.execution._outcome import Outcome, Status
+from feemodel.execution._search import TOLERANCE, Searched
+from feemodel.execution._state import CallState
+
+
+@printed_as_table
+class GasEstimate(NamedTuple):
+    """A gas limit, and statistics of the search for it."""
+
+    gas_limit: int
+    gas_used: int  #: at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    executions: int  #: number of gas limits that were executed
+    engine: str
+    proven: int = 0  #: number of gas limits whose outcome followed from an earlier execution
+
+
+def estimate_gas(
+    call: Request | Call | Mapping[str, Any],
+    call_state: CallState,
+    *,
+    overrides: Mapping[Any, Any] | None = None,
+    search: str = "besu",
+    tolerance: float = TOLERANCE,
+    engine: str | Engine = "auto",
+    limits: Limits = DEFAULT_LIMITS,
+) -> GasEstimate:
+    """Return the gas limit that a call needs on a state, as a node would estimate it.
+
+    Parameters
+    ----------
+    call : a JSON-RPC call object, or a parsed call.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    overrides : state override for this call, see `feemodel.execution.parse_overrides`.
+    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
+    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : limits on gas and time of all executions together.
+
+    Returns
+    -------
+    GasEstimate : the gas limit [gas], the gas used, and the number of executions.
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it. The error
+        has the code, message and data of a JSON-RPC error.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : the call, an override or an option is not valid.
+
+    >>> sender = "0x" + "11" * 20
+    >>> fund = {sender: {"balance": 10**18}}
+    >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
+    GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
+    """
+    changed, checked = call_state.overridden(overrides), check_tolerance(tolerance)
+    prepared = node_named(search).prepare(parse_request(call), changed, tolerance=checked, limits=limits)
+    return gas_estimate(prepared, engine_of(engine))
+
+
+def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
+    """Return the gas limit that a prepared call needs.
+
+    Raises `ExecutionFailed` if the call fails at the upper bound, `LimitExceeded` if the executions take too much.
+
+    >>> from feemodel.execution._engines import engine_named
+    >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
+    >>> prepared = node_named("besu").prepare(request, state, tolerance=0, limits=DEFAULT_LIMITS)
+    >>> gas_estimate(prepared, engine_named("auto")).gas_limit
+    21000
+    """
+
+    def task(execute: Execute) -> tuple[Searched, str]:
+        return execute.search(prepared.message, prepared.search), execute.engine
+
+    found, name = engine.run(prepared.call_state, task)
+    if found.gas_limit is None:
+        raise prepared.failure(found.outcome)
+    return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, name, found.proven)
+
+
+def execute_call(
+    call: Request | Call | Mapping[str, Any],
+    call_state: CallState,
+    *,
+    overrides: Mapping[Any, Any] | None = None,
+    engine: str | Engine = "auto",
+    limits: Limits = DEFAULT_LIMITS,
+) -> bytes:
+    """Return the data that a call returns, as geth's `eth_call` does.
+
+    Parameters
+    ----------
+    call : a JSON-RPC call object, or a parsed call.
+    call_state : the accounts and the block on which the call is executed; not modified.
+    overrides : state override for this call, see `feemodel.execution.parse_overrides`.
+    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
+    limits : its `gas_cap` bounds the gas limit of the call.
+
+    Returns
+    -------
+    bytes : the returned data; of a creation, the code.
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, or geth would refuse it. The error has the code, message and data of a
+        JSON-RPC error.
+    LimitExceeded : the execution took more time than the engine allows.
+    InvalidInput : the call, an override or an option is not valid.
+
+    >>> echo = {"0x" + "22" * 20: {"code": "0x5f355f5260205ff3"}}
+    >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
+    b'\\x07\\x07'
+    """
+    request, changed = parse_request(call), call_state.overridden(overrides)
+    message, gas = prepare_call(request, changed, limits)
+    return returned(message, engine_of(engine).run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
+
+
+def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tuple[Message, int]:
+    """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` if geth would refuse it."""
+    node = Geth()
+    check_chain(node, request.call, call_state)
+    gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
+    try:
+        return node.admitted(request, call_state, gas), gas
+    except ExecutionFailed as error:
+        raise not_executed(error, gas) from None
+
+
+def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
+    """Return the bytes that an execution returned; raises `ExecutionFailed` if it did not succeed.
+
+    Parameters
+    ----------
+    message, outcome : the executed message and its outcome.
+    gas : the gas limit of the execution [gas].
+    fork : the rules of the execution.
+    """
+    if outcome.status is Status.INTRINSIC:
+        raise not_executed(too_little_gas(message, outcome, gas, fork), gas)
+    if not outcome.succeeded:
+        raise failure(outcome, gas, estimating=False)
+    return outcome.output
+
+
+def check_tolerance(tolerance: float) -> float:
+    """Return the tolerance of a search; raises `InvalidInput` unless it is at least 0 and below 1."""
+    is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
+    if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
+        raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
+    return tolerance

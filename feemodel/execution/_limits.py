@@ -1,0 +1,64 @@
+"""Limits on the executions of one estimate."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from feemodel.checks import UINT64_MAX, whole_scalar
+from feemodel.errors import LimitExceeded
+from feemodel.execution._inputs import MAX_GAS, check_seconds
+
+#: Maximum of `gas_cap`: Besu's first guess is 1/63 above the cap, and engines execute it too [gas].
+MAX_GAS_CAP = MAX_GAS // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits on one estimate; raises `InvalidInput` if a limit is not valid.
+
+    >>> Limits(gas_cap=30_000_000).total_gas
+    200000000
+    """
+
+    gas_cap: int = 50_000_000  #: gas limit of one execution, independent of the block's limit; at most 2**31 [gas]
+    total_gas: int = 200_000_000  #: gas of all executions of one estimate together [gas]
+    seconds: float = 10.0  #: after this time no further execution of an estimate starts [s]
+    max_call_gas: int = 30_000_000  #: maximum of `gas` in a call of `rollup_estimateGas` [gas]
+
+    def __post_init__(self) -> None:
+        whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
+        whole_scalar("limits.total_gas", self.total_gas, maximum=UINT64_MAX)
+        check_seconds("limits.seconds", self.seconds)
+        whole_scalar("limits.max_call_gas", self.max_call_gas)
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Budget:
+    """Gas and time left for the executions of one estimate.
+
+    Parameters
+    ----------
+    limits : the limits; `total_gas` and `seconds` are used.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._began = limits, monotonic()
+        self.spent = 0  #: gas used so far [gas]
+
+    def check(self) -> None:
+        """Raise `LimitExceeded` if the gas or the time is used up."""
+        if self.spent > self._limits.total_gas:
+            raise too_much_gas(self._limits.total_gas)
+        if monotonic() - self._began > self._limits.seconds:
+            raise too_much_time(self._limits.seconds)
+
+
+def too_much_gas(total_gas: int) -> LimitExceeded:
+    """Return the error for executions that took more than `total_gas` together."""
+    return LimitExceeded(f"the executions of one estimate took more than {total_gas:,} gas together")
+
+
+def too_much_time(seconds: float) -> LimitExceeded:
+    """Return the error for executions that took more than `seconds` together."""
+    return LimitExceeded(f"the executions of one estimate took more than {seconds:g} s together")

@@ -1,0 +1,77 @@
+"""Outcome of one execution."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from feemodel._records import printed_as_table
+from feemodel.checks import UINT64_MAX
+from feemodel.ethereum._call import AccessList
+
+
+class Status(StrEnum):
+    """Kind of result of an execution."""
+
+    SUCCESS = "success"
+    REVERT = "revert"
+    OUT_OF_GAS = "out of gas"
+    HALT = "halt"  #: another exceptional halt, all gas consumed
+    INTRINSIC = "intrinsic gas too low"  #: the gas limit is below the intrinsic gas
+    REFUSED = "refused"  #: a node would not execute the message
+
+
+@printed_as_table
+class Outcome(NamedTuple):
+    """Status, gas and output of an execution."""
+
+    status: Status
+    gas_used: int  #: before refunds, without the calldata floor [gas]
+    refund: int = 0  #: refunded [gas]
+    floor: int = 0  #: minimum charge, EIP-7623 [gas]
+    output: bytes = b""  #: returned or revert data; of a creation, the code
+    halt: str = ""  #: reason of a halt, as in a node's error message
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the execution ended without a failure."""
+        return self.status is Status.SUCCESS
+
+    @property
+    def charged(self) -> int:
+        """Gas used as in a receipt: after refunds, at least the floor [gas]."""
+        return max(self.gas_used - self.refund, self.floor)
+
+    @property
+    def peak(self) -> int:
+        """Gas used at the peak: before refunds, at least the floor [gas]."""
+        return max(self.gas_used, self.floor)
+
+
+#: Larger than any gas limit.
+UNBOUNDED = UINT64_MAX
+
+
+class Traced(NamedTuple):
+    """An outcome, and the range of gas limits for which it is proven.
+
+    With every gas limit from `minimum` to `maximum` the message succeeds if this execution succeeded, and fails if it
+    failed. If the code reads its gas, or a balance that depends on the gas limit, nothing is proven: then `minimum` is
+    above `maximum`.
+    """
+
+    outcome: Outcome
+    minimum: int = 1  #: [gas]
+    maximum: int = 0  #: the executed limit if a frame halted, since more gas may avoid the halt [gas]
+    single_frame: bool = False  #: whether code made no call or creation; then every limit below `minimum` fails
+
+    @property
+    def oblivious(self) -> bool:
+        """Whether every larger limit has exactly the same outcome."""
+        return self.maximum == UNBOUNDED
+
+
+class Inspected(NamedTuple):
+    """An outcome, the gas used by each contract's code, and the accounts and slots accessed."""
+
+    outcome: Outcome
+    contracts: tuple[tuple[bytes, int], ...] = ()  #: (address, gas used by its code), with precompiles [gas]
+    touched: AccessList = ()  #: accounts accessed by code, each with the slots read or written

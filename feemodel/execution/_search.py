@@ -1,0 +1,239 @@
+"""Search for the gas limit of a message, as geth and Besu do it.
+
+The native engine has the same search in Rust; this one serves engines that execute in Python.
+
+    1. Execute a plain transfer with 21,000 gas. If it succeeds, return 21,000.
+    2. Execute with the upper bound, which must succeed.
+    3. Set low = used − 1, and execute with (used + 2,300) · 64 / 63, which allows for a stipend and for the 1/64 of
+       the gas that stays with the caller of a call.
+    4. Bisect until low and high are adjacent or closer than the tolerance. Return high.
+
+geth and Besu differ in the definition of `used` and in three details; `SearchRules` has a row for each.
+
+The execution with the upper bound is traced. A further gas limit is executed only if no trace proves its outcome, see
+`feemodel.execution._outcome.Traced`, so the result equals the node's. The first time that a limit is below the proven
+range, the largest limit below that range is executed and traced; it often proves the outcome of all smaller limits. For
+768 mainnet calls with tolerance 0, this reduces the mean number of executions from 4.5 to 2.6.
+
+Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
+AbstractEstimateGas and EthEstimateGas.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from feemodel.errors import FeeModelError
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
+from feemodel.execution._limits import Budget, Limits
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Outcome, Status, Traced
+
+if TYPE_CHECKING:
+    from feemodel.execution._engines import Execute
+
+TOLERANCE = 0.015  # default of both nodes
+CALL_STIPEND = 2_300
+REFUSED = Outcome(Status.REFUSED, gas_used=0)  # outcome for a limit that the node would not execute
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRules:
+    """Rules of a node's search."""
+
+    name: str
+    used: Callable[[Outcome], int]  #: gas used, from which the lower end starts [gas]
+    optimistic: Callable[[Outcome], int]  #: first gas limit after the upper bound [gas]
+    always_optimistic: bool  #: whether this limit is tried even if it is not below the upper bound
+    skewed: bool  #: whether the middle is at most twice the lower end
+    transfer_to_code: bool  #: whether calls without data to accounts with code are tried with 21,000 too
+
+
+GETH = SearchRules(
+    name="geth",
+    used=lambda outcome: outcome.charged,
+    optimistic=lambda outcome: (outcome.peak + CALL_STIPEND) * 64 // 63,
+    always_optimistic=False,
+    skewed=True,
+    transfer_to_code=False,
+)
+BESU = SearchRules(
+    name="besu",
+    used=lambda outcome: outcome.gas_used,
+    # Besu computes this in doubles, the ratio first.
+    optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
+    always_optimistic=True,
+    skewed=False,
+    transfer_to_code=True,
+)
+SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
+
+
+class Search(NamedTuple):
+    """Bounds and limits of a search for the gas limit of a message."""
+
+    rules: SearchRules
+    upper: int  #: the upper bound [gas]
+    max_gas: float  #: largest limit that the node would execute; negative if it would execute none [gas]
+    tolerance: float  #: see `search_gas` [1]
+    transfer: bool  #: whether the message may be a plain transfer
+    limits: Limits  #: `total_gas` and `seconds` are used
+    inline_gas: int | None = None  #: see `Unproven` [gas]
+    sender_has_code: bool = False  #: whether code may spend the balance that pays for gas
+
+
+class Searched(NamedTuple):
+    """Result of a search: a gas limit, or `None` if the call fails at the upper bound."""
+
+    gas_limit: int | None
+    outcome: Outcome  #: outcome at the upper bound, or of the transfer
+    executed: int  #: number of limits that were executed
+    proven: int  #: number of limits whose outcome was proven by a trace
+    spent: int = 0  #: gas used by all executions [gas]
+
+
+class Unproven(FeeModelError):
+    """Raised if executions with `inline_gas` do not prove the outcome with more gas."""
+
+
+def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
+    """Return the gas limit that a message needs.
+
+    Raises `LimitExceeded` if the executions together take more gas or time than the search's limits allow.
+    """
+    budget = Budget(search.limits)
+
+    def executed(gas_limit: int) -> Outcome:
+        if gas_limit > search.max_gas:
+            return REFUSED
+        budget.check()
+        outcome = execute(message, gas_limit)
+        budget.spent += outcome.gas_used
+        return outcome
+
+    def traced(gas_limit: int) -> Traced:
+        if gas_limit > search.max_gas:
+            return Traced(REFUSED)
+        budget.check()
+        found = execute.trace(message, gas_limit)
+        budget.spent += found.outcome.gas_used
+        return found
+
+    found = search_gas(
+        executed, upper=search.upper, rules=search.rules, tolerance=search.tolerance, transfer=search.transfer,
+        trace=traced, max_gas=search.max_gas,
+    )  # fmt: skip
+    return found._replace(spent=budget.spent)
+
+
+def search_gas(
+    execute: Callable[[int], Outcome],
+    *,
+    upper: int,
+    rules: SearchRules = BESU,
+    tolerance: float = TOLERANCE,
+    transfer: bool = False,
+    trace: Callable[[int], Traced] | None = None,
+    max_gas: float = inf,
+) -> Searched:
+    """Return the gas limit that a call needs.
+
+    Parameters
+    ----------
+    execute : function from a gas limit to an outcome; it must discard its state changes.
+    upper : upper bound of the search [gas].
+    rules : rules of a node's search.
+    tolerance : allowed relative distance of the result above the smallest gas limit; 0 is exact [1].
+    transfer : whether the call may be a plain transfer.
+    trace : function from a gas limit to an outcome and its proven range; `None`: every limit is executed.
+    max_gas : largest gas limit that the node would execute, by its caps and the sender's balance; nothing is proven
+        about larger limits [gas].
+
+    Returns
+    -------
+    Searched : the gas limit [gas], or `None` if the call fails at the upper bound, and the number of executions.
+
+    >>> from feemodel.execution._outcome import UNBOUNDED, Status
+    >>> def needs_50_962(limit):
+    ...     return Outcome(Status.SUCCESS if limit >= 50_962 else Status.OUT_OF_GAS, min(limit, 50_962))
+    >>> [search_gas(needs_50_962, upper=16_777_216, tolerance=tolerance).gas_limit for tolerance in (0.015, 0)]
+    [51354, 50962]
+    >>> traced = Traced(needs_50_962(16_777_216), minimum=50_962, maximum=UNBOUNDED, single_frame=True)
+    >>> found = search_gas(needs_50_962, upper=16_777_216, trace=lambda limit: traced)
+    >>> found.gas_limit, found.executed, found.proven
+    (51354, 1, 4)
+    """
+    probes = _Probes(execute, trace, max_gas)
+    if transfer:
+        outcome = probes.execute(TRANSACTION_GAS)
+        if outcome.succeeded:
+            return probes.found(TRANSACTION_GAS, outcome)
+    outcome = probes.trace(upper)
+    if not outcome.succeeded:
+        return probes.found(None, outcome)
+    low, high = rules.used(outcome) - 1, upper
+    optimistic = rules.optimistic(outcome)
+    if rules.always_optimistic or optimistic < high:
+        if probes.succeed(optimistic):
+            high = optimistic
+        else:
+            low = optimistic
+    skewed, succeed = rules.skewed, probes.succeed
+    while low + 1 < high and not (high - low) / high < tolerance:
+        middle = (low + high) // 2
+        if skewed and middle > 2 * low:
+            middle = 2 * low
+        if succeed(middle):
+            high = middle
+        else:
+            low = middle
+    return probes.found(high, outcome)
+
+
+class _Probes:
+    """Outcomes by gas limit: proven by earlier traces, or executed."""
+
+    def __init__(
+        self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
+    ) -> None:
+        self._execute, self._trace, self._max_gas = execute, trace, max_gas
+        self._minimum, self._maximum = 1, 0.0  # range of limits proven to succeed
+        self._fails_from = inf  # all limits from here up to `_minimum` are proven to fail
+        self._executed = self._traced = self._proven = 0
+
+    def execute(self, gas_limit: int) -> Outcome:
+        outcome = self._execute(gas_limit)
+        if outcome.status is not Status.REFUSED:
+            self._executed += 1
+        return outcome
+
+    def trace(self, gas_limit: int) -> Outcome:
+        """Execute with a limit, and record the range for which the outcome is proven."""
+        if self._trace is None:
+            return self.execute(gas_limit)
+        traced = self._trace(gas_limit)
+        self._traced += 1
+        outcome, minimum, maximum, single_frame = traced
+        self._executed += outcome.status is not Status.REFUSED
+        if minimum <= maximum:
+            if outcome.succeeded:
+                self._minimum, self._maximum = minimum, max(self._maximum, min(maximum, self._max_gas))
+            self._fails_from = 0 if single_frame else inf if outcome.succeeded else minimum
+        return outcome
+
+    def succeed(self, gas_limit: int) -> bool:
+        """Return whether the call succeeds with a limit."""
+        if self._minimum <= gas_limit <= self._maximum:
+            self._proven += 1
+            return True
+        if self._fails_from <= gas_limit < self._minimum:
+            self._proven += 1
+            return False
+        if self._traced == 1 and gas_limit < self._minimum - 1:
+            self.trace(self._minimum - 1)
+            return self.succeed(gas_limit)
+        return self.execute(gas_limit).succeeded
+
+    def found(self, gas_limit: int | None, outcome: Outcome) -> Searched:
+        return Searched(gas_limit, outcome, self._executed, self._proven)

@@ -1,0 +1,203 @@
+"""Range of gas limits with the same outcome, derived from one execution of the specification.
+
+Let a frame start with g gas and have spent S so far. As long as it executes the same instructions, g − S is left. So
+the minimum of g is the maximum, over these instructions, of S plus the gas that must be left at that point:
+
+    SSTORE, since EIP-2200         S + 2,301
+    call or creation that costs b and starts a frame which needs c and gets a stipend s
+                                   S + b + inv(c − s), the smallest r with r − ⌊r/64⌋ ≥ c − s, EIP-150
+    call that starts no frame      S + b
+    end                            S
+
+A frame that halts consumes all its gas. With less gas it halts too, at the same instruction or an earlier one, provided
+that the outcomes of its own calls do not change. With more gas it may not halt. After such a halt the caller keeps only
+1/64 of any further gas; this is called a burn below.
+
+All this requires that the code does not read its gas, or the balance of the account that pays for gas. Code reads a
+balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or creation
+whose value the payer cannot afford.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+from feemodel.execution._recursion import recursion_limit
+
+with recursion_limit():
+    from ethereum.trace import GasAndRefund, OpEnd, OpStart, TraceEvent
+
+SSTORE_SENTRY = 2_300  # SSTORE requires more gas than this, EIP-2200
+STIPEND = 2_300  # extra gas for the callee of a call with value, EIP-150
+
+_BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT = 0x31, 0x47, 0x55, 0x5A, 0xFF
+_CREATES = frozenset((0xF0, 0xF5))
+_CALLS = frozenset((0xF1, 0xF2, 0xF4, 0xFA))
+_CALLS_WITH_VALUE = frozenset((0xF1, 0xF2))
+_RECORDED = _CREATES | _CALLS | {_BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT}
+_ADDRESS_MASK = (1 << 160) - 1
+
+
+class Recorder:
+    """Tracer of the specification that computes the minimum gas limit with which the same instructions are executed.
+
+    Parameters
+    ----------
+    payer : the account that pays for gas, whose balance depends on the gas limit; `None` if nobody pays.
+    divides_gas : whether a call leaves its caller 1/64 of the gas, EIP-150.
+    sstore_sentry : whether SSTORE requires more than 2,300 gas, EIP-2200.
+    """
+
+    def __init__(self, *, payer: bytes | None, divides_gas: bool, sstore_sentry: bool) -> None:
+        self._payer, self._divides_gas, self._sstore_sentry = payer, divides_gas, sstore_sentry
+        self._payer_number = None if payer is None else int.from_bytes(payer, "big")
+        self._frames: list[_Frame] = []
+        self.reads, self.single_frame = False, True
+        self.burned = False
+
+    def __call__(self, evm: Any, event: TraceEvent) -> None:
+        """Record an event of the specification's tracer."""
+        if not self._frames or self._frames[-1].evm is not evm:
+            self._switch(evm)
+        frame, kind = self._frames[-1], type(event)
+        if kind is OpStart:
+            opcode = event.op.value  # type: ignore[union-attr]
+            frame.reads = False
+            if opcode in _RECORDED:
+                self._begin(frame, opcode)
+        elif frame.reads and kind is OpEnd:  # an opcode that runs out of gas reads nothing
+            self.reads = True
+        elif frame.call is not None:
+            if kind is GasAndRefund:
+                frame.call.charged += event.gas_cost  # type: ignore[union-attr]
+            elif kind is OpEnd:
+                self._settle(frame, frame.call)
+                frame.call = None
+
+    def minimum(self) -> int:
+        """Return the minimum gas with which the outermost frame executes the same instructions [gas]."""
+        return self._frames[0].minimum() if self._frames else 0
+
+    def _switch(self, evm: Any) -> None:
+        """Update the stack of frames: a frame has begun, or the innermost one has ended."""
+        while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
+            if self._frames[-1].evm is evm:
+                return
+            ended = self._frames.pop()
+            if self._frames and self._frames[-1].call is not None:
+                self._frames[-1].call.child = ended
+        self._frames.append(_Frame(evm))
+
+    def _begin(self, frame: "_Frame", opcode: int) -> None:
+        evm = frame.evm
+        if opcode == _SSTORE:
+            if self._sstore_sentry:
+                frame.require(frame.spent() + SSTORE_SENTRY + 1)
+        elif opcode == _GAS:
+            following = evm.code[int(evm.pc) + 1 : int(evm.pc) + 2]
+            frame.reads = not (self._divides_gas and following and following[0] in _CALLS)
+        elif opcode == _BALANCE:
+            frame.reads = bool(evm.stack) and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number
+        elif opcode in (_SELFBALANCE, _SELFDESTRUCT):
+            frame.reads = evm.message.current_target == self._payer
+        else:
+            has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
+            frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
+
+    def _settle(self, frame: "_Frame", call: "_Call") -> None:
+        """Record the gas that a finished call or creation required of its caller."""
+        self.single_frame = False
+        before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
+        child = call.child
+        if call.creates and not self._divides_gas:
+            self.reads = True  # in Frontier, a creation that cannot pay for its code succeeds without code
+        if child is None:
+            asks = call.creates or not self._divides_gas  # whether it needs exactly what it is charged
+            cost = call.charged if asks else gone + call.stipend
+            if call.creates and gone > call.charged:  # the address was already in use
+                self._burn(frame, before + cost, inf)
+                return
+            frame.require(before + cost, of_call=not asks or call.creates)
+            if frame.evm.message.current_target == self._payer:  # the payer may not have been able to afford the value
+                self.reads = True
+            return
+        given = child.limit - call.stipend
+        cost = call.charged - (0 if call.creates else given)
+        if not self._divides_gas and not call.creates:
+            frame.require(before + call.charged)  # exactly the requested gas
+            return
+        needed = child.minimum() - call.stipend
+        if needed > 0 or not child.halted:
+            frame.require(before + cost + self._enough(needed), of_call=True)
+        if child.halted:
+            left = call.gas_before - cost
+            maximum = left - left // 64 if self._divides_gas else left  # gas available to a call
+            self._burn(frame, before + cost, inf if given == maximum else given)
+
+    def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
+        self.burned = True
+        frame.require(spent)
+        frame.burns.append(_Burn(frame.required, frame.required_of_calls, spent, given))
+        frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
+
+    def _enough(self, gas: int) -> int:
+        """Return the gas that a caller must have left to pass this much to a call."""
+        if gas <= 0:
+            return 0
+        return gas + (gas - 1) // 63 if self._divides_gas else gas
+
+
+class _Call:
+    """A running call or creation."""
+
+    __slots__ = ("charged", "child", "creates", "gas_before", "stipend")
+
+    def __init__(self, gas_before: int, creates: bool, stipend: int) -> None:
+        self.gas_before, self.creates, self.stipend = gas_before, creates, stipend
+        self.charged = 0  # including the gas passed to the child of a call [gas]
+        self.child: _Frame | None = None
+
+
+class _Burn(NamedTuple):
+    """A child frame that halted, and the gas that its caller required until then."""
+
+    required: int  #: [gas]
+    required_of_calls: int  #: required by calls and creations alone [gas]
+    spent: int  #: [gas]
+    given: float  #: gas passed to the child; infinite if it was all but 1/64 of the caller's [gas]
+
+
+class _Frame:
+    """State of a running frame."""
+
+    __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "required_of_calls", "start")
+
+    def __init__(self, evm: Any) -> None:
+        self.evm = evm
+        self.limit = self.start = int(evm.message.gas)  # `start` is the gas left after the last burn
+        self.required = self.required_of_calls = 0  # minimum of `start` [gas]
+        self.burns: list[_Burn] = []
+        self.call: _Call | None = None
+        self.reads = False  # whether the current opcode reads gas, or the payer's balance
+
+    @property
+    def halted(self) -> bool:
+        error = self.evm.error
+        return error is not None and type(error).__name__ != "Revert"
+
+    def spent(self) -> int:
+        """Return the gas spent since the last burn [gas]."""
+        return self.start - int(self.evm.gas_left)
+
+    def require(self, gas: int, *, of_call: bool = False) -> None:
+        self.required = max(self.required, gas)
+        if of_call:
+            self.required_of_calls = max(self.required_of_calls, gas)
+
+    def minimum(self) -> int:
+        """Return the minimum gas with which the frame executes the same instructions, or halts among them [gas]."""
+        halted = self.halted
+        needed = self.required_of_calls if halted else max(self.required, self.spent())
+        for burn in reversed(self.burns):
+            before = burn.spent + int(min(needed + burn.given, 64 * needed))
+            needed = max(burn.required_of_calls, before if needed else 0) if halted else max(burn.required, before)
+        return needed

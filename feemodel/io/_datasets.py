@@ -1,0 +1,99 @@
+"""Write and read results of experiments: NetCDF with coordinates, units and attributes, or a table."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from feemodel.errors import InvalidInput
+from feemodel.io._files import PathLike, reading, written_whole
+from feemodel.io._netcdf_process import ENGINE, read_netcdf
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray
+
+DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
+
+
+def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
+    """Write a Dataset to a file in the format of its suffix. The file appears once it is complete.
+
+    Parameters
+    ----------
+    dataset : Dataset to write.
+    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have one row per cell, with its coordinates, and
+        only Parquet keeps the attributes, under the key "feemodel".
+    overwrite : whether to replace a file that exists.
+
+    Raises
+    ------
+    InvalidInput : another suffix, variables over different dimensions in a table, a file that exists and `overwrite` is
+        not set, or a folder that is not writable.
+
+    >>> import tempfile, xarray
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dataset(xarray.Dataset({"fee": ("gas", [7, 8])}), f"{folder}/fees.nc")
+    ...     print(read_dataset(f"{folder}/fees.nc").fee.values.tolist())
+    [7, 8]
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in DATASET_SUFFIXES:
+        raise InvalidInput("out", f"expected a name that ends in {' or '.join(DATASET_SUFFIXES)}", str(path))
+    table = None if suffix == ".nc" else _table(dataset, path)
+    with written_whole(path, overwrite=overwrite) as file:
+        if table is None:
+            # By its name, because HDF5 reads what it writes and `file` is open for writing alone.
+            dataset.to_netcdf(file.name, engine=ENGINE)
+        elif suffix == ".csv":
+            table.to_csv(file, index=False)
+        else:
+            _write_parquet(table, dataset, file)
+
+
+def _table(dataset: "xarray.Dataset", path: PathLike) -> "pd.DataFrame":
+    """Return a table with one row per cell; coordinates first."""
+    dims = {tuple(values.dims) for values in dataset.data_vars.values()}
+    if len(dims) != 1:
+        reason = "expected a name that ends in .nc: results over different dimensions are not one table"
+        raise InvalidInput("out", reason, str(path))
+    if not dataset.dims:
+        dataset = dataset.expand_dims("row")
+    table = dataset.to_dataframe().reset_index()
+    coordinates = [name for name in table if name in dataset.coords and name != "row"]
+    return table[[*coordinates, *dataset.data_vars]]
+
+
+def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    units = {str(name): values.attrs["units"] for name, values in dataset.variables.items() if "units" in values.attrs}
+    described = json.dumps({"attributes": dataset.attrs, "units": units}, default=str).encode()
+    columns = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(columns.replace_schema_metadata({**(columns.schema.metadata or {}), b"feemodel": described}), file)
+
+
+def read_dataset(path: PathLike) -> "xarray.Dataset":
+    """Read a Dataset from a NetCDF file into memory.
+
+    A separate process reads the file, so that a damaged file cannot block or end this one.
+
+    Parameters
+    ----------
+    path : NetCDF 4 file.
+
+    Returns
+    -------
+    The Dataset, with its coordinates and attributes.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, a file that is not NetCDF, or one that exceeds the limits of `feemodel.io._bounds`
+        on size and time.
+
+    >>> read_dataset("no such file.nc")
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.nc: no such file
+    """
+    with reading(path):
+        return read_netcdf(path)

@@ -1,0 +1,131 @@
+"""Read TOML files, JSON with unique names in each object, and files that may be gzipped."""
+
+import gzip
+import json
+import os
+import re
+import tomllib
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.io._bounds import bounded, most_bytes, most_json_bytes, reported, too_large
+
+GZIP_MAGIC = b"\x1f\x8b"
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
+
+
+def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
+    """Read a TOML file; a leading byte order mark is skipped.
+
+    Parameters
+    ----------
+    path : the file.
+    secret : whether the file may contain keys: errors then show the position of the fault but no names from the file.
+
+    Raises
+    ------
+    UnreadableFile : the file cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(contents(path).decode("utf-8-sig"))
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except RecursionError:
+        raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
+    except ValueError as error:  # TOML, UTF-8, a NUL in the name, and a whole number of more digits than Python reads
+        reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        raise UnreadableFile(f"{path}: not TOML: {reason}") from None
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for reading from start to end, decompressed if it is gzip.
+
+    Parameters
+    ----------
+    path : the file.
+    most : maximum number of decompressed bytes; `None` means `feemodel.io._bounds.most_bytes()`.
+    streamed : whether the caller limits the size itself, such as for each line; the file may then have any length.
+
+    Raises `UnreadableFile` for gzip data that is truncated or corrupt and for more bytes than the limit; `OSError` as
+    `open` does.
+    """
+    most = most_bytes() if most is None else most
+    with Path(path).open("rb") as file, reported(file, path) as read:
+        if not read.peek(2).startswith(GZIP_MAGIC):  # type: ignore[attr-defined]  # a pipe cannot be read twice
+            if not streamed and os.fstat(file.fileno()).st_size > most:
+                raise too_large(path, most)
+            yield read if streamed else bounded(read, path, most)
+            return
+        try:
+            with gzip.open(read) as unpacked:
+                yield unpacked if streamed else bounded(unpacked, path, most)  # type: ignore[arg-type, misc]
+        except EOFError:
+            raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
+
+
+def contents(path: str | os.PathLike[str]) -> bytes:
+    """Return a whole document, decompressed if it is gzip, of at most `most_json_bytes()` bytes.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "call.json").write_text('{"value": "0x1"}')
+    ...     contents(pathlib.Path(folder, "call.json"))
+    b'{"value": "0x1"}'
+    """
+    with opened(path, most=most_json_bytes()) as file:
+        return file.read()
+
+
+def parse_json(text: str | bytes, place: str = "the document") -> Any:
+    """Parse a JSON value.
+
+    Raises `InvalidInput` with the position at which the text is not valid JSON, or the name that an object has twice.
+
+    >>> parse_json('{"value": 1, "gas": 2}')
+    {'value': 1, 'gas': 2}
+    """
+    try:
+        return json.loads(text, object_pairs_hook=unique_names)
+    except InvalidInput as error:
+        raise InvalidInput(place, error.reason, error.value) from None
+    except json.JSONDecodeError as error:
+        reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        raise InvalidInput(place, reason, error.doc[error.pos :]) from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, an integer of thousands of digits, nested too deeply
+        raise InvalidInput(place, f"not JSON ({error})", text) from None
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object, as an `object_pairs_hook`; raises `InvalidInput` for a duplicate name.
+
+    >>> unique_names([("value", 1), ("gas", 2)])
+    {'value': 1, 'gas': 2}
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidInput("JSON", "expected each name once", name)
+    return value
+
+
+def encoded(name: str, data: Any) -> bytes:
+    """Return a document's bytes, or encode its text; raises `InvalidInput` for other types.
+
+    >>> encoded("data", "0x02")
+    b'0x02'
+    """
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogateescape")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidInput(name, "expected the bytes or the text of a document", data)
+    return bytes(data)

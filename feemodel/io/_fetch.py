@@ -1,0 +1,291 @@
+"""Fetch blocks from a node, with the tips paid in them, into a table or a Parquet file."""
+
+import re
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from feemodel._processors import map_in_order
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum._quantities import from_quantity, to_quantity
+from feemodel.io._blocks import block_cells
+from feemodel.io._files import PathLike, written_whole
+from feemodel.io._l1_fees import FeeHistory, parse_fee_history
+from feemodel.io._node import Node, NodeError
+from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
+from feemodel.io._tips import checked_percentile
+from feemodel.progress import Progress, reporting
+
+ROW_GROUP = 10_000  # blocks in memory at a time, a few megabytes
+MAX_CONNECTIONS = 256
+CALLS_PER_REQUEST = 20  # providers limit batches; a block of L1 with its transaction hashes has some 20 kB
+
+_RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
+_NUMBER, _HASH, _PARENT, _BASE_FEE, _EXCESS_BLOB_GAS, _BLOB_BASE_FEE, _TIP = (
+    next(index for index, column in enumerate(BLOCKS) if column.name == name)
+    for name in (
+        "block_number", "block_hash", "parent_hash", "base_fee_per_gas", "excess_blob_gas", "blob_base_fee", "tip",
+    )
+)  # fmt: skip
+
+Row: TypeAlias = list[Any]
+
+
+def parse_block_range(text: str) -> range:
+    """Parse a range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
+
+    Parameters
+    ----------
+    text : two block numbers, separated by a colon.
+
+    Returns
+    -------
+    The range of block numbers.
+
+    Raises
+    ------
+    InvalidInput : another form, or A not below B.
+
+    >>> parse_block_range("19426587:19426590")
+    range(19426587, 19426590)
+    """
+    match = _RANGE.match(text) if isinstance(text, str) else None
+    if match is None:
+        raise InvalidInput("blocks", "expected A:B, two block numbers, B not included", text)
+    first, end = map(int, match.groups())
+    if first >= end:
+        raise InvalidInput("blocks", "expected A:B with A below B, since B is not included", text)
+    return range(first, end)
+
+
+def get_blocks(
+    node: Node,
+    blocks: range,
+    *,
+    tip_percentile: float | None = None,
+    concurrency: int = 8,
+    calls_per_request: int = CALLS_PER_REQUEST,
+    progress: Progress = False,
+) -> pd.DataFrame:
+    """Fetch a range of blocks from a node.
+
+    Parameters
+    ----------
+    node : node that answers `eth_getBlockByNumber`.
+    blocks : consecutive block numbers.
+    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. The tip is the priority
+        fee there, with transactions ordered by priority fee, and 0 for a block without transactions. Fills the columns
+        `tip` and `blob_base_fee` from `eth_feeHistory`, with one more request per batch. `None` leaves both empty.
+    concurrency : maximum number of concurrent requests, up to 256.
+    calls_per_request : number of blocks in one JSON-RPC batch.
+    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
+        blocks received since its last call.
+
+    Returns
+    -------
+    Table with the columns of `feemodel.io._tables.BLOCKS`, one row per block, in order.
+
+    Raises
+    ------
+    InvalidInput : an invalid range, percentile, concurrency or batch size.
+    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
+        is not the child of the block before it, or, with tips, the node has no fee history of these blocks. The message
+        names the block.
+
+    >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+got range(7, 7)
+    """
+    _check(blocks, concurrency, calls_per_request, tip_percentile)
+    with (
+        reporting(progress, len(blocks), "blocks") as report,
+        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
+    ):
+        return table_of_cells(BLOCKS, rows)
+
+
+def fetch_blocks(
+    url: str,
+    blocks: range,
+    out: PathLike,
+    *,
+    overwrite: bool = False,
+    tip_percentile: float | None = None,
+    concurrency: int = 8,
+    calls_per_request: int = CALLS_PER_REQUEST,
+    timeout: float = 10.0,
+    retries: int = 4,
+    progress: Progress = True,
+) -> None:
+    """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
+
+    The file has the columns of `feemodel.io._tables.BLOCKS`; the metadata of each field states its unit and meaning.
+    The file appears once it is complete: an error or an interrupt leaves no file. Memory holds 10,000 blocks and the
+    pending requests.
+
+    Parameters
+    ----------
+    url : address of the node, http:// or https://.
+    blocks : consecutive block numbers.
+    out : path of the file.
+    overwrite : whether to replace a file that exists.
+    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. Fills the columns `tip`
+        and `blob_base_fee` from `eth_feeHistory`; `None` leaves both empty.
+    concurrency : maximum number of concurrent requests, up to 256.
+    calls_per_request : number of blocks in one JSON-RPC batch.
+    timeout : time-out for connecting, for the first byte of a response, and for the whole response [s].
+    retries : number of retries after a failed attempt.
+    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
+        blocks received since its last call.
+
+    Raises
+    ------
+    InvalidInput : an invalid range, address or limit, a file that exists and `overwrite` is not set, or a folder that
+        is not writable.
+    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
+        is not the child of the block before it, or, with tips, the node has no fee history of these blocks.
+
+    >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+got range(7, 7)
+    """
+    _check(blocks, concurrency, calls_per_request, tip_percentile)
+    with (
+        written_whole(out, overwrite=overwrite) as file,
+        Node(url, timeout=timeout, retries=retries, connections=concurrency) as node,
+        reporting(progress, len(blocks), "blocks") as report,
+        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
+    ):
+        _write(file, rows, tip_percentile)
+
+
+def _write(file: Any, rows: Iterator[Row], tip_percentile: float | None) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        pa.field(
+            column.name,
+            ARROW_TYPES[column.kind],
+            nullable=column.presence != "always",
+            metadata={"unit": column.unit, "meaning": column.meaning}
+            | ({"percentile": f"{tip_percentile:g}"} if column.name == "tip" and tip_percentile is not None else {}),
+        )
+        for column in BLOCKS
+    )
+    with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+        while group := list(islice(rows, ROW_GROUP)):
+            writer.write_table(pa.table(arrays_of_cells(BLOCKS, group), schema))
+
+
+def _rows(
+    node: Node,
+    blocks: range,
+    concurrency: int,
+    calls_per_request: int,
+    tip_percentile: float | None,
+    report: Callable[[int], object],
+) -> Generator[Row, None, None]:
+    """Yield the blocks as rows of the table, in order; each must be the child of the block before it."""
+    _check_head(node, blocks[-1])
+    before: Row | None = None
+    numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
+    for part in map_in_order(partial(_part, node, tip_percentile), numbers, concurrency):
+        for row in part:
+            if before is not None and row[_PARENT] != before[_HASH]:
+                raise UpstreamError(
+                    f"{node.name}: block {row[_NUMBER]} is not the child of block {before[_NUMBER]}: "
+                    "the chain was reorganised, or several nodes answer at this address"
+                )
+            before = row
+            yield row
+        report(len(part))
+
+
+def _part(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> list[Row]:
+    answers = node.batch([("eth_getBlockByNumber", [to_quantity(number), False]) for number in numbers])
+    rows = [_row(node, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+    if tip_percentile is not None:
+        _add_fees(node, rows, _fee_history(node, numbers, tip_percentile))
+    return rows
+
+
+def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHistory:
+    """Return the fee history of consecutive blocks; raises `UpstreamError` if it is not available for all of them."""
+    where = f"{node.name}: eth_feeHistory of blocks {numbers[0]} to {numbers[-1]}"
+    asked = int(percentile) if percentile == int(percentile) else percentile
+    try:
+        answer = node.call("eth_feeHistory", [to_quantity(len(numbers)), to_quantity(numbers[-1]), [asked]])
+        history = parse_fee_history(answer)
+    except NodeError as error:
+        reason = f"{where}: {error.message} (code {error.code}); without tips the headers alone are read"
+        raise UpstreamError(reason) from None
+    except InvalidInput as error:
+        raise UpstreamError(f"{where}: {error}") from None
+    count, used = len(history.gas_used_ratios), any(history.gas_used_ratios)
+    if (history.oldest_block, count) != (numbers[0], len(numbers)):
+        raise UpstreamError(
+            f"{where}: answered were {count} from block {history.oldest_block} on: "
+            "older ones are pruned, or the node answers fewer at a time"
+        )
+    answered = len(history.rewards[0]) if history.rewards else 0
+    if answered != 1 and (used or answered):
+        raise UpstreamError(f"{where}: rewards of {answered} percentiles, 1 was asked for")
+    return history
+
+
+def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
+    """Fill the columns that a fee history of the same blocks provides."""
+    for index, row in enumerate(rows):
+        if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
+            raise UpstreamError(
+                f"{node.name}: block {row[_NUMBER]}: eth_feeHistory says a base fee of {history.base_fees[index]}, "
+                f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
+            )
+        if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # the minimum is 1 wei: 0 says there are none
+        row[_TIP] = history.rewards[index][0] if history.rewards else 0
+
+
+def _row(node: Node, number: int, answer: Any) -> Row:
+    if answer is None:
+        raise UpstreamError(f"{node.name}: block {number} does not exist there")
+    if not isinstance(answer, dict):
+        raise UpstreamError(f"{node.name}: block {number}: the answer is not a block")
+    try:
+        row = block_cells(f"block {number}", answer)
+    except InvalidInput as error:
+        raise UpstreamError(f"{node.name}: {error}") from None
+    if row[_NUMBER] != number:
+        raise UpstreamError(f"{node.name}: asked for block {number}, was given block {row[_NUMBER]}")
+    if row[_HASH] is None or row[_PARENT] is None:
+        raise UpstreamError(f"{node.name}: block {number} has no hash, or not that of its parent")
+    return row
+
+
+def _check_head(node: Node, last: int) -> None:
+    # Fail before an hour of downloads rather than after it.
+    answer = node.call("eth_blockNumber")
+    try:
+        head = from_quantity(answer, "eth_blockNumber")
+    except InvalidInput as error:
+        raise UpstreamError(f"{node.name}: {error}") from None
+    if last > head:
+        raise UpstreamError(f"{node.name}: block {last} does not exist yet, the newest is {head}")
+
+
+def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:
+    if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
+        raise InvalidInput("blocks", "expected a range of block numbers with at least one and without gaps", blocks)
+    if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
+        raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
+    whole_scalar("calls_per_request", calls_per_request, minimum=1)
+    if tip_percentile is not None:
+        checked_percentile("tip_percentile", tip_percentile)

@@ -1,0 +1,265 @@
+"""Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
+
+read_project : a file of any of these kinds, or the folder of a Foundry project
+read_broadcast : `broadcast/**/run-latest.json` of Foundry
+read_forge_report : output of `forge test --gas-report --json`
+read_hardhat_report : JSON file of hardhat-gas-reporter
+
+Gas reports have signatures but no calldata, which `feemodel.ethereum._abi.example_calldata` generates instead. The init
+code of a deployment is read from the project's artifacts, without constructor arguments.
+
+Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (2025).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import mean, median_high
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from feemodel.checks import choice, sequence, text, whole_scalar
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum._abi import example_calldata
+from feemodel.ethereum._call import Call, as_integer, parse_call
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import from_hex
+from feemodel.ethereum._transaction import fill, intrinsic_gas
+from feemodel.io._documents import contents, parse_json
+from feemodel.io._files import PathLike, reading
+
+Kind: TypeAlias = Literal["transaction", "function", "deployment"]
+STATISTICS = ("min", "mean", "median", "max")
+CHAIN_ID = 1  # of a report that names no chain
+#: A transaction of type 2 whose fields have the lengths that they usually have.
+EXAMPLE = Call(
+    sender=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000, chain_id=CHAIN_ID
+)
+EXAMPLE_TO = keccak256(b"contract")[:20]
+
+
+class Use(NamedTuple):
+    """Transaction, function or deployment of a project."""
+
+    kind: Kind
+    name: str  #: such as "Counter.increment()"
+    call: Call
+    gas_used: int  #: [gas]
+    gas_limit: int  #: [gas]
+    chain_id: int  #: of the project's own chain
+    source: str  #: the file that it is from
+
+
+class Project(NamedTuple):
+    """Everything that was read, with sentences on what was assumed or left out."""
+
+    uses: list[Use]
+    said: list[str]
+
+
+def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLike | None = None) -> Project:
+    """Read a broadcast, a gas report, or all latest broadcasts of a Foundry project.
+
+    Parameters
+    ----------
+    path : a file, or the folder of a project.
+    statistic : statistic of the gas of a function's calls: "min", "mean", "median" or "max".
+    artifacts : folder with the compiled contracts; `None` means `out` or `artifacts` next to the file.
+
+    Raises
+    ------
+    UnreadableFile : another kind of file, or a folder without a broadcast.
+    InvalidInput : an unknown statistic.
+    """
+    choice("statistic", statistic, STATISTICS)
+    folder = Path(path)
+    if folder.is_dir():
+        files = sorted(one for one in folder.glob("broadcast/**/run-latest.json") if "dry-run" not in one.parts)
+        if not files:
+            raise UnreadableFile(f"{path}: expected broadcast/**/run-latest.json in this folder, found none")
+        read = [read_broadcast(one) for one in files]
+        return Project([use for one in read for use in one.uses], [said for one in read for said in one.said])
+    document = _document(path)
+    if isinstance(document, Mapping) and ("transactions" in document or "deployments" in document):
+        return read_broadcast(path)
+    code = Artifacts(Path(artifacts) if artifacts is not None else _beside(folder))
+    if isinstance(document, list):
+        return read_forge_report(path, statistic=statistic, artifacts=code)
+    if isinstance(document, Mapping) and document.get("namespace") == "HardhatGasReporter":
+        return read_hardhat_report(path, statistic=statistic, artifacts=code)
+    expected = "expected a broadcast of Foundry, the JSON of `forge test --gas-report` or of hardhat-gas-reporter"
+    raise UnreadableFile(f"{path}: {expected}")
+
+
+def read_broadcast(path: PathLike) -> Project:
+    """Read the transactions of one run of `forge script`, with the gas that each used.
+
+    For a transaction without a receipt, gas used is its gas limit. If the file has no fees for a transaction of type 2,
+    both fees are the effective price of its receipt.
+
+    Raises `UnreadableFile`, which names the field, for any other file.
+    """
+    said: list[str] = []
+    with reading(path):
+        document = _object("the broadcast", _parsed(path))
+        runs = sequence("deployments", document["deployments"]) if "deployments" in document else (document,)
+        uses = [use for run in runs for use in _of_run(_object("deployments", run), str(path), said)]
+    return Project(uses, said)
+
+
+def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
+    receipts = {}
+    for place, one in enumerate(sequence("receipts", run.get("receipts", []))):
+        receipt = _object(f"receipts[{place}]", one)
+        receipts[receipt.get("transactionHash")] = receipt
+    without = 0
+    for place, one in enumerate(sequence("transactions", run.get("transactions"))):
+        name = f"transactions[{place}]"
+        entry = _object(name, one)
+        fields = dict(_object(f"{name}.transaction", entry.get("transaction")))
+        receipt = receipts.get(entry.get("hash"), {})
+        if receipt.get("type") == "0x2" and not fields.keys() & {"maxFeePerGas", "gasPrice"}:
+            price = receipt.get("effectiveGasPrice")
+            fields |= {"maxFeePerGas": price, "maxPriorityFeePerGas": price}
+        call = parse_call(fields)
+        if call.max_fee_per_blob_gas is not None or fields.get("blobVersionedHashes"):
+            said.append(f"left out: {source}, {name}, a transaction of type 3, for which no fee is published")
+            continue
+        if call.gas is None:
+            raise InvalidInput(f"{name}.transaction.gas", "expected the gas limit", None)
+        used = call.gas if not receipt else as_integer(f"{name}: gasUsed", receipt.get("gasUsed"))
+        without += not receipt
+        chain_id = call.chain_id if call.chain_id is not None else as_integer("chain", run.get("chain", CHAIN_ID))
+        yield Use("transaction", _transaction_name(entry), call, used, call.gas, chain_id, source)
+    if without:
+        said.append(f"assumed: {source}: gas limits in place of gas used, {without:,} transactions have no receipt")
+
+
+def _transaction_name(entry: Mapping[str, Any]) -> str:
+    contract = entry.get("contractName") or "?"
+    if str(entry.get("transactionType", "")).startswith("CREATE"):
+        return f"deploy {contract}"
+    return f"{contract}.{entry.get('function') or '?'}"
+
+
+def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
+    """Read the output of `forge test --gas-report --json`: functions and deployments with their gas.
+
+    Raises `UnreadableFile`, which names the field, for any other file.
+    """
+    said: list[str] = []
+    uses: list[Use] = []
+    with reading(path):
+        for place, one in enumerate(sequence("the report", _parsed(path))):
+            entry = _object(f"item {place + 1}", one)
+            file, _, contract = text("contract", entry.get("contract")).rpartition(":")
+            deployment = _object("deployment", entry.get("deployment"))
+            if gas := whole_scalar(f"{contract}: deployment.gas", deployment.get("gas")):
+                uses += _deployment(contract, file, gas, artifacts, str(path), said)
+            for signature, row in _object("functions", entry.get("functions")).items():
+                gas = whole_scalar(f"{contract}.{signature}: {statistic}", _object(signature, row).get(statistic))
+                uses += _function(contract, signature, gas, str(path), said)
+    return Project(uses, said)
+
+
+def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
+    """Read the JSON file of hardhat-gas-reporter: methods and deployments with their gas.
+
+    Raises `UnreadableFile`, which names the field, for any other file.
+    """
+    said: list[str] = []
+    uses: list[Use] = []
+    with reading(path):
+        data = _object("data", _object("the report", _parsed(path)).get("data"))
+        for one in sequence("deployments", data.get("deployments")):
+            row = _object("deployments", one)
+            contract = text("name", row.get("name"))
+            if gas := _statistic(f"{contract}: gasData", row.get("gasData"), statistic):
+                uses += _deployment(contract, "", gas, artifacts, str(path), said)
+        for key, one in _object("methods", data.get("methods")).items():
+            row = _object(key, one)
+            contract, signature = text("contract", row.get("contract")), text("fnSig", row.get("fnSig"))
+            if not row.get("isCall") and (gas := _statistic(f"{key}: gasData", row.get("gasData"), statistic)):
+                uses += _function(contract, signature, gas, str(path), said)
+    return Project(uses, said)
+
+
+def _statistic(name: str, values: Any, statistic: str) -> int:
+    """Return a statistic of the gas of several calls; 0 without calls."""
+    amounts = [whole_scalar(name, value) for value in sequence(name, values)]
+    if not amounts:
+        return 0
+    of_calls: dict[str, Callable[[list[int]], float]] = {
+        "min": min, "mean": mean, "median": median_high, "max": max,
+    }  # fmt: skip
+    return round(of_calls[statistic](amounts))
+
+
+def _function(contract: str, signature: str, gas: int, source: str, said: list[str]) -> Iterator[Use]:
+    name = f"{contract}.{signature}"
+    try:
+        call = EXAMPLE._replace(to=EXAMPLE_TO, data=example_calldata(signature))
+    except InvalidInput as error:
+        said.append(f"left out: {name}: {error}")
+        return
+    yield from _sendable("function", name, call, gas, source, said)
+
+
+def _deployment(
+    contract: str, file: str, gas: int, artifacts: "Artifacts", source: str, said: list[str]
+) -> Iterator[Use]:
+    code = artifacts.init_code(contract, file)
+    if code is None:
+        said.append(f"left out: deploy {contract}: no init code in {artifacts.folder}; --artifacts names the folder")
+        return
+    yield from _sendable("deployment", f"deploy {contract}", EXAMPLE._replace(data=code), gas, source, said)
+
+
+def _sendable(kind: Kind, name: str, call: Call, gas: int, source: str, said: list[str]) -> Iterator[Use]:
+    if gas < intrinsic_gas(fill(call, gas=max(gas, 1), chain_id=CHAIN_ID)):
+        said.append(f"left out: {name}: {gas:,} gas is less than any transaction takes; a call that nobody sends")
+        return
+    yield Use(kind, name, call, gas, gas, CHAIN_ID, source)
+
+
+class Artifacts:
+    """Compiled contracts of a project, as written by forge and Hardhat.
+
+    Parameters
+    ----------
+    folder : `out` of Foundry or `artifacts` of Hardhat; it need not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def init_code(self, contract: str, file: str = "") -> bytes | None:
+        """Return the init code of a contract without arguments; `None` if there is no such file or it is not linked."""
+        name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
+        for path in sorted(self.folder.rglob(f"{contract}.json")):
+            if not path.as_posix().endswith(f"/{name}"):
+                continue
+            with reading(path):
+                bytecode = _object("the artifact", _parsed(path)).get("bytecode")
+                code = bytecode.get("object") if isinstance(bytecode, Mapping) else bytecode
+                if isinstance(code, str) and len(code) > 2 and "_" not in code:  # placeholders of libraries
+                    return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
+        return None
+
+
+def _beside(path: Path) -> Path:
+    """Return the folder of artifacts next to a file in the top folder of a project."""
+    return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
+
+
+def _document(path: PathLike) -> Any:
+    with reading(path):
+        return _parsed(path)
+
+
+def _parsed(path: PathLike) -> Any:
+    return parse_json(contents(path).decode("utf-8-sig"), "the file")
+
+
+def _object(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(name, "expected an object", value)
+    return value

@@ -1,0 +1,109 @@
+"""Read a JSON document one value at a time, if it is too large to parse as a whole."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn, TextIO
+
+from feemodel.errors import InvalidInput
+from feemodel.io._bounds import most_json_bytes, raised_by
+from feemodel.io._documents import unique_names
+
+PART = 1 << 20  # characters that are read together, or more for a value that is longer
+BLANK = " \t\n\r"
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
+
+
+class JsonText:
+    """JSON text that is read in parts; one value may have at most `most_json_bytes()` characters.
+
+    Raises `InvalidInput`, which names the position of the first character that is not valid JSON.
+
+    >>> from io import StringIO
+    >>> text = JsonText(StringIO('{"config": {}, "alloc": {"0x01": 5}}'))
+    >>> [(name, text.value()) for name in text.members()]
+    [('config', {}), ('alloc', {'0x01': 5})]
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._part, self._place, self._before = "", 0, 0
+        self._is_whole = False  # the last part was read
+        self._most = most_json_bytes()  # characters of one value
+
+    def members(self) -> Iterator[str]:
+        """Yield the names of the next object; the caller reads each value before it asks for the next name."""
+        if self._next() != "{":
+            raise InvalidInput("JSON", "expected an object", self._part[self._place : self._place + 40])
+        self._place += 1
+        if self._next() == "}":
+            self._place += 1
+            return
+        while True:
+            if self._next() != '"':
+                self._refuse("expected a name")
+            name: str = self.value()
+            self._take(":")
+            yield name
+            if self._next() == "}":
+                self._place += 1
+                return
+            self._take(",")
+
+    def value(self) -> Any:
+        """Return the next value."""
+        self._next()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._part, self._place)
+            except InvalidInput:
+                raise
+            except (ValueError, RecursionError) as error:
+                if not self._more():
+                    self._refuse(str(error))
+            else:
+                if end < len(self._part) or self._is_whole:
+                    self._place = end
+                    return value
+                self._more()  # for a number may go on
+
+    def end(self) -> None:
+        """Raise `InvalidInput` unless the text ends here."""
+        if self._next():
+            self._refuse("extra data")
+
+    def _take(self, character: str) -> None:
+        if self._next() != character:
+            self._refuse(f"expected {character}")
+        self._place += 1
+
+    def _next(self) -> str:
+        """Return the next character that is not white space, or "" at the end."""
+        while True:
+            while self._place < len(self._part):
+                if (character := self._part[self._place]) not in BLANK:
+                    return character
+                self._place += 1
+            if not self._more():
+                return ""
+
+    def _more(self) -> bool:
+        """Read another part; return whether there was one."""
+        if self._is_whole:
+            return False
+        kept = self._part[self._place :]
+        if len(kept) > self._most:
+            place = f"the value at character {self._before + self._place:,}"
+            raise InvalidInput(place, f"expected at most {self._most:,} characters; {raised_by()}", kept[:40])
+        try:
+            read = self._file.read(max(PART, len(kept)))
+        except ValueError as error:
+            self._refuse(f"not UTF-8: {error}")
+        self._is_whole = not read
+        self._before += self._place
+        self._part, self._place = kept + read, 0
+        return bool(read)
+
+    def _refuse(self, reason: str) -> NoReturn:
+        place = self._before + self._place
+        shown = self._part[self._place : self._place + 40]
+        raise InvalidInput("the document", f"not JSON at character {place:,} ({reason})", shown) from None

@@ -1,0 +1,86 @@
+"""Read a NetCDF file in a separate process, which is killed if it takes too much time or memory.
+
+The HDF5 library never returns for some damaged files, and crashes on others. As a program,
+`python -m feemodel.io._netcdf_process FILE` writes the pickled Dataset, or the text of an error, to standard output.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from feemodel.errors import UnreadableFile
+from feemodel.io._bounds import SECONDS, most_bytes, most_seconds, too_large
+from feemodel.io._files import PathLike, check_regular
+
+if TYPE_CHECKING:
+    import xarray
+
+ENGINE: Final = "h5netcdf"  # NetCDF 4, which has 64-bit integers; the format that SciPy writes has none
+WORKING_MEMORY = 1 << 28  # bytes, for the libraries
+COPIES = 4  # of the data in memory while the process reads and answers
+
+
+def read_netcdf(path: PathLike) -> "xarray.Dataset":
+    """Return the Dataset of a NetCDF file.
+
+    Raises `UnreadableFile` for a file that is not NetCDF or exceeds the limits of `feemodel.io._bounds`, and `OSError`
+    for a missing file.
+    """
+    check_regular(path)
+    with Path(path).open("rb"):  # raises the system's error if it cannot be read
+        pass
+    command = [sys.executable, "-m", "feemodel.io._netcdf_process", os.fspath(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    seconds = most_seconds()
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        bound = f"the environment variable {SECONDS} raises the bound"
+        raise UnreadableFile(f"{path}: not read within {seconds:,} s: damaged, or large; {bound}") from None
+    if done.returncode:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        raise UnreadableFile(f"{path}: a damaged NetCDF file: its reader ended with {how}")
+    found = pickle.loads(done.stdout)  # written by this module
+    if isinstance(found, str):
+        raise UnreadableFile(found)
+    return found  # type: ignore[no-any-return]
+
+
+def answer(path: str) -> "xarray.Dataset | str":
+    """Return the Dataset of a file, or the text of an error; limits the memory of this process."""
+    import h5netcdf  # noqa: F401 (before memory is bounded)
+    import xarray
+
+    most = most_bytes()
+    _bound_memory(COPIES * most + WORKING_MEMORY)
+    try:
+        with xarray.open_dataset(path, engine=ENGINE) as held:
+            if held.nbytes > most:
+                return str(too_large(path, most))
+            return held.load()
+    except MemoryError:
+        return str(too_large(path, most))
+    except Exception as error:
+        return f"{path}: not a NetCDF file: {type(error).__name__}: {error}"
+
+
+def _bound_memory(most: int) -> None:
+    """Limit the memory that this process may take from now on, if the system supports it."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return
+    bound = pages * resource.getpagesize() + most
+    resource.setrlimit(resource.RLIMIT_AS, (bound, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(pickle.dumps(answer(sys.argv[1]), protocol=5))

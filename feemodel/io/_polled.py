@@ -1,0 +1,204 @@
+"""Values that are polled from a node, such as its chain id and newest block, and their ages."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Generic, Protocol, TypeVar
+
+from feemodel.checks import INT64_MAX
+from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
+from feemodel.ethereum._quantities import from_hex, from_quantity
+from feemodel.ethereum.fee_market import next_base_fee
+
+MAX_CHAIN_ID = 2**255
+ERROR_LENGTH = 300  # characters of an error that is shown
+
+_log = logging.getLogger(__name__)
+
+
+class OtherChain(UpstreamError):
+    """Node that serves another chain than before."""
+
+
+class ChainId:
+    """Chain id that a node must have: a known one, or the first that it reported."""
+
+    def __init__(self, known: int | None = None) -> None:
+        self.known = known
+
+    def check(self, answer: Any) -> int:
+        """Return the chain id in a response; raises `UpstreamError`, or `OtherChain` if the id has changed."""
+        try:
+            found = from_quantity(answer, "eth_chainId")
+        except InvalidInput as error:
+            raise UpstreamError(f"the node: {error}") from None
+        if found >= MAX_CHAIN_ID:
+            raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
+        if self.known not in (None, found):
+            raise OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
+        self.known = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Newest block of a node. Fields that are not always needed are parsed on demand."""
+
+    block: Mapping[str, Any]
+    number: int
+    timestamp: int  #: Unix time [s]
+    announced: int | None = None  #: by the node, the base fee of the block that comes next [wei / gas]
+
+    @classmethod
+    def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
+        """Return the block in a response; raises `UpstreamError`.
+
+        Parameters
+        ----------
+        answer : result of `eth_getBlockByNumber`.
+        fee_history : result of `eth_feeHistory` for one block, if the node has that method.
+        """
+        if not isinstance(answer, Mapping):
+            raise UpstreamError(f"the node: eth_getBlockByNumber: expected a block, got {answer!r:.120}")
+        number = _read_number(answer, "number")
+        return cls(answer, number, _read_number(answer, "timestamp"), _announced(fee_history, number))
+
+    def next_base_fee(self) -> int:
+        """Return the base fee of the next block [wei / gas].
+
+        It is the node's own announcement, because chains may have other parameters and exceptions, or else that of
+        EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block without the necessary fields.
+        """
+        if self.announced is not None:
+            return self.announced
+        if self.block.get("baseFeePerGas") is None:
+            raise UpstreamError("the newest block has no baseFeePerGas: a chain without one needs the setting base_fee")
+        fee, used, limit = (_read_number(self.block, name) for name in ("baseFeePerGas", "gasUsed", "gasLimit"))
+        try:
+            return int(next_base_fee(fee, used, limit))
+        except InvalidInput as error:
+            raise UpstreamError(f"the newest block: {error}") from None
+
+    def extra_data(self) -> bytes:
+        """Return the extra data, which contains the pricing record."""
+        return from_hex(self.block.get("extraData") or "0x", "extraData")
+
+
+def _announced(fee_history: Any, number: int) -> int | None:
+    """Return the next base fee in a fee history; `None` if it is not the history of this block."""
+    fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
+    if not isinstance(fees, list) or len(fees) != 2 or _read_number(fee_history, "oldestBlock") != number:
+        return None
+    return _read_number({"baseFeePerGas": fees[1]}, "baseFeePerGas")
+
+
+def _read_number(block: Mapping[str, Any], name: str) -> int:
+    try:
+        number = from_quantity(block.get(name), name)  # type: ignore[arg-type]
+        if number > INT64_MAX:
+            raise InvalidInput(name, "expected at most 2**63 - 1", number)
+    except InvalidInput as error:
+        raise UpstreamError(f"the newest block: {error}") from None
+    return number
+
+
+class Dated(Protocol):
+    """Value of a block."""
+
+    @property
+    def timestamp(self) -> int:
+        """Time of the block [s since 1970]."""
+
+
+Value = TypeVar("Value", bound=Dated)
+
+
+class Polled(Generic[Value]):
+    """Last value that was fetched from a node, and its age.
+
+    If the chain has stopped, polls succeed but the block gets older. If the node is gone, polls fail. Therefore both
+    the age of the block and the age of the last poll are limited.
+
+    Parameters
+    ----------
+    what : name of the value, for messages.
+    fetch : functions that return the value, tried in this order.
+    every : pause between two fetches [s].
+    max_age : maximum of both ages for the value to be used [s].
+    name : name of the node, for the log; callers do not see it.
+    """
+
+    def __init__(
+        self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float, name: str
+    ) -> None:
+        self._name, self._what, self._fetch = name, what, fetch
+        self._every, self._max_age = every, max_age
+        self._held: tuple[Value, float] | None = None  # and when it was fetched; no clock that can be set
+        self.error: str | None = None  #: why the last fetch failed
+
+    @property
+    def value(self) -> Value:
+        """Last value; raises `UpstreamError` if there is none or it is too old."""
+        if self._held is None:
+            raise UpstreamError(f"{self._what}: none yet{f', {self.error}' if self.error else ''}")
+        value, since = self._held
+        age, limit = time.time() - value.timestamp, f"more than max_age, {self._max_age:g} s"
+        why = f"; {self.error}" if self.error else ""
+        if age > self._max_age:
+            raise UpstreamError(f"{self._what}: {age:,.0f} s old, {limit}{why}")
+        if age < -self._max_age:
+            raise UpstreamError(f"{self._what}: {-age:,.0f} s ahead of this clock, {limit}{why}")
+        if monotonic() - since > self._max_age:
+            raise UpstreamError(f"{self._what}: looked at {monotonic() - since:,.0f} s ago, {limit}{why}")
+        return value
+
+    @property
+    def last(self) -> Value | None:
+        """Last value, whatever its age."""
+        return None if self._held is None else self._held[0]
+
+    @property
+    def age(self) -> float | None:
+        """Time since the block of the last value, negative if the block is ahead of this clock [s]."""
+        return None if self._held is None else time.time() - self._held[0].timestamp
+
+    @property
+    def poll_age(self) -> float | None:
+        """Time since the last value was received [s]."""
+        return None if self._held is None else monotonic() - self._held[1]
+
+    def note(self, value: Value) -> None:
+        """Store a value that was received with another response."""
+        self._held, self.error = (value, monotonic()), None
+
+    def fail(self, error: Exception) -> None:
+        """Store a failure, and log it unless the last fetch failed too. `OtherChain` discards the value."""
+        if self.error is None:
+            foreseen = isinstance(error, FeeModelError)
+            _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)
+        if isinstance(error, OtherChain):
+            self._held = None
+        self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
+
+    async def refresh(self) -> None:
+        """Fetch once; a failure keeps the last value and sets `error`."""
+        failure: Exception | None = None
+        for fetch in self._fetch:
+            try:
+                value = await fetch()
+            except Exception as error:  # whatever a node answers, it is asked again
+                failure = failure or error
+            else:
+                self.note(value)
+                return
+        if failure is not None:
+            self.fail(failure)
+
+    async def keep(self) -> None:
+        """Fetch forever, after the first pause."""
+        while True:
+            await asyncio.sleep(self._every)
+            await self.refresh()

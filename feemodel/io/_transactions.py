@@ -1,0 +1,347 @@
+"""Read transactions of cryo, ethereum-etl, Dune, a node or other tables; and read files of measured sizes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction_fields import FIELD_OF, IGNORED_NAMES
+from feemodel.io._blocks import block_of
+from feemodel.io._documents import contents, encoded, parse_json
+from feemodel.io._files import BOM, Container, PathLike, column_names, container_of, json_items, reading
+from feemodel.io._formats import (
+    RAW_FILES,
+    RAW_UNSIGNED_FILES,
+    RECEIPT_FILES,
+    TRANSACTION_FILES,
+    Format,
+    parse_columns,
+    read_each_row,
+    read_format,
+    rows_of_json,
+    table_of_objects,
+)
+from feemodel.io._tables import RAW_TRANSACTIONS, Column, in_order, table_of_rows
+
+PAYLOADS = ("raw", "sender_and_unsigned_transaction")
+
+#: Other spellings of a field.
+_ALIASES = {"block": "block_number"}
+
+
+def read_raw_transactions(path: PathLike) -> pd.DataFrame:
+    """Read raw transactions from a text file with one transaction per line, in the order of the file.
+
+    Parameters
+    ----------
+    path : plain or gzipped text. Each line is a JSON object, or the signed EIP-2718 encoding in hexadecimal with 0x;
+        empty lines are skipped.
+
+    Returns
+    -------
+    Table with the columns of `feemodel.io._tables.RAW_TRANSACTIONS`, one row per line.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, no transactions, or an invalid line; the message names the file, line and value.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "transactions.txt")
+    ...     _ = path.write_text("0x02f87782e708\\n")
+    ...     read_raw_transactions(path)["raw"].to_list()
+    [b'\\x02\\xf8w\\x82\\xe7\\x08']
+    """
+    with reading(path):
+        return parse_raw_transactions(contents(path).split(b"\n"))
+
+
+def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
+    """Parse raw transactions from lines, in their order.
+
+    Parameters
+    ----------
+    lines : JSON objects, or signed EIP-2718 encodings in hexadecimal with 0x; empty lines are skipped. An object has
+        `raw` (the signed encoding) or `sender_and_unsigned_transaction`, and any other columns of the table; integers
+        are JSON integers or hexadecimal quantities. Other fields are ignored.
+
+    Returns
+    -------
+    Table with the columns of `feemodel.io._tables.RAW_TRANSACTIONS`, one row per line.
+
+    Raises
+    ------
+    InvalidInput : no transactions, or an invalid line; the message names the line and the value.
+
+    >>> lines = [b'{"raw": "0x02f87782e708", "gas_used": 21000}', b"0x02f87782e709"]
+    >>> parse_raw_transactions(lines)["raw"].to_list()
+    [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
+    """
+    table = table_of_rows(RAW_TRANSACTIONS, _rows(lines))
+    if table.empty:
+        raise InvalidInput("lines", "expected transactions, one a line, found none")
+    return table
+
+
+def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(lines, (str, bytes, bytearray)) or not isinstance(lines, Iterable):
+        raise InvalidInput("lines", "expected lines, such as a list of them", lines)
+    for number, line in enumerate(lines, 1):
+        if stripped := encoded(f"line {number}", line).removeprefix(BOM if number == 1 else b"").strip():
+            yield f"line {number}", _row(stripped, f"line {number}")
+
+
+def _row(line: bytes, place: str) -> dict[str, Any]:
+    if line.startswith(b"0x"):
+        return {"raw": line.decode("ascii", errors="replace")}
+    if not line.startswith(b"{"):
+        raise InvalidInput(place, "expected a JSON object, or hexadecimal data that starts with 0x", line)
+    return raw_row(parse_json(line, place), place)
+
+
+def raw_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return a JSON object as a row of the table; raises `InvalidInput` if it has no transaction."""
+    row = {_ALIASES.get(name, name): value for name, value in row.items()}
+    given = [name for name in PAYLOADS if row.get(name) is not None]
+    if not given:
+        raise InvalidInput(place, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))
+    if "0x" in [row[name] for name in given]:
+        raise InvalidInput(place, "expected a transaction of at least one byte", "0x")
+    return row
+
+
+RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
+
+
+def read_transactions(
+    path: PathLike, *, columns: Mapping[str, str] | None = None, receipts: PathLike | None = None
+) -> pd.DataFrame:
+    """Read the transactions of a file, sorted by block number and index.
+
+    Parameters
+    ----------
+    path : Parquet or CSV file of cryo, ethereum-etl, Dune or another source; JSON that `parse_transactions` accepts; or
+        raw transactions, one per line, which stay in the order of the file. CSV and JSON may be gzipped. The format is
+        recognised by the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not exact.
+    columns : our column → name in the file, for names that are not in `feemodel.ethereum._transaction_fields`, with the
+        unit where it differs: `{"input": "payload", "gas_price": "price:gwei"}`.
+    receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
+        `eth_getTransactionReceipt`. Fills `gas_used`, `success` and `effective_gas_price`.
+
+    Returns
+    -------
+    Table with the columns of `feemodel.io._tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    per transaction. Columns that the file lacks are `<NA>` and listed in the attribute `not_in_file`.
+
+    Raises
+    ------
+    UnreadableFile : the file is missing, truncated or of an unknown format, has an invalid value or a transaction
+        twice, or a transaction has no receipt. The message names the file, the row and the value.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "transactions.csv")
+    ...     _ = path.write_text(
+    ...         f"nonce,from_address,to_address,value,input,gas_limit\\n5,0x{'11' * 20},0x{'22' * 20},7,0x,21000\\n"
+    ...     )
+    ...     read_transactions(path)[["nonce", "value", "gas_limit"]].to_numpy().tolist()
+    [[5, 7, 21000]]
+    """
+    with reading(path):
+        container = container_of(path)
+        if container in ("json", "lines"):
+            table = parse_transactions(contents(path), columns=columns)
+        else:
+            form, table = read_format(path, container, _formats(path, container, columns), columns)
+            if form is TRANSACTION_FILES:
+                table = in_order(table, "block_number", "transaction_index")
+    return table if receipts is None else _with_receipts(table, receipts)
+
+
+def read_each_transaction(
+    path: PathLike, *, columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
+    """Yield the transactions of a CSV or Parquet file in tables, and an error for each row that cannot be read.
+
+    Yields the number of the first row, counted from 1, with the table or the error, in the order of the file.
+
+    Raises `UnreadableFile` for a file that is not a table of transactions.
+    """
+    with reading(path):
+        container = container_of(path)
+        yield from read_each_row(path, container, _formats(path, container, columns), columns)
+
+
+def _formats(path: PathLike, container: Container, columns: Mapping[str, str] | None) -> tuple[Format, ...]:
+    raw = set(PAYLOADS) & {*column_names(path, container), *(columns or {})}
+    return (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
+
+
+def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Parse transactions from JSON or from lines, sorted by block number and index.
+
+    Parameters
+    ----------
+    data : blocks that `feemodel.io.parse_blocks` accepts, with full transactions; responses of
+        `eth_getTransactionByHash`; transactions in a list or one per line, with any names of
+        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions that
+        `feemodel.io.parse_raw_transactions` accepts.
+    columns : our column → name in the data, for other names, with the unit where it differs:
+        `{"gas_price": "price:gwei"}`.
+
+    Returns
+    -------
+    Table with the columns of `feemodel.io._tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    per transaction.
+
+    Raises
+    ------
+    InvalidInput : invalid JSON, a missing or invalid field, a transaction twice, or a block with transaction hashes
+        only. The message names the line or the item.
+
+    >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
+transactions, got '0x11'
+    """
+    data = encoded("data", data)
+    if _is_raw(data):
+        return parse_raw_transactions(data.split(b"\n"))
+    rows = rows_of_json(data)
+    first = rows[0][1] if rows else {}
+    if set(PAYLOADS) & first.keys():
+        return table_of_rows(RAW_TRANSACTIONS, ((place, raw_row(row, place)) for place, row in rows))
+    of_node = not {"transactions", "result", "error"}.isdisjoint(first)
+    if of_node:
+        rows = list(_of_node(data))
+    if rows:
+        table = table_of_objects(rows, TRANSACTION_FILES, columns, decimal=not of_node)
+        return in_order(table, "block_number", "transaction_index")
+    parse_columns(columns, TRANSACTION_FILES)
+    return table_of_rows(TRANSACTION_FILES.columns, ())
+
+
+def _is_raw(data: bytes) -> bool:
+    """Return whether the first line is a raw transaction: hexadecimal data, or an object with one."""
+    first, _, _ = data.removeprefix(BOM).strip().partition(b"\n")
+    if not first.startswith(b"{"):
+        return first.startswith(b"0x")
+    try:
+        return bool(set(PAYLOADS) & parse_json(first, "line 1").keys())
+    except InvalidInput:  # an object over several lines
+        return False
+
+
+def _of_node(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    for place, item in json_items(data, "block", "the block"):
+        result = item.get("result") if isinstance(item, Mapping) else None
+        if isinstance(result, dict) and "transactions" not in result and "input" in result:
+            yield place, result
+        else:
+            yield from _of_block(place, block_of(place, item))
+
+
+def _of_block(place: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    transactions = block.get("transactions")
+    if not isinstance(transactions, list):
+        raise InvalidInput(place, "expected a list of transactions", transactions)
+    for index, transaction in enumerate(transactions):
+        if not isinstance(transaction, dict):
+            reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
+            raise InvalidInput(place, reason, transaction)
+        own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
+        yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **own}
+
+
+def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
+    with reading(path):
+        container = container_of(path)
+        if container == "json":
+            answers = rows_of_json(contents(path))
+            rows = [(place, row["result"] if isinstance(row.get("result"), dict) else row) for place, row in answers]
+            receipts = table_of_objects(rows, RECEIPT_FILES, None)
+        else:
+            _, receipts = read_format(path, container, (RECEIPT_FILES,))
+        if (twice := receipts["transaction_hash"].duplicated()).any():
+            _refuse("expected one receipt a transaction, two for", receipts["transaction_hash"], twice.to_numpy())
+        places = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
+        if (places < 0).any():
+            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], places < 0)
+    return table.assign(
+        **{name: receipts[name].take(places).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
+    )
+
+
+def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
+    raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))
+
+
+#: Other columns of `data/linea_transactions.csv`.
+_SHIPPED = frozenset((
+    "set", "creation", "measured_bytes", "signed_bytes", "zstd", "zstd_signed", "brotli", "deflate", "fastlz", "lzss",
+    "lzss_packed",
+))  # fmt: skip
+
+
+def read_measured(
+    path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
+) -> dict[str, Any] | None:
+    """Read a workload from a CSV or Parquet file, as keyword arguments; `None` if the file has no column of sizes.
+
+    Rows without a size or without gas are left out, and the workload's name states how many.
+
+    Parameters
+    ----------
+    path : the file. Also reads `timestamp` [s] and `calldata_bytes` [byte] if it has them.
+    size, gas : names of the columns of compressed sizes [byte] and of gas [gas].
+    columns : our column → name in the file, with the unit where it differs.
+
+    Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas.
+    """
+    with reading(path):
+        container = container_of(path)
+        if container not in ("csv", "parquet"):
+            return None
+        if (columns or {}).get(size, size) not in column_names(path, container):
+            return None
+        form = Format(
+            "measured transactions",
+            "read_measured",
+            (
+                Column(size, "whole", "bytes", "compressed size", "nullable"),
+                Column(gas, "whole", "gas", "of the transaction", "nullable"),
+                Column("timestamp", "time", "s", "since 1970", "optional"),
+                Column("calldata_bytes", "whole", "bytes", "of the input", "optional"),
+            ),
+            {"gas_used": ("gas_used", "receipt_gas_used"), "timestamp": ("timestamp", "block_timestamp", "block_time")},
+            ignored=_SHIPPED | IGNORED_NAMES | FIELD_OF.keys(),
+        )
+        _, table = read_format(path, container, (form,), columns)
+        known, reasons = _with_values(table, (size, gas))
+    found: dict[str, Any] = {
+        "name": "; ".join([Path(path).name, *reasons]),
+        "compressed_size": known[size].to_numpy(np.int64),
+        "gas": known[gas].to_numpy(np.int64),
+    }
+    for name, column in (("timestamp", "timestamp"), ("calldata", "calldata_bytes")):
+        if known[column].notna().all():
+            found[name] = known[column].to_numpy(np.int64)
+    return found
+
+
+def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that have all of these columns, and a sentence for each column that rows were left out for."""
+    reasons = []
+    for name in names:
+        missing = table[name].isna()
+        if missing.all():
+            raise InvalidInput(name, "expected a value in at least one row", None)
+        if missing.any():
+            reasons.append(f"left out: {int(missing.sum()):,} of {len(table):,} rows without {name}")
+            table = table[~missing]
+    return table, reasons

@@ -1,0 +1,570 @@
+"""Read blocks from files: a geth genesis, or state changes or production trie logs with one block per line.
+
+A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It has the net changes of one
+block and the values before it, which must match the ledger:
+
+    {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
+        "0x<address>": {
+            "before": {"nonce": "0x0", "balance": "0x5", "codeHash": "0x…"},
+            "after": {"nonce": "0x1", "balance": "0x3", "codeHash": "0x…"},
+            "code": "0x…",
+            "cleared": true,
+            "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
+
+`before` or `after` is `null` if the account does not exist; both are omitted if only its storage changes. `codeHash` is
+the Keccak-256 of the code, and `code` is the new code if it changes. `cleared` is true if the block destroyed the
+account, even if it exists afterwards. `hash`, `parentHash`, `code`, `cleared` and `storage` are optional. Numbers are
+hexadecimal quantities.
+
+Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn, TextIO
+
+from ethereum_rlp import rlp
+from ethereum_rlp.exceptions import RLPException
+
+from feemodel.checks import UINT256_MAX, flag
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import (
+    ADDRESS_SIZE,
+    WORD_SIZE,
+    address_bytes,
+    from_hex,
+    from_number,
+    from_quantity,
+    hash_bytes,
+    slot_bytes,
+    to_hex,
+    to_quantity,
+)
+from feemodel.ethereum._transaction_fields import misspelt
+from feemodel.io._bounds import bounded_lines
+from feemodel.io._documents import contents, opened, parse_json
+from feemodel.io._large_json import JsonText
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+
+PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
+BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
+GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
+ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
+
+
+def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
+    """Read the allocation of a geth genesis file.
+
+    A file of more than 64 MiB is read one account at a time; duplicate addresses are then found by `import_genesis`.
+
+    Parameters
+    ----------
+    path : plain or gzipped JSON.
+
+    Returns
+    -------
+    Iterator over the accounts, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, invalid JSON, or an invalid account; the message names the file and the account.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "genesis.json")
+    ...     _ = path.write_text('{"alloc": {"0x1111111111111111111111111111111111111111": {"balance": "5"}}}')
+    ...     [account.balance for account in read_genesis(path)]
+    [5]
+    """
+    with reading(path), opened(path, streamed=True) as file:
+        start = file.read(PARSED_WHOLE + 1)
+        if len(start) <= PARSED_WHOLE:
+            yield from parse_genesis(parse_json(start))
+            return
+        with _text_after(start, file) as large:
+            for text, fields in _alloc_members(large):
+                yield _genesis_account(text, fields)
+
+
+def read_genesis_chain_id(path: str | Path) -> int | None:
+    """Return the `chainId` in the `config` of a geth genesis file, `None` if it has none.
+
+    Raises `UnreadableFile`, which names the file.
+    """
+    with reading(path), opened(path, streamed=True) as file:
+        start = file.read(PARSED_WHOLE + 1)
+        if len(start) <= PARSED_WHOLE:
+            return genesis_chain_id(parse_json(start))
+        with _text_after(start, file) as large:
+            return genesis_chain_id({"config": _config_of(large)})
+
+
+def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
+    """Yield the addresses in `alloc` of a geth genesis object, each with its object; duplicates are not detected.
+
+    Raises `InvalidInput` for text that is not such an object.
+    """
+    text = JsonText(file)
+    names = set()
+    for name in text.members():
+        if name in names:
+            raise InvalidInput("JSON", "expected each name once", name)
+        names.add(name)
+        if name != "alloc":
+            text.value()
+            continue
+        for address in text.members():
+            yield address, text.value()
+    text.end()
+    if "alloc" not in names:
+        raise InvalidInput("genesis", "expected an object with alloc", sorted(names))
+
+
+def _config_of(file: TextIO) -> Any:
+    """Return the `config` of a geth genesis object, `None` if it has none; the text after it is not read.
+
+    Raises `InvalidInput` for text that is not an object.
+    """
+    text = JsonText(file)
+    for name in text.members():
+        if name == "config":
+            return text.value()
+        if name == "alloc":
+            for _ in text.members():
+                text.value()
+        else:
+            text.value()
+    return None
+
+
+def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
+    """Return the text of a stream whose first bytes were already read."""
+    return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
+
+
+class _After(RawIOBase):
+    def __init__(self, start: bytes, file: BinaryIO) -> None:
+        self._start, self._file = BytesIO(start), file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._start.readinto(buffer) or self._file.readinto(buffer)  # type: ignore[attr-defined]
+
+
+def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
+    """Read the blocks of a file of state changes, one block per line.
+
+    Parameters
+    ----------
+    path : plain or gzipped text; "-" is standard input.
+
+    Returns
+    -------
+    Iterator over the blocks, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, or a line that is not a valid block; the message names the file and the line.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "blocks.jsonl")
+    ...     _ = path.write_text('{"number": "0x1", "accounts": {}}')
+    ...     [block.number for block in read_blocks(path)]
+    [1]
+    """
+    return _read_lines(path, parse_block)
+
+
+def read_trie_logs(path: str | Path) -> Iterator[BlockChanges]:
+    """Read the blocks of a file of trie logs, one block per line.
+
+    Parameters
+    ----------
+    path : plain or gzipped text; each line is an element of the result of `shomei_getTrieLogsByRange`. "-" is standard
+        input.
+
+    Returns
+    -------
+    Iterator over the blocks, in the order of the file.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, or a line that is not a valid trie log; the message names the file and the line.
+
+    >>> list(read_trie_logs("no such file.jsonl"))
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.jsonl: no such file
+    """
+    return _read_lines(path, parse_trie_log_element)
+
+
+def read_proof(path: str | Path) -> dict[str, Any]:
+    """Read a proof from a JSON file.
+
+    Parameters
+    ----------
+    path : plain or gzipped JSON: the result of `rollup_getProof`, or the whole JSON-RPC response.
+
+    Returns
+    -------
+    The result of `rollup_getProof`, for `check_proof`.
+
+    Raises
+    ------
+    UnreadableFile : a missing file, invalid JSON, or an object without `accountProof`.
+
+    >>> read_proof("no such file.json")
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.json: no such file
+    """
+    with reading(path):
+        proof = parse_json(contents(path))
+    if isinstance(proof, dict) and "jsonrpc" in proof:
+        proof = proof.get("result", proof.get("error"))
+    if not isinstance(proof, dict) or "accountProof" not in proof:
+        raise UnreadableFile(
+            str(InvalidInput(str(path), "expected an object with accountProof and storageProofs", proof))
+        )
+    return proof
+
+
+@contextmanager
+def reading(index: str | Path) -> Iterator[None]:
+    """Convert errors about a file, or a line of it, to `UnreadableFile` with its name in front of the message."""
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(index, error) from None
+    except InvalidInput as error:
+        raise UnreadableFile(f"{index}: {error}") from None
+
+
+def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
+    """Parse the allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
+
+    Slots and values of 64 digits may lack the 0x, as in Besu's documentation. Unknown fields, such as a comment, are
+    ignored.
+
+    Raises `InvalidInput` for an invalid account, or a field that is probably misspelt.
+
+    >>> [account] = parse_genesis({"alloc": {"11" * 20: {"balance": "5"}}})
+    >>> account.address == b"\\x11" * 20, account.balance
+    (True, 5)
+    """
+    alloc = genesis.get("alloc") if isinstance(genesis, dict) else None
+    if not isinstance(alloc, dict):
+        raise InvalidInput("genesis", "expected an object with alloc", genesis)
+    seen = set()
+    for text, fields in alloc.items():
+        account = _genesis_account(text, fields)
+        if account.address in seen:
+            raise InvalidInput(f"alloc {text}", "expected each address once", text)
+        seen.add(account.address)
+        yield account
+
+
+def _genesis_account(text: str, fields: Any) -> GenesisAccount:
+    name = f"alloc {text}"
+    if not isinstance(fields, dict) or "balance" not in fields:
+        raise InvalidInput(name, "expected an object with balance", fields)
+    for field in () if GENESIS_FIELDS.issuperset(fields) else fields.keys() - GENESIS_FIELDS:
+        if (meant := misspelt(field, GENESIS_FIELDS - fields.keys())) is not None:
+            raise InvalidInput(name, f"unknown field, did you mean {meant}?", field)
+    nonce, code, storage = fields.get("nonce"), fields.get("code"), fields.get("storage")
+    return GenesisAccount(
+        address=address_bytes("0x" + (text[2:] if text[:2] in ("0x", "0X") else text), name),
+        nonce=from_number(0 if nonce is None else nonce, f"{name} nonce", maximum=UINT256_MAX),
+        balance=from_number(fields["balance"], f"{name} balance", maximum=UINT256_MAX),
+        code=from_hex("0x" if code is None else code, f"{name} code"),
+        storage=_genesis_storage(f"{name} storage", {} if storage is None else storage),
+    )
+
+
+def genesis_chain_id(genesis: Any) -> int | None:
+    """Return the `chainId` in the `config` of a geth genesis object, `None` if it has none.
+
+    >>> genesis_chain_id({"config": {"chainId": 1337}})
+    1337
+    """
+    config = genesis.get("config") if isinstance(genesis, dict) else None
+    if not isinstance(config, dict) or config.get("chainId") is None:
+        return None
+    return from_number(config["chainId"], "config.chainId", maximum=UINT256_MAX)
+
+
+def parse_block(block: Any) -> BlockChanges:
+    """Parse the changes of one block, a JSON object in the format that the module documents.
+
+    Raises `InvalidInput` for a missing, unknown or invalid field.
+
+    >>> block = parse_block({"number": "0x1", "accounts": {"0x" + "00" * 20: {"storage": {"0x1": ["0x0", "0x2"]}}}})
+    >>> block.number, block.accounts[0].same, block.accounts[0].storage[0].after
+    (1, True, 2)
+    """
+    _check_fields("block", block, {"number", "accounts"}, BLOCK_FIELDS)
+    accounts = block["accounts"]
+    if not isinstance(accounts, dict):
+        raise InvalidInput("accounts", "expected an object of addresses", accounts)
+    return BlockChanges(
+        number=_quantity("number", block["number"]),
+        accounts=tuple(_account(text, change) for text, change in accounts.items()),
+        hash=hash_bytes(block["hash"], "hash") if "hash" in block else None,
+        parent_hash=hash_bytes(block["parentHash"], "parentHash") if "parentHash" in block else None,
+    )
+
+
+def show_block(block: BlockChanges) -> dict[str, Any]:
+    """Return the changes of a block as a JSON object, which `parse_block` parses.
+
+    >>> show_block(BlockChanges(1, (AccountChange(bytes(20), same=True, storage=(SlotChange(bytes(32), 0, 2),)),)))
+    {'number': '0x1', 'accounts': {'0x0000000000000000000000000000000000000000': {'storage': {'0x0': ['0x0', '0x2']}}}}
+    """
+    shown: dict[str, Any] = {"number": to_quantity(block.number)}
+    shown |= {name: to_hex(value) for name, value in (("hash", block.hash), ("parentHash", block.parent_hash)) if value}
+    return shown | {"accounts": {to_hex(change.address): _shown_account(change) for change in block.accounts}}
+
+
+def _shown_account(change: AccountChange) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if not change.same:
+        shown = {"before": _shown_fields(change.before), "after": _shown_fields(change.after)}
+    if change.code is not None:
+        shown["code"] = to_hex(change.code)
+    if change.cleared:
+        shown["cleared"] = True
+    if change.storage:
+        shown["storage"] = {
+            to_quantity(int.from_bytes(slot)): [to_quantity(before), to_quantity(after)]
+            for slot, before, after in change.storage
+        }
+    return shown
+
+
+def _shown_fields(fields: AccountFields | None) -> dict[str, str] | None:
+    if fields is None:
+        return None
+    nonce, balance, code_hash = fields
+    return {"nonce": to_quantity(nonce), "balance": to_quantity(balance), "codeHash": to_hex(code_hash)}
+
+
+def _account(text: str, change: Any) -> AccountChange:
+    _check_fields(text, change, set(), ACCOUNT_FIELDS)
+    if ("before" in change) != ("after" in change):
+        raise InvalidInput(text, "expected before and after, or neither", sorted(change))
+    return AccountChange(
+        address=address_bytes(text),
+        before=_fields(f"{text} before", change.get("before")),
+        after=_fields(f"{text} after", change.get("after")),
+        same="before" not in change,
+        cleared=flag(f"{text} cleared", change.get("cleared", False)),
+        code=from_hex(change["code"], f"{text} code") if "code" in change else None,
+        storage=_slots(f"{text} storage", change.get("storage", {})),
+    )
+
+
+def _fields(name: str, fields: Any) -> AccountFields | None:
+    if fields is None:
+        return None
+    names = {"nonce", "balance", "codeHash"}
+    _check_fields(name, fields, names, names)
+    return AccountFields(
+        nonce=_quantity(f"{name} nonce", fields["nonce"]),
+        balance=_quantity(f"{name} balance", fields["balance"]),
+        keccak_code_hash=hash_bytes(fields["codeHash"], f"{name} codeHash"),
+    )
+
+
+def _slots(name: str, storage: Any) -> tuple[SlotChange, ...]:
+    if not isinstance(storage, dict):
+        raise InvalidInput(name, "expected an object of slots", storage)
+    changes = []
+    for text, pair in storage.items():
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise InvalidInput(f"{name} {text}", "expected the values before and after", pair)
+        before, after = (_quantity(f"{name} {text}", value) for value in pair)
+        changes.append(SlotChange(slot_bytes(text, name), before, after))
+    return tuple(changes)
+
+
+def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
+    if not isinstance(storage, dict):
+        raise InvalidInput(name, "expected an object of slots", storage)
+    slots: dict[bytes, int] = {}
+    for text, value in storage.items():
+        slot = _genesis_word(text, name)
+        if slot in slots:
+            raise InvalidInput(name, "expected each slot once", text)
+        slots[slot] = int.from_bytes(_genesis_word(value, name))
+    return slots
+
+
+def _genesis_word(text: Any, name: str) -> bytes:
+    is_bare = isinstance(text, str) and len(text) == 2 * WORD_SIZE and not text.startswith("0x")
+    return slot_bytes("0x" + text if is_bare else text, name)
+
+
+def _quantity(name: str, text: Any) -> int:
+    number = from_quantity(text, name)
+    if number > UINT256_MAX:
+        raise InvalidInput(name, "expected less than 2**256", text)
+    return number
+
+
+def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> None:
+    if not isinstance(value, dict):
+        raise InvalidInput(name, "expected an object", value)
+    for field in sorted(needed - value.keys()):
+        raise InvalidInput(name, f"expected the field {field}", sorted(value))
+    for field in sorted(value.keys() - known):
+        raise InvalidInput(name, f"expected only the fields {', '.join(sorted(known))}", field)
+
+
+def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
+    """Parse the lines of a file that are not empty."""
+    is_input = str(path) == "-"
+    name = "standard input" if is_input else path
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path, streamed=True) as file:
+        for number, line in enumerate(bounded_lines(file, name), 1):
+            if line.strip():
+                yield _parsed_line(f"{name}, line {number}", line, parse)
+
+
+def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
+    try:
+        value = parse_json(line, index)
+    except InvalidInput as error:
+        raise UnreadableFile(str(error)) from None
+    with reading(index):
+        return parse(value)
+
+
+OPTIONAL_ITEMS = 2  # behind the accounts
+
+
+def parse_trie_log(data: bytes) -> BlockChanges:
+    """The changes of one block, from a trie log as Besu with the Shomei plug-in serves it.
+
+    It is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
+    [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account the same with
+    [nonce, balance, EVM storage root, Keccak code hash] or empty on each side; storage = list of
+    [Keccak of the slot, prior, new, cleared, slot?].
+
+    Raises `InvalidInput` for data that is not a trie log, and for a slot whose number the log does not tell, unless its
+    account is gone after the block.
+    """
+    try:
+        items = rlp.decode(data)
+    except (RLPException, RecursionError) as error:
+        raise InvalidInput("trieLog", f"expected RLP ({error})", to_hex(data)) from None
+    if not isinstance(items, list) or len(items) < 2:
+        _refuse("expected a list of block hash, block number and accounts", items)
+    block_hash, number, *rest = items
+    entries = list(takewhile(lambda item: isinstance(item, list), rest))
+    if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
+        _refuse("expected accounts, then at most zkCompare and a timestamp", rest)
+    return BlockChanges(
+        number=_integer(number),
+        accounts=tuple(_logged_account(entry) for entry in entries),
+        hash=_sized(block_hash, WORD_SIZE),
+    )
+
+
+def parse_trie_log_element(element: Any) -> BlockChanges:
+    """An element of the answer of `shomei_getTrieLogsByRange`; its number and hash must be those of the log."""
+    if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
+        raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
+    block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
+    number = element["blockNumber"]
+    is_integer = isinstance(number, int) and not isinstance(number, bool)
+    if (number if is_integer else from_quantity(number, "blockNumber")) != block.number:
+        raise InvalidInput("blockNumber", f"expected {block.number}, as in the trie log", number)
+    if hash_bytes(element["blockHash"], "blockHash") != block.hash:
+        raise InvalidInput("blockHash", "expected the hash in the trie log", element["blockHash"])
+    return block
+
+
+def _logged_account(entry: list[Any]) -> AccountChange:
+    if len(entry) != 4:
+        _refuse("expected account entries of four items", entry)
+    address, code, account, storage = entry
+    before = after = None
+    cleared = False
+    if account:
+        if not isinstance(account, list) or len(account) != 3:
+            _refuse("expected account changes of prior, new, cleared", account)
+        before, after, cleared = _logged_fields(account[0]), _logged_fields(account[1]), _flag(account[2])
+    gone = bool(account) and (cleared or after is None)
+    if storage and not isinstance(storage, list):
+        _refuse("expected a list of slot changes", storage)
+    slots = [_logged_slot(slot, gone) for slot in storage]
+    return AccountChange(
+        address=_sized(address, ADDRESS_SIZE),
+        before=before,
+        after=after,
+        same=not account,
+        cleared=cleared,
+        code=_logged_code(code),
+        storage=tuple(slot for slot in slots if slot is not None),
+    )
+
+
+def _logged_fields(side: Any) -> AccountFields | None:
+    if not side:
+        return None
+    if not isinstance(side, list) or len(side) != 4:
+        _refuse("expected accounts of nonce, balance, storage root, code hash", side)
+    nonce, balance, _, code_hash = side
+    return AccountFields(_integer(nonce), _integer(balance), _sized(code_hash, WORD_SIZE))
+
+
+def _logged_code(code: Any) -> bytes | None:
+    if not code:
+        return None
+    if not isinstance(code, list) or len(code) != 3 or not isinstance(code[1], bytes):
+        _refuse("expected code changes of prior, new, cleared", code)
+    return code[1] or None
+
+
+def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
+    if not isinstance(entry, list) or len(entry) not in (4, 5):
+        _refuse("expected slot changes of hash, prior, new, cleared, slot", entry)
+    hashed, before, after = _sized(entry[0], WORD_SIZE), _integer(entry[1]), _integer(entry[2])
+    known = entry[4] if len(entry) == 5 else b""
+    if not isinstance(known, bytes) or len(known) > WORD_SIZE:
+        _refuse("expected a slot of at most 32 bytes", known)
+    slot = known.rjust(WORD_SIZE, b"\0")
+    if keccak256(slot) == hashed:  # an empty item is slot 0, or a slot that the node does not know
+        return SlotChange(slot, before, after)
+    if account_gone and not after:
+        return None
+    raise InvalidInput("trieLog slot", f"expected the number that hashes to {to_hex(hashed)}", to_hex(slot))
+
+
+def _integer(item: Any) -> int:
+    if not isinstance(item, bytes) or len(item) > WORD_SIZE or item.startswith(b"\0"):
+        _refuse("expected an integer of at most 32 bytes without leading zeros", item)
+    return int.from_bytes(item)
+
+
+def _flag(item: Any) -> bool:
+    if item not in (b"", b"\x01"):
+        _refuse("expected a flag, 0 or 1", item)
+    return bool(item)
+
+
+def _sized(item: Any, size: int) -> bytes:
+    if not isinstance(item, bytes) or len(item) != size:
+        _refuse(f"expected {size} bytes", item)
+    return bytes(item)
+
+
+def _refuse(reason: str, item: Any) -> NoReturn:
+    raise InvalidInput("trieLog", reason, item)

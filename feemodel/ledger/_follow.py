@@ -1,0 +1,238 @@
+"""Import blocks into the store in order, and mark those that are final.
+
+Blocks come from a file or from a node with the Shomei plug-in. A block is final immediately, after a number of further
+blocks, or when the rollup's contract on L1 says so.
+
+Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; mainnet proxy as below.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
+from feemodel.ledger._files import parse_trie_log_element
+from feemodel.ledger._store import Block, Store
+from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
+
+LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
+CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
+STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
+LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
+DOUBLINGS = 30
+BLOCKS_A_REQUEST = 100  # trie logs; a busy block has a megabyte
+
+Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest final block, `None` while there is none
+
+
+class Caller(Protocol):
+    """Node that answers JSON-RPC calls, such as `feemodel.io.Node`."""
+
+    def call(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """Return the result of a method."""
+
+
+def import_blocks(
+    store: Store,
+    blocks: Iterable[BlockChanges],
+    finality: Finality,
+    progress: Callable[[int], object] = lambda number: None,
+) -> int:
+    """Import blocks that follow the head, and mark those that become final; return how many were imported.
+
+    Blocks that are already in the store are compared with it and skipped. `progress` is called with each block number.
+
+    Raises `InvalidInput` for a block that does not follow the head, does not fit the state, or differs from the stored
+    block of its number. The blocks before it stay imported.
+    """
+    count = 0
+    for block in blocks:
+        head = store.head
+        if head is not None and block.number <= head.number:
+            _check_repeated(store, block)
+        else:
+            import_block(store, block)
+            advance(store, finality)
+            count += 1
+        progress(block.number)
+    return count
+
+
+def _check_repeated(store: Store, block: BlockChanges) -> None:
+    """Raise `InvalidInput` unless a block that is in the store is the same.
+
+    Compares hashes if both are known, otherwise the values after the block.
+    """
+    held = store.block(block.number)
+    if held.hash is not None and block.hash is not None:
+        _check_hash(held, block, f"the hash of block {block.number} of the ledger")
+        return
+    for change in block.accounts:
+        name = f"block {block.number}: {to_hex(change.address)}"
+        fields = AccountFields.of(store.account(block.number, change.address))
+        if not change.same and change.after != fields:
+            raise InvalidInput(name, f"expected the account as the ledger holds it, {fields}", change.after)
+        for slot, _, after in change.storage:
+            value = store.slot(block.number, change.address, slot)
+            if value != after:
+                where = f"{name} slot {to_hex(slot)}"
+                raise InvalidInput(where, f"expected the value that the ledger holds, {value:#x}", hex(after))
+
+
+def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator[BlockChanges]:
+    """Yield the confirmed blocks of a node with the Shomei plug-in that follow a head.
+
+    Parameters
+    ----------
+    head : newest imported block; the node must still have it.
+    confirmations : number of blocks that must follow a block before it is imported, because final blocks cannot be
+        removed.
+
+    Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
+    """
+    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
+    first = max(head.number, 1)  # the head once more, to see that it still stands; a genesis has no trie log
+    while first <= newest and head.number < newest:
+        last = min(newest, first + BLOCKS_A_REQUEST - 1)
+        for block in _trie_logs(node, first, last):
+            if block.number != head.number:
+                yield block
+            else:
+                _check_hash(head, block, f"the hash of the head {head.number}: the chain was reorganised")
+        first = last + 1
+
+
+def follow(
+    store: Store,
+    node: Caller,
+    finality: Finality,
+    *,
+    confirmations: int,
+    interval: float,
+    wait: Callable[[float], bool],
+    on_failure: Callable[[UpstreamError, float], object] | None = None,
+    progress: Callable[[int], object] = lambda number: None,
+) -> None:
+    """Import the blocks of a node repeatedly, until `wait` (called with the interval [s]) returns true.
+
+    Parameters
+    ----------
+    on_failure : called with the reason of a node's failure and the pause before the next attempt [s], which doubles
+        each time, up to a minute. `None` raises the error.
+    progress : called with the number of each block.
+
+    Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
+    """
+    failures = 0
+    while True:
+        head = store.head
+        if head is None:
+            raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+        try:
+            _check_not_behind(store, node, head)
+            import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality, progress)
+            advance(store, finality)
+            failures, pause = 0, interval
+        except UpstreamError as error:
+            if on_failure is None:
+                raise
+            pause = max(interval, min(interval * 2**failures, LONGEST_PAUSE))
+            failures = min(failures + 1, DOUBLINGS)
+            on_failure(error, pause)
+        if wait(pause):
+            return
+
+
+def _check_not_behind(store: Store, node: Caller, head: Block) -> None:
+    """Raise `InvalidInput` for a node behind the head whose newest block is not in the store.
+
+    A node that is only slow has the same block, and is polled again.
+    """
+    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
+    if not 0 < newest < head.number:  # a genesis has no trie log
+        return
+    (found,) = _trie_logs(node, newest, newest)
+    _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger: the chain was reorganised")
+
+
+def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
+    elements, count = node.call("shomei_getTrieLogsByRange", [first, last]), last - first + 1
+    if not isinstance(elements, list) or len(elements) != count:
+        raise UpstreamError(f"shomei_getTrieLogsByRange: expected {count} trie logs from block {first} on")
+    return map(parse_trie_log_element, elements)
+
+
+def _check_hash(held: Block, found: BlockChanges, whose: str) -> None:
+    if held.hash is not None and found.hash != held.hash:
+        raise InvalidInput("block hash", f"expected {to_hex(held.hash)}, {whose}", to_hex(found.hash or b""))
+
+
+def advance(store: Store, finality: Finality) -> None:
+    """Mark the blocks that are final, as far as they are in the store."""
+    head = store.head
+    final = finality(head) if head else None
+    if head is None or final is None:
+        return
+    held = min(final, head.number)  # L1 may be ahead of the import
+    if store.finalized is None or held > store.finalized:
+        store.finalize(held)
+
+
+def immediate(head: Block) -> int | None:
+    """Return the head: every block is final as soon as it is imported."""
+    return head.number
+
+
+def depth(blocks: int) -> Finality:
+    """Return a rule by which a block is final when the given number of blocks follow it."""
+    if blocks < 0:
+        raise InvalidInput("depth", "expected at least 0 blocks", blocks)
+    return lambda head: head.number - blocks if head.number >= blocks else None
+
+
+def never(head: Block) -> int | None:
+    """Return `None`: no block becomes final automatically."""
+    return None
+
+
+class L1Finality:
+    """Rule by which a block is final when the rollup's contract says so at the `finalized` block of L1.
+
+    If the contract has a state root for the block, that of the store must be equal.
+
+    Parameters
+    ----------
+    store : store whose blocks are marked.
+    node : node of L1.
+    contract : address of the rollup's contract.
+    interval : minimum time between two requests to the node; production uses 6 s [s].
+    """
+
+    def __init__(
+        self, store: Store, node: Caller, *, contract: str = LINEA_MAINNET_ROLLUP, interval: float = 6.0
+    ) -> None:
+        self._store, self._node, self._interval = store, node, interval
+        self._contract = to_hex(address_bytes(contract, "contract"))
+        self._final: int | None = None
+        self._next = -math.inf
+
+    def __call__(self, head: Block) -> int | None:
+        """Return the newest final block; the node is asked at most once per interval."""
+        if time.monotonic() >= self._next:
+            final = int.from_bytes(self._word(CURRENT_BLOCK))
+            if final <= head.number:
+                self._check_root(final)
+            self._final, self._next = final, time.monotonic() + self._interval
+        return self._final
+
+    def _check_root(self, number: int) -> None:
+        expected, root = self._word(STATE_ROOT + number.to_bytes(WORD_SIZE)), self._store.block(number).root
+        if any(expected) and root != expected:
+            raise InvalidInput(f"block {number} state root", f"expected {to_hex(expected)} as on L1", to_hex(root))
+
+    def _word(self, data: bytes) -> bytes:
+        answer = self._node.call("eth_call", [{"to": self._contract, "data": to_hex(data)}, "finalized"])
+        return hash_bytes(answer, "eth_call")

@@ -1,0 +1,239 @@
+"""The two hashes of the state tree: by the compiled package, without it by numba, without both in plain Python.
+
+Poseidon2 over the KoalaBear field is the hash since the end of March 2026, MiMC over the scalar field of BLS12-377 the
+one before. Both cut a message into blocks of 32 bytes and absorb one after the other into a state of 32 bytes:
+
+- Poseidon2: a block is eight big-endian elements, `state = permutation(state ‖ block)[8:] + block`. A short last block
+  is padded with zeros on the left.
+- MiMC: a block m is one big-endian element, `x = m; for c in constants: x = (x + state + c)**17`, then
+  `state = x + 2·state + m` (Miyaguchi-Preneel).
+
+Source: `Poseidon2.sol` and `Mimc.sol` of Consensys/linea-monorepo at cb180134 (2026-06), `field/koalabear/poseidon2` of
+Consensys/gnark-crypto at e07d4d57, `LibGnark` of hyperledger/besu-native at 8f75d567; "Poseidon2: A Faster Version of
+the Poseidon Hash Function" (eprint 2023/323).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import NoReturn, Protocol
+
+from feemodel._extras import has_native, has_numba
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._hashes import keccak256
+
+BLOCK_SIZE = 32  # bytes, of a digest too
+
+
+class _CompiledHash(Protocol):
+    """Hashes many messages at once; `feemodel_native.Hash`, or `PlainHash` without it.
+
+    A method returns `None` where a message holds an element that is not below the order of the field.
+    """
+
+    def digests(self, data: bytes, size: int) -> bytes | None: ...
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None: ...
+    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Hash:
+    """A hash of the state tree.
+
+    Parameters
+    ----------
+    name : "poseidon2" or "mimc".
+    order : the number of elements of its field.
+    element_size : bytes of an element in a message.
+    """
+
+    name: str
+    order: int
+    element_size: int
+
+    def digest(self, data: bytes) -> bytes:
+        """Return the hash of a message.
+
+        Parameters
+        ----------
+        data : [bytes] of any length for Poseidon2, a multiple of 32 for MiMC; each element below the field's order.
+
+        Raises `InvalidInput` for another length, or an element that is not below the order.
+
+        >>> poseidon2.digest(bytes(32)).hex()
+        '0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc'
+        >>> mimc.digest(bytes(32)).hex()
+        '0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17'
+        """
+        return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
+
+    def digests(self, data: bytes, size: int) -> bytes:
+        """Return the 32-byte hashes of many messages of one size, one after the other.
+
+        Parameters
+        ----------
+        data : [bytes] the messages, one after the other.
+        size : [bytes] of one message, at least 1.
+
+        Raises `InvalidInput` as `digest` does, or where the messages are not whole.
+
+        >>> poseidon2.digests(bytes(64), 32) == 2 * poseidon2.digest(bytes(32))
+        True
+        """
+        if size < 1 or len(data) % size:
+            raise InvalidInput("data", f"expected whole messages of {size:,} bytes", len(data))
+        found = self.compiled.digests(data, size)
+        if found is None:
+            self._refuse("data", data, size)
+        return found
+
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
+        """Return the hashes at the tops of paths through a tree, each of them the hash of two below it.
+
+        Parameters
+        ----------
+        nodes : [bytes] the 32-byte hashes that the paths begin with, one after the other.
+        siblings : [bytes] the sibling hashes of each path from its lowest up, one path after the other, of one length.
+        indices : of the nodes on their level; the lowest bit is 1 where the first sibling is on the left.
+
+        Raises `InvalidInput` for an element that is not below the order, or other than whole hashes for each path.
+
+        >>> poseidon2.path_roots(bytes(32), bytes(32), [0]) == poseidon2.digest(bytes(64))
+        True
+        """
+        if not indices or len(nodes) != BLOCK_SIZE * len(indices):
+            reason = f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths"
+            raise InvalidInput("nodes", reason, len(nodes))
+        if len(siblings) % len(nodes):
+            raise InvalidInput("siblings", f"expected as many hashes for each of {len(indices)} paths", len(siblings))
+        found = self.compiled.path_roots(nodes, siblings, indices) if siblings else nodes
+        if found is None:
+            for name, data in (("nodes", nodes), ("siblings", siblings)):
+                if not self._in_field(data):
+                    self._refuse(name, data, len(data) // len(indices))
+            raise AssertionError(f"{self.name} refused a path of elements that are below the order")
+        return found
+
+    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
+        """Return the index of the first message that has another hash than the given one, `None` where none has.
+
+        A message that is not of whole blocks, or has an element that is not below the order, has no hash.
+
+        >>> poseidon2.first_wrong([bytes(32), bytes(64)], [poseidon2.digest(bytes(32)), bytes(32)])
+        1
+        """
+        return self.compiled.first_wrong(messages, digests)
+
+    @cached_property
+    def compiled(self) -> _CompiledHash:
+        """The compiled package's hash, or numba's where the package is not installed."""
+        if has_native():
+            import feemodel_native as native
+
+            if hasattr(native, "Hash"):  # earlier versions of the package have the engine only
+                return native.Hash(self.name)
+        return _plain_hash(self.name)
+
+    def _elements(self, message: bytes) -> Iterator[int]:
+        padded = bytes(-len(message) % BLOCK_SIZE)
+        whole = len(message) - len(message) % BLOCK_SIZE
+        padded = message[:whole] + (padded + message[whole:] if padded else b"")
+        for start in range(0, len(padded), self.element_size):
+            yield int.from_bytes(padded[start : start + self.element_size])
+
+    def _in_field(self, message: bytes) -> bool:
+        return all(element < self.order for element in self._elements(message))
+
+    def _refuse(self, name: str, data: bytes, size: int) -> NoReturn:
+        """Raise `InvalidInput` for what is wrong with the messages: the size, or the first element out of the field."""
+        if self.element_size == BLOCK_SIZE and size % BLOCK_SIZE:
+            raise InvalidInput(name, f"expected messages of a multiple of {BLOCK_SIZE} bytes", size)
+        for index in range(len(data) // size):
+            for position, element in enumerate(self._elements(data[index * size : (index + 1) * size])):
+                if element >= self.order:
+                    reason = f"expected elements below the order of the field, {self.order}"
+                    raise InvalidInput(name, reason, element, (index, position))
+        raise AssertionError(f"{self.name} refused messages of elements that are below the order")
+
+
+@dataclass(frozen=True)
+class _PlainHash:
+    """Paths and checks on top of a kernel that hashes messages of one size."""
+
+    digests: Callable[[bytes, int], bytes | None]
+
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None:
+        hashes, paths = pieces(nodes, BLOCK_SIZE), pieces(siblings, len(siblings) // len(indices))
+        for level in range(len(paths[0]) // BLOCK_SIZE):
+            pairs = []
+            for index, digest, path in zip(indices, hashes, paths, strict=True):
+                sibling = path[level * BLOCK_SIZE : (level + 1) * BLOCK_SIZE]
+                pairs.append(sibling + digest if index >> level & 1 else digest + sibling)
+            found = self.digests(b"".join(pairs), 2 * BLOCK_SIZE)
+            if found is None:
+                return None
+            hashes = pieces(found, BLOCK_SIZE)
+        return b"".join(hashes)
+
+    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
+        by_size: dict[int, list[int]] = {}
+        for index, message in enumerate(messages):
+            by_size.setdefault(len(message), []).append(index)
+        firsts = (self._first_wrong(size, group, messages, digests) for size, group in by_size.items())
+        return min((first for first in firsts if first is not None), default=None)
+
+    def _first_wrong(
+        self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
+    ) -> int | None:
+        """The first of messages of one size."""
+        if not size or size % BLOCK_SIZE:
+            return group[0]
+        found = self.digests(b"".join(messages[index] for index in group), size)
+        if found is not None:
+            hashes: Sequence[bytes | None] = pieces(found, BLOCK_SIZE)
+        else:
+            hashes = [self.digests(messages[index], size) for index in group]
+        return next((index for index, digest in zip(group, hashes, strict=True) if digest != digests[index]), None)
+
+
+def _plain_hash(name: str) -> _PlainHash:
+    """Return a hash that numba compiles at its first use, or the plain one without numba."""
+    if has_numba():
+        from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
+    else:
+        from feemodel.ledger._plain_hashes import mimc_digests, poseidon2_digests
+    return _PlainHash(poseidon2_digests if name == "poseidon2" else mimc_digests)
+
+
+def pieces(data: bytes, size: int) -> list[bytes]:
+    """Cut data into pieces of one size.
+
+    >>> pieces(b"aabb", 2)
+    [b'aa', b'bb']
+    """
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
+    """Return constants of a hash: Keccak-256 of the seed, hashed again for each of them, modulo the order.
+
+    >>> seeded_elements(b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]", poseidon2.order, 1)
+    [1954447561]
+    """
+
+    def hashes() -> Iterator[int]:
+        state = keccak256(seed)
+        while True:
+            state = keccak256(state)
+            yield int.from_bytes(state) % order
+
+    return list(islice(hashes(), count))
+
+
+poseidon2 = Hash("poseidon2", order=2**31 - 2**24 + 1, element_size=4)
+mimc = Hash(
+    "mimc",
+    order=8444461749428370424248824938781546531375899335154063827935233455917409239041,
+    element_size=BLOCK_SIZE,
+)

@@ -1,0 +1,469 @@
+"""Create and check `rollup_getProof` proofs: an account and its storage slots at a final block, present or absent.
+
+The block may be any final block of the store. `finalized` is the newest final block and `earliest` the genesis;
+`latest`, `pending` and `safe` are the head of the store, which is refused if it is not final. A contract without
+storage gets a proof of absence for each slot, where production nodes return none; an absent account has no storage
+root, hence no storage proofs.
+
+`check_proof` verifies every hash, key, value, neighbour and range of a proof against a root, without a store; an error
+names the step that fails. The size of the top node tells which hash the tree uses.
+
+Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of Consensys/linea-monorepo at cb180134,
+which checks proofs on L1.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, NoReturn
+
+from feemodel.checks import sequence
+from feemodel.errors import InvalidInput, InvalidProof, LimitExceeded, NotFinalized
+from feemodel.ethereum._quantities import (
+    ADDRESS_SIZE,
+    WORD_SIZE,
+    address_bytes,
+    from_block,
+    from_hex,
+    hash_bytes,
+    slot_bytes,
+    to_hex,
+)
+from feemodel.ledger._scheme import (
+    ACCOUNT_SIZE,
+    DEPTH,
+    HASH_SIZE,
+    HEAD,
+    NOTHING,
+    SCHEMES,
+    TAIL,
+    Account,
+    Scheme,
+    account_hash,
+)
+from feemodel.ledger._store import SEARCHED_BLOCKS, Store
+from feemodel.ledger._tree import ProvenLeaf, Tree, proven
+
+KEY_LIMIT = 1_024  # slots of one request, as geth has it for eth_getProof (internal/ethapi/api.go, 2024)
+STEP = 32  # slots that are proved in a few milliseconds
+HEAD_TAGS = ("latest", "pending", "safe")
+
+
+def get_proof(
+    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
+) -> dict[str, Any]:
+    """Return the result of `rollup_getProof`.
+
+    Parameters
+    ----------
+    store : ledger.
+    address : 20 bytes, or hexadecimal text.
+    storage_keys : slots, each as hexadecimal text of up to 32 bytes; order and duplicates are kept.
+    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the hash of one of the
+        newest 8,192 final blocks, 32 bytes.
+    key_limit : maximum number of slots.
+
+    Returns
+    -------
+    JSON object with `accountProof` and `storageProofs`.
+
+    Raises
+    ------
+    InvalidInput : an invalid address, slot or block.
+    LimitExceeded : more than `key_limit` slots.
+    NotFinalized : the block is unknown or not final, or its state was pruned.
+    LedgerDamaged : stored rows contradict their hashes.
+
+    >>> import tempfile
+    >>> from feemodel.ledger.blocks import GenesisAccount
+    >>> from feemodel.ledger._genesis import import_genesis
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
+    ...     store.finalize(0)
+    ...     proof = get_proof(store, "0x" + "00" * 20, ["0x1"], "finalized")
+    >>> proof["accountProof"]["leafIndex"], len(proof["storageProofs"])
+    (2, 1)
+    """
+    *_, proof = proof_steps(store, address, storage_keys, block, key_limit=key_limit)
+    return proof
+
+
+def proof_steps(
+    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
+) -> Iterator[dict[str, Any]]:
+    """Yield the result of `get_proof` repeatedly while slots are added to it; it is complete at the last step.
+
+    Takes the parameters of `get_proof`, and raises its errors at the first step.
+    """
+    where = address_bytes(address)
+    keys = sequence("storageKeys", storage_keys)
+    if len(keys) > key_limit:
+        raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(keys):,}")
+    slots = [slot_bytes(key, f"storageKeys[{position}]") for position, key in enumerate(keys)]
+    accounts = store.accounts(final_block(store, block))
+    proof = prove_account(accounts, store.storage, where, slots[:STEP])
+    yield proof
+    for start in range(STEP, len(slots), STEP):
+        more = prove_account(accounts, store.storage, where, slots[start : start + STEP])
+        proof["storageProofs"] += more["storageProofs"]
+        yield proof
+
+
+def final_block(store: Store, block: str | bytes) -> int:
+    """Return the number of the final block that a parameter names.
+
+    Raises `InvalidInput` for an invalid parameter, `NotFinalized` for a block that is unknown or not final.
+    """
+    if isinstance(block, bytes):
+        found = store.number_of(hash_bytes(block, "block"))
+        if found is None:
+            raise NotFinalized(f"block {to_hex(block)} is none of the newest {SEARCHED_BLOCKS:,} final blocks")
+        return found
+    finalized = store.finalized
+    newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
+    if block == "finalized":
+        number = finalized
+    elif block in HEAD_TAGS:
+        number = head.number if (head := store.head) else None
+    elif block == "earliest":
+        number = 0
+    else:
+        number = from_block(block, ("finalized", "earliest", *HEAD_TAGS))
+    if number is None or finalized is None or number > finalized:
+        known = "" if number is None or block.startswith("0x") else f" ({number})"
+        raise NotFinalized(f"block {block}{known} is not final: {newest}")
+    return number
+
+
+def prove_account(
+    accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
+) -> dict[str, Any]:
+    """Return the proof of an account and of its slots, in the given order, with duplicates.
+
+    Parameters
+    ----------
+    accounts : account tree.
+    storage : function from a storage root to its tree; called only if the account exists and there are slots.
+    address : address [20 bytes].
+    slots : slots [32 bytes each]. For an absent account `storageProofs` is empty.
+
+    Raises `LedgerDamaged` if stored rows contradict their hashes.
+    """
+    scheme = accounts.scheme
+    hkey = scheme.account_key(address)
+    (found,) = proven(accounts, [hkey])
+    storage_proofs = []
+    if len(found) == 1 and slots:
+        tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
+        proofs = proven(tree, scheme.word_hashes(slots))
+        storage_proofs = [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
+    return {"accountProof": _key_proof(found, address), "storageProofs": storage_proofs}
+
+
+def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
+    """Return the proof of an address or a slot, from its leaf or the two leaves between which it is missing."""
+    if len(found) == 1:
+        return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
+    left, right = found
+    return {
+        "key": to_hex(key),
+        "leftProof": _leaf_proof(left),
+        "rightProof": _leaf_proof(right),
+        "leftLeafIndex": left.leaf_index,
+        "rightLeafIndex": right.leaf_index,
+    }
+
+
+def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
+    return {
+        "value": to_hex(proven.leaf.value),
+        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # 42 of each leaf: no call for one
+    }
+
+
+ENTRIES = DEPTH + 2  # of proofRelatedNodes: the top node, forty siblings, the leaf
+PRESENT = {"key", "leafIndex", "proof"}
+ABSENT = {"key", "leftProof", "rightProof", "leftLeafIndex", "rightLeafIndex"}
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Content of a valid proof.
+
+    Parameters
+    ----------
+    account : account, `None` if the proof shows its absence.
+    storage : 32-byte slot in hexadecimal → value, 0 if the slot is absent.
+    """
+
+    account: Account | None
+    storage: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """Leaf in a proof: its claimed index and value, and the 42 entries of its path."""
+
+    where: str
+    index: int
+    value: bytes
+    entries: list[bytes]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Proof of one key: its leaf, or the two neighbouring leaves."""
+
+    where: str
+    key: bytes
+    leaves: list[_Leaf]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Decoded path: the fields of the leaf, and the root that the path leads to."""
+
+    previous: int
+    following: int
+    hkey: bytes
+    hval: bytes
+    root: bytes
+
+
+def check_proof(
+    proof: dict[str, Any],
+    *,
+    root: str | bytes,
+    address: str | bytes | None = None,
+    storage_keys: Sequence[str | bytes | int] | None = None,
+) -> Proven:
+    """Check a result of `rollup_getProof`, and return what it proves.
+
+    A production node leaves `storageProofs` empty if the storage is empty. This is accepted, because the empty storage
+    root proves that each slot is zero.
+
+    Parameters
+    ----------
+    proof : JSON object with `accountProof` and `storageProofs`.
+    root : state root of the block, from a trusted source such as L1 [32 bytes].
+    address : requested address [20 bytes]; `None` accepts the address in the proof.
+    storage_keys : requested slots [32 bytes each]; `None` accepts the slots in the proof.
+
+    Returns
+    -------
+    The account and slot values that the proof shows.
+
+    Raises
+    ------
+    InvalidProof : the proof is malformed or does not lead to the root; the message names the step that fails.
+    InvalidInput : an invalid root, address or slot.
+
+    An empty tree proves that an account is absent:
+
+    >>> from feemodel.ledger._proof import prove_account
+    >>> from feemodel.ledger._tree import Tree
+    >>> tree = Tree()
+    >>> proof = prove_account(tree, lambda root: Tree(), bytes(20), [])
+    >>> check_proof(proof, root=tree.root, address=bytes(20))
+    Proven(account=None, storage={})
+    """
+    state_root = hash_bytes(root, "root")
+    account_entry, slot_entries = _parsed(proof)
+    if address is not None and account_entry.key != (wanted := address_bytes(address)):
+        _refuse("accountProof.key", f"expected the address asked for, {to_hex(wanted)}", to_hex(account_entry.key))
+    leaves = [leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves]
+    scheme = _generation(leaves)
+    seen = dict(zip((leaf.where for leaf in leaves), _hash_paths(scheme, leaves), strict=True))
+
+    account_key = scheme.account_key(account_entry.key)
+    value = _checked(scheme, account_entry, seen, state_root, account_key, partial(account_hash, scheme))
+    account = Account.from_bytes(value) if value is not None else None
+    asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
+    _check_slots(scheme, asked, slot_entries, account)
+    storage = dict.fromkeys(map(to_hex, asked), 0)
+    if account is None:
+        return Proven(None, storage)
+    for entry in slot_entries:
+        word = _checked(scheme, entry, seen, account.storage_root, scheme.word_hash(entry.key), scheme.word_hash)
+        storage[to_hex(entry.key)] = int.from_bytes(word or b"")
+    return Proven(account, storage)
+
+
+def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
+    _check_fields("proof", proof, {"accountProof", "storageProofs"})
+    slots = proof["storageProofs"]
+    if not isinstance(slots, list):
+        _refuse("storageProofs", "expected a list", slots)
+    return (
+        _entry("accountProof", proof["accountProof"], ADDRESS_SIZE, ACCOUNT_SIZE),
+        [_entry(f"storageProofs[{position}]", entry, WORD_SIZE, WORD_SIZE) for position, entry in enumerate(slots)],
+    )
+
+
+def _entry(where: str, entry: Any, key_size: int, value_size: int) -> _Entry:
+    if isinstance(entry, dict) and "leafIndex" in entry:
+        _check_fields(where, entry, PRESENT)
+        leaves = [_leaf(f"{where}.proof", entry["proof"], f"{where}.leafIndex", entry["leafIndex"], value_size)]
+    else:
+        _check_fields(where, entry, ABSENT)
+        leaves = [
+            _leaf(f"{where}.{side}Proof", entry[f"{side}Proof"], f"{where}.{side}LeafIndex", index, value_size)
+            for side, index in (("left", entry["leftLeafIndex"]), ("right", entry["rightLeafIndex"]))
+        ]
+    return _Entry(where, _data(f"{where}.key", entry["key"], key_size), leaves)
+
+
+def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) -> _Leaf:
+    if isinstance(index, bool) or not isinstance(index, int) or index < 0 or index >> DEPTH:
+        _refuse(index_name, f"expected an integer from 0 to 2**{DEPTH} - 1", index)
+    _check_fields(where, proof, {"value", "proofRelatedNodes"})
+    entries = proof["proofRelatedNodes"]
+    if not isinstance(entries, list) or len(entries) != ENTRIES:
+        shown = len(entries) if isinstance(entries, list) else entries
+        _refuse(f"{where}.proofRelatedNodes", f"expected a list of {ENTRIES} nodes", shown)
+    nodes = [_data(f"{where}.proofRelatedNodes[{position}]", entry) for position, entry in enumerate(entries)]
+    size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # the ends have no account
+    return _Leaf(where, index, _data(f"{where}.value", proof["value"], size), nodes)
+
+
+def _check_fields(where: str, value: Any, names: set[str]) -> None:
+    if not isinstance(value, dict) or set(value) != names:
+        shown = sorted(value) if isinstance(value, dict) else value
+        _refuse(where, f"expected an object with {', '.join(sorted(names))}", shown)
+
+
+def _data(where: str, text: Any, size: int | None = None) -> bytes:
+    """Return bytes from lower-case hexadecimal text."""
+    try:
+        data = from_hex(text)
+    except InvalidInput as error:
+        raise InvalidProof(f"{where}: {error}") from None
+    if text != text.lower():
+        _refuse(where, "expected lower-case digits", text)
+    if size is not None and len(data) != size:
+        _refuse(where, f"expected {size} bytes", text)
+    return data
+
+
+def _generation(leaves: list[_Leaf]) -> Scheme:
+    """Return the scheme of the first top node, after checking the sizes of all nodes against it."""
+    by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
+    scheme = by_size.get(len(leaves[0].entries[0]))
+    if scheme is None:
+        sizes = " or ".join(f"{size}" for size in sorted(by_size))
+        _refuse(f"{leaves[0].where}.proofRelatedNodes[0]", f"expected {sizes} bytes", len(leaves[0].entries[0]))
+    sizes_by_position = [scheme.top_size, *[2 * HASH_SIZE] * (DEPTH - 1), scheme.leaf_size, scheme.leaf_size]
+    for leaf in leaves:
+        for position, (entry, size) in enumerate(zip(leaf.entries, sizes_by_position, strict=True)):
+            empty_sibling = position == DEPTH and entry == NOTHING
+            if len(entry) != size and not empty_sibling:
+                _refuse(f"{leaf.where}.proofRelatedNodes[{position}]", f"expected {size} bytes", len(entry))
+    return scheme
+
+
+def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
+    """Hash the path of each leaf up to the root, all paths together."""
+    roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
+    nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
+    full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
+    sibling_leaves = dict(
+        zip((leaf.where for leaf in full), _hashes(scheme, [(leaf, DEPTH) for leaf in full]), strict=True)
+    )
+    inner = iter(_hashes(scheme, [(leaf, DEPTH - height) for leaf in leaves for height in range(1, DEPTH)]))
+    siblings = [[sibling_leaves.get(leaf.where, NOTHING), *islice(inner, DEPTH - 1)] for leaf in leaves]
+    sub_roots = scheme.path_roots(nodes, siblings, [leaf.index for leaf in leaves])
+    return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
+
+
+def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
+    """Return the hashes of entries of equal size; an entry with an element out of the field is refused by name."""
+    messages = [leaf.entries[position] for leaf, position in indices]
+    try:
+        return scheme.hashes(b"".join(messages), len(messages))
+    except InvalidInput:
+        for leaf, position in indices:
+            try:
+                scheme.digest(leaf.entries[position])
+            except InvalidInput as error:
+                raise InvalidProof(f"{leaf.where}.proofRelatedNodes[{position}]: {error}") from None
+        raise
+
+
+def _seen(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Seen:
+    top, encoded = leaf.entries[0], leaf.entries[DEPTH + 1]
+    claimed = top[-HASH_SIZE:]
+    nodes = f"{leaf.where}.proofRelatedNodes"
+    if sub_root != claimed:
+        reason = f"expected the sub root that the path of leaf {leaf.index} leads to, {to_hex(sub_root)}"
+        _refuse(f"{nodes}[0]", reason, to_hex(claimed))
+    next_free = _number(scheme, f"{nodes}[0]", top[:-HASH_SIZE])
+    if leaf.index >= next_free:
+        _refuse(leaf.where, f"expected a leaf index below the next free one, {next_free}", leaf.index)
+    half = (len(encoded) - 2 * HASH_SIZE) // 2
+    return _Seen(
+        previous=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half]),
+        following=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half]),
+        hkey=encoded[-2 * HASH_SIZE : -HASH_SIZE],
+        hval=encoded[-HASH_SIZE:],
+        root=root,
+    )
+
+
+def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
+    word = scheme.plain(encoded)
+    if scheme.numbers(word) != encoded:
+        _refuse(where, "expected a number in elements of two bytes", to_hex(encoded))
+    return int.from_bytes(word)
+
+
+def _checked(
+    scheme: Scheme, entry: _Entry, seen: dict[str, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
+) -> bytes | None:
+    """Return the value of a key, `None` if it is absent; `hashed` returns the hash of a value."""
+    for leaf in entry.leaves:
+        if seen[leaf.where].root != root:
+            reason = f"expected a path to the root {to_hex(root)}"
+            _refuse(f"{leaf.where}.proofRelatedNodes[0]", reason, to_hex(seen[leaf.where].root))
+        _check_value(leaf, seen[leaf.where].hval, hashed)
+    first, last = entry.leaves[0], entry.leaves[-1]
+    left, right = seen[first.where], seen[last.where]
+    if first is last:
+        if left.hkey != hkey:
+            _refuse(first.where, f"expected the leaf of the key hash {to_hex(hkey)}", to_hex(left.hkey))
+        return first.value
+    if not left.hkey < hkey:
+        _refuse(first.where, f"expected a leaf below the key hash {to_hex(hkey)}", to_hex(left.hkey))
+    if not hkey < right.hkey:
+        _refuse(last.where, f"expected a leaf above the key hash {to_hex(hkey)}", to_hex(right.hkey))
+    if left.following != last.index:
+        _refuse(first.where, f"expected a leaf whose next leaf is {last.index}", left.following)
+    if right.previous != first.index:
+        _refuse(last.where, f"expected a leaf whose previous leaf is {first.index}", right.previous)
+    return None
+
+
+def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> None:
+    try:
+        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # the ends hold 32 zero bytes
+    except InvalidInput as error:
+        raise InvalidProof(f"{leaf.where}.value: {error}") from None
+    if expected != hval:
+        _refuse(f"{leaf.where}.value", f"expected a value with the hash {to_hex(hval)}", to_hex(leaf.value))
+
+
+def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: Account | None) -> None:
+    """Check that there is one entry per slot, in order, or none if there is no storage."""
+    if not entries and (account is None or account.storage_root == scheme.empty_root):
+        return
+    if account is None:
+        _refuse("storageProofs", "expected none for an absent account", len(entries))
+    if len(entries) != len(asked):
+        _refuse("storageProofs", f"expected one for each of the {len(asked)} slots asked for", len(entries))
+    for entry, slot in zip(entries, asked, strict=True):
+        if entry.key != slot:
+            _refuse(f"{entry.where}.key", f"expected the slot asked for, {to_hex(slot)}", to_hex(entry.key))
+
+
+def _refuse(where: str, reason: str, value: Any) -> NoReturn:
+    raise InvalidProof(str(InvalidInput(where, reason, value)))  # which shows any value

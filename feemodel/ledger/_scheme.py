@@ -1,0 +1,396 @@
+"""The two generations of the state tree: the hash, and the encoding of keys, accounts and leaves for it.
+
+Encodings return the bytes that the hash absorbs. A KoalaBear element has two bytes ("limbs"), so that 16 bytes become a
+block of 32; a BLS12-377 element is a word below the field's order, or half of any word.
+
+Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel._records import printed_as_table
+from feemodel.checks import choice
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._quantities import WORD_SIZE
+from feemodel.ledger._hashing import Hash, mimc, pieces, poseidon2
+
+DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
+HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
+FIRST_FREE = 2
+HASH_SIZE = 32
+PIECE_SIZE = 16  # of code
+NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
+
+
+class StoredPath(NamedTuple):
+    """Stored path, to be checked against the hash of its highest node.
+
+    Parameters
+    ----------
+    digest, leaf_index : hash of the highest node, and index of the leaf.
+    nodes : from that node down to height 1, the two hashes below each node.
+    siblings : from the next height down to 1, the two hashes below each sibling.
+    leaf, sibling_leaf : bytes of the leaf and of its sibling, empty if that is empty.
+    hval : hash of the value.
+    """
+
+    digest: bytes
+    leaf_index: int
+    nodes: Sequence[bytes]
+    siblings: Sequence[bytes]
+    leaf: bytes
+    sibling_leaf: bytes
+    hval: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """One generation of the tree.
+
+    Parameters
+    ----------
+    hash : Poseidon2 or MiMC.
+    tail_key : [32 bytes] the largest hkey, which the last leaf of the linked list has.
+    numbers, plain : 32-byte integers below 2**128, one after the other → their bytes in a message, and back.
+    words : any 32-byte words, one after the other → their bytes in a message.
+    address_word : an address → the number that represents it in a message.
+    pieces : 16-byte pieces of code, one after the other → their bytes in a message.
+    empty_code_hash : the code hash of an account without code, which is that of one zero block.
+    empty_sub_root : the sub root of a tree that holds the two ends only.
+    empty_root : the root of a tree in which nothing was ever stored.
+    """
+
+    hash: Hash
+    tail_key: bytes
+    numbers: Callable[[bytes], bytes]
+    plain: Callable[[bytes], bytes]
+    words: Callable[[bytes], bytes]
+    address_word: Callable[[bytes], bytes]
+    pieces: Callable[[bytes], bytes]
+    empty_code_hash: bytes
+    empty_sub_root: bytes
+    empty_root: bytes
+
+    @property
+    def name(self) -> str:
+        """Name of the hash: "poseidon2" or "mimc"."""
+        return self.hash.name
+
+    def load(self) -> None:
+        """Load or compile the hash before serving requests."""
+        self.digest(NOTHING)
+
+    def digest(self, message: bytes) -> bytes:
+        """Return the hash of one message."""
+        return self.hash.digest(message)
+
+    def digests(self, messages: bytes, size: int) -> bytes:
+        """Return the 32-byte hashes of messages of one size, all one after the other."""
+        return self.hash.digests(messages, size)
+
+    def hashes(self, messages: bytes, count: int) -> list[bytes]:
+        """Return the hashes of `count` messages of one size, one after the other."""
+        return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
+
+    def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
+        """Return the index of the first message, of any length, whose hash differs; `None` if there is none."""
+        return self.hash.first_wrong(messages, hashes)
+
+    def node(self, left: bytes, right: bytes) -> bytes:
+        """Return the hash of an inner node from the hashes of its children."""
+        return self.digest(left + right)
+
+    def path_roots(
+        self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
+    ) -> list[bytes]:
+        """Return the root of each path, from the hash at its lower end and its siblings; all of the same length.
+
+        The lowest bit of a path's index is 1 if its first sibling is on the left, and so on upwards.
+        """
+        return pieces(
+            self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
+        )
+
+    def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
+        """Return whether each node of each path matches the hash in the node above it, and each value its hash.
+
+        Parameters
+        ----------
+        values : values of the leaves, encoded for hashing; empty for a value that is not checked.
+        """
+        links = []
+        for path, value in zip(paths, values, strict=True):
+            nodes, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
+            if not path.sibling_leaf and other != NOTHING:
+                return False
+            links += [*nodes, (path.leaf, digest)]
+            links += [(path.sibling_leaf, other)] if path.sibling_leaf else []
+            links += [(value, path.hval)] if value else []
+        messages, hashes = zip(*links, strict=True)
+        return self.first_wrong(messages, hashes) is None
+
+    def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
+        """Return the bytes of a leaf: indices of its neighbours, key and value."""
+        return self.numbers(previous.to_bytes(WORD_SIZE) + following.to_bytes(WORD_SIZE)) + hkey + hval
+
+    def leaves(self, leaves: Iterable[tuple[int, int, bytes, bytes]]) -> bytes:
+        """Return the concatenated bytes of many leaves."""
+        previous, following, hkeys, hvals = zip(*leaves, strict=True)
+        links = b"".join(link.to_bytes(WORD_SIZE) for pair in zip(previous, following, strict=True) for link in pair)
+        return side_by_side(len(hkeys), self.numbers(links), b"".join(hkeys), b"".join(hvals))
+
+    def top(self, next_free: int, sub_root: bytes) -> bytes:
+        """Return the bytes of the top node, whose hash is the root."""
+        return self.numbers(next_free.to_bytes(WORD_SIZE)) + sub_root
+
+    def account_key(self, address: bytes) -> bytes:
+        """Return the hashed key of an account."""
+        return self.digest(self.numbers(self.address_word(address)))
+
+    def account_keys(self, addresses: Sequence[bytes]) -> list[bytes]:
+        """Return the hashed keys of accounts, computed in one batch."""
+        return self.hashes(self.numbers(b"".join(map(self.address_word, addresses))), len(addresses))
+
+    def word_hash(self, word: bytes) -> bytes:
+        """Return the hash of a storage slot or of its value."""
+        return self.digest(self.words(word))
+
+    def word_hashes(self, words: Sequence[bytes]) -> list[bytes]:
+        """Return the hashes of slots or of their values, computed in one batch."""
+        return self.hashes(self.words(b"".join(words)), len(words))
+
+    def code_hash(self, code: bytes) -> bytes:
+        """Return the hash of a contract's code; empty code has the hash of one zero block."""
+        if not code:
+            return self.empty_code_hash
+        whole = len(code) - len(code) % PIECE_SIZE
+        last = code[whole:].rjust(PIECE_SIZE, b"\0") if whole < len(code) else b""
+        return self.digest(self.pieces(code[:whole] + last))
+
+    @cached_property
+    def leaf_size(self) -> int:
+        """Size of an encoded leaf: 192 or 128 [byte]."""
+        return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
+
+    @cached_property
+    def top_size(self) -> int:
+        """Size of an encoded top node: 96 or 64 [byte]; it tells the generation of a proof."""
+        return len(self.top(FIRST_FREE, NOTHING))
+
+    @cached_property
+    def zeros(self) -> tuple[bytes, ...]:
+        """Hashes of subtrees without leaves, by height from 0 to 40."""
+        zeros = [NOTHING]
+        for _ in range(DEPTH):
+            zeros.append(self.node(zeros[-1], zeros[-1]))
+        return tuple(zeros)
+
+    @cached_property
+    def empty_siblings(self) -> tuple[bytes, ...]:
+        """The two hashes below an empty sibling, from height 39 to 1."""
+        return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
+
+
+def path_links(
+    digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
+) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
+    """Return the messages of a path with their expected hashes, and the hashes of its last node and its sibling.
+
+    Parameters
+    ----------
+    digest, height : hash and height of the first node.
+    index : index of the leaf; if the path ends above it, the bits below that height are ignored.
+    nodes : the two hashes below each node.
+    siblings : the two hashes below each sibling, from that of the second node on.
+    """
+    links, other = [], NOTHING
+    for position, node in enumerate(nodes):
+        links.append((node, digest))
+        left, right = node[:HASH_SIZE], node[HASH_SIZE:]
+        height -= 1
+        digest, other = (right, left) if index >> height & 1 else (left, right)
+        if position < len(siblings):
+            links.append((siblings[position], other))
+    return links, digest, other
+
+
+def side_by_side(count: int, *columns: bytes) -> bytes:
+    """Return messages from columns; each column has one part of every message."""
+    parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
+    return np.concatenate(parts, axis=1).tobytes()
+
+
+def cut(rows: NDArray[np.uint8]) -> list[bytes]:
+    """Return rows of shape (n, size) as byte strings."""
+    pieces: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel().tolist()
+    return pieces
+
+
+def _limbs(data: bytes) -> bytes:
+    """Return each pair of bytes as a four-byte element."""
+    spread = bytearray(2 * len(data))
+    spread[2::4], spread[3::4] = data[::2], data[1::2]
+    return bytes(spread)
+
+
+def _pairs(limbs: bytes) -> bytes:
+    """Return the pairs of bytes in four-byte elements."""
+    data = bytearray(len(limbs) // 2)
+    data[::2], data[1::2] = limbs[2::4], limbs[3::4]
+    return bytes(data)
+
+
+def _widened(pieces: bytes) -> bytes:
+    """Return each 16 bytes as a 32-byte element."""
+    return b"".join(bytes(16) + pieces[start : start + 16] for start in range(0, len(pieces), 16))
+
+
+def _low_halves_first(words: bytes) -> bytes:
+    """Return each word as two elements: low half, then high half."""
+    starts = range(0, len(words), WORD_SIZE)
+    return _widened(b"".join(words[start + 16 : start + 32] + words[start : start + 16] for start in starts))
+
+
+def _in_two_pieces(address: bytes) -> bytes:
+    """Return the first 16 bytes, then the last four, right-aligned in 16."""
+    return address[:16] + address[16:].rjust(16, b"\0")
+
+
+# The empty hashes are constants: every ledger that is opened needs them, and computing them loads the compiled kernels.
+POSEIDON2 = Scheme(
+    hash=poseidon2,
+    tail_key=(poseidon2.order - 1).to_bytes(4) * 8,
+    numbers=_limbs,
+    plain=_pairs,
+    words=_limbs,
+    address_word=_in_two_pieces,
+    pieces=_limbs,
+    empty_code_hash=bytes.fromhex("0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc"),
+    empty_sub_root=bytes.fromhex("3a00a8e34a16f8a1225fee734816edb326f783bd6678d793345a28f046586ba6"),
+    empty_root=bytes.fromhex("2fa0344a2fab2b310d2af3155c330261263f887379aef18b4941e3ea1cc59df7"),
+)
+MIMC = Scheme(
+    hash=mimc,
+    tail_key=(mimc.order - 1).to_bytes(WORD_SIZE),
+    numbers=bytes,  # as they are
+    plain=bytes,
+    words=_low_halves_first,
+    address_word=lambda address: address.rjust(WORD_SIZE, b"\0"),
+    pieces=_widened,
+    empty_code_hash=bytes.fromhex("0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17"),
+    empty_sub_root=bytes.fromhex("0951bfcd4ac808d195af8247140b906a4379b3f2d37ec66e34d2f4a5d35fa166"),
+    empty_root=bytes.fromhex("07977874126658098c066972282d4c85f230520af3847e297fe7524f976873e5"),
+)
+SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
+
+
+@cache
+def scheme_of(name: str) -> Scheme:
+    """Return the scheme with a name.
+
+    Raises `InvalidInput` for a name other than "poseidon2" and "mimc".
+    """
+    return SCHEMES[choice("hashing", name, SCHEMES)]
+
+
+ACCOUNT_SIZE = 6 * WORD_SIZE
+EMPTY_KECCAK = keccak256(b"")
+
+
+@printed_as_table
+class Account(NamedTuple):
+    """Account after a block.
+
+    Parameters
+    ----------
+    nonce, balance [wei], code_size [byte] : integers below 2**256.
+    storage_root : root of the account's storage tree.
+    code_hash : hash of the code with the hash of the tree.
+    keccak_code_hash : Keccak-256 of the code.
+    """
+
+    nonce: int
+    balance: int
+    storage_root: bytes
+    code_hash: bytes
+    keccak_code_hash: bytes
+    code_size: int
+
+    def to_bytes(self) -> bytes:
+        """Return the flat value, 192 bytes, as in proofs."""
+        return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
+
+    @classmethod
+    def from_bytes(cls, value: bytes) -> "Account":
+        """Return the account of a flat value."""
+        _check_size(value)
+        words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))
+        nonce, balance, storage_root, code_hash, keccak, size = words
+        return cls(
+            int.from_bytes(nonce), int.from_bytes(balance), storage_root, code_hash, keccak, int.from_bytes(size)
+        )
+
+
+@cache
+def plain_suffix(scheme: Scheme) -> bytes:
+    """Return the last four words of the flat value of accounts without code and storage."""
+    return scheme.empty_root + scheme.empty_code_hash + EMPTY_KECCAK + bytes(WORD_SIZE)
+
+
+def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
+    """Return the hashes of flat account values; the two roots are hashed unchanged, other words encoded.
+
+    Raises `InvalidInput` for a value that is not 192 bytes long, or a root out of the hash's field.
+    """
+    if not values:
+        return []
+    for value in values:
+        _check_size(value)
+    flat = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), ACCOUNT_SIZE)
+    return cut(flat_hashes(scheme, flat))
+
+
+def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the hashes, of shape (n, 32), of flat account values of shape (n, 192)."""
+    numbers, roots, keccaks, sizes = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
+    messages = side_by_side(
+        len(flat),
+        scheme.numbers(numbers.tobytes()),  # nonce, balance
+        roots.tobytes(),  # of the storage, of the code
+        scheme.words(keccaks.tobytes()),
+        scheme.numbers(sizes.tobytes()),
+    )
+    hashes = scheme.digests(messages, len(messages) // len(flat))
+    return np.frombuffer(hashes, dtype=np.uint8).reshape(-1, WORD_SIZE)
+
+
+def account_message(scheme: Scheme, value: bytes) -> bytes:
+    """Return the message of a flat account value, empty if it is not 192 bytes long."""
+    if len(value) != ACCOUNT_SIZE:
+        return b""
+    return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
+
+
+@lru_cache(1_024)
+def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
+    """Return the message of the last four words, which all accounts without code share."""
+    roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
+    return roots + scheme.words(keccak) + scheme.numbers(size)
+
+
+def account_hash(scheme: Scheme, value: bytes) -> bytes:
+    """Return the hash of one flat account value."""
+    return account_hashes(scheme, [value])[0]
+
+
+def _check_size(value: bytes) -> None:
+    if len(value) != ACCOUNT_SIZE:
+        raise InvalidInput("account value", f"expected {ACCOUNT_SIZE} bytes", len(value))

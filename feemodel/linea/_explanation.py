@@ -1,0 +1,121 @@
+"""Explains a transaction or call: its size, the parts of its fee, the fees wallets set, and the checks it passes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from feemodel.ethereum._call import Call
+from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum._transaction_fee import transaction_fee
+from feemodel.linea._measure import fee_bytes, fee_size
+from feemodel.linea._node import Check, offered_price, verdicts
+from feemodel.linea._wallets import WALLETS, wallet_fees
+from feemodel.linea.pricing_forms import Form
+from feemodel.sizes._codecs import Codec, get_codec
+
+
+def explain(
+    subject: Call | Transaction,
+    gas: Mapping[str, int],
+    *,
+    form: Form,
+    checks: Sequence[Check],
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+    nonce: int = 0,
+    chain_id: int = LINEA_CHAIN_ID,
+) -> dict[str, Any]:
+    """Explain the fee of a transaction or call: size, parts of the fee, wallets' fees and the node's checks.
+
+    Parameters
+    ----------
+    subject : a parsed call or signed transaction.
+    gas : mapping of "estimated" and "limit", and optionally "used", to gas [gas].
+    form : pricing form with the node's costs.
+    checks : checks of the node, see `feemodel.linea.node_checks`; the estimate uses the margin of the first one.
+    codec : name of a codec, or a codec object.
+    measured : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
+    packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
+    nonce, chain_id : values for a call that does not set them.
+
+    Returns
+    -------
+    dict of numbers, strings, lists and dicts, ready for JSON; fees per gas [wei / gas] and totals [wei] are ints.
+
+    Raises
+    ------
+    InvalidInput : a subject, codec or encoding that is not valid, or zero gas.
+
+    >>> from feemodel.linea.pricing_forms import form_of
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> from feemodel.linea._node import node_checks
+    >>> answer = explain(
+    ...     Call(to=bytes(20), value=1),
+    ...     {"estimated": 21_000, "limit": 21_000},
+    ...     form=form_of("cost-per-byte", linea_preset()),
+    ...     checks=node_checks(linea_preset()),
+    ... )
+    >>> answer["compressedSize"], answer["priorityFeePerGas"], answer["stages"][0]["outcome"]
+    (25, 37428571, 'accepted')
+    """
+    estimated, margin = gas["estimated"], checks[0].margin
+    raw = subject.signed() if isinstance(subject, Transaction) else subject
+    filled = {"gas": estimated, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
+    size = fee_size(raw, codec=codec, form=measured, packed=packed, **filled)
+    parts = form.parts(size, estimated, margin)
+    suggested = form.base_fee + parts.total
+    offered = _offered(subject, form.base_fee)
+    fee_per_gas = {"base": form.base_fee, **parts._asdict()}
+    # The data fee is the part due to the bytes; the priority fee is the offer beyond the suggested price.
+    paid = max(suggested, suggested if offered is None else offered)
+    data = (parts.total - form.parts(0, estimated, margin).total) * estimated
+    named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)
+    return {
+        "subject": "transaction" if isinstance(subject, Transaction) else "call",
+        "pricing": form.name,
+        "margin": margin,
+        "codec": get_codec(codec).name,
+        "form": measured,
+        "measuredBytes": len(fee_bytes(raw, form=measured, **filled)),
+        "compressedSize": size,
+        "gas": dict(gas),
+        "feePerGas": fee_per_gas,
+        "feeWei": {name: part * estimated for name, part in fee_per_gas.items()},
+        "transactionFee": {
+            "executionFee": named.execution_fee,
+            "dataFee": named.data_fee,
+            "priorityFee": named.priority_fee,
+            "total": named.total,
+        },
+        "priorityFeePerGas": parts.total,
+        "totalWei": suggested * estimated,
+        "offeredPricePerGas": offered,
+        "wallets": [
+            {"wallet": fees.wallet.name, "maxPriorityFeePerGas": fees.max_priority_fee, "maxFeePerGas": fees.max_fee}
+            for fees in (wallet_fees(parts.total, base_fee=form.base_fee, wallet=wallet) for wallet in WALLETS)
+        ],
+        "stages": [
+            {
+                "stage": verdict.check.name,
+                "margin": verdict.check.margin,
+                "gas": gas[verdict.check.gas],
+                "requiredPricePerGas": verdict.required_price,
+                "accepted": verdict.accepted,
+                "outcome": "accepted" if verdict.accepted else verdict.check.refused,
+            }
+            for verdict in verdicts(suggested if offered is None else offered, size, gas, form=form, checks=checks)
+        ],
+    }
+
+
+def _offered(subject: Call | Transaction, base_fee: int) -> int | None:
+    """Return the price per gas that the subject offers; `None` for a call without a price."""
+    if isinstance(subject, Transaction):
+        if subject.type != DYNAMIC_FEE:
+            return subject.gas_price
+    elif subject.gas_price is not None:
+        return subject.gas_price
+    elif subject.max_fee is None or subject.max_priority_fee is None:
+        return None
+    price = offered_price(max_fee=subject.max_fee, max_priority_fee=subject.max_priority_fee, base_fee=base_fee)
+    return int(price)

@@ -1,0 +1,228 @@
+"""The bytes of a call or transaction that a node measures, and their compressed size, on which the fee depends."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feemodel.ethereum._call import Call, as_mapping, is_missing, parse_call
+from feemodel.ethereum._transaction import (
+    LINEA_CHAIN_ID,
+    ZERO_ADDRESS,
+    fill,
+    intrinsic_gas,
+    measured_form,
+    parse_transaction,
+)
+from feemodel.ethereum._transaction_table import RAW, UNSIGNED, Sent, raw_row, transactions_of
+from feemodel.linea.parameters import NODE
+from feemodel.sizes._codecs import Codec, compressed_size, compressed_sizes
+from feemodel.sizes._lzss import packed_size
+from feemodel.sizes._payloads import Sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def fee_payloads(
+    transactions: "pd.DataFrame", *, form: str = "sender_unsigned", chain_id: int = LINEA_CHAIN_ID
+) -> list[bytes]:
+    """Bytes that a node measures for each transaction of a table, in the table's order.
+
+    Parameters
+    ----------
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
+        column names.
+    form : encoding: "sender_unsigned", "unsigned" or "signed". "signed" uses a placeholder signature of the same length
+        if the table has none.
+    chain_id : chain id of transactions for which the table has none.
+
+    Returns
+    -------
+    list of bytes, one for each row.
+
+    Raises
+    ------
+    InvalidInput : a missing column, or a row that is not a transaction of type 0, 1 or 2. The error names the row,
+        counted from 1, and the column.
+
+    >>> import pandas as pd
+    >>> row = {"from": bytes(20), "to": bytes(20), "value": 1, "input": b"", "nonce": 0, "gas": 21_000, "gasPrice": 7}
+    >>> len(fee_payloads(pd.DataFrame([row]), form="unsigned")[0])  # a list of nine items
+    34
+    """
+    return [sent.measured(form) for sent in transactions_of(transactions, chain_id=chain_id)]
+
+
+def fee_sizes(
+    transactions: "pd.DataFrame",
+    *,
+    codec: str | Codec = "zstd",
+    form: str = "sender_unsigned",
+    packed: bool = False,
+    chain_id: int = LINEA_CHAIN_ID,
+    threads: int | None = None,
+) -> Sizes:
+    """Compressed size of each transaction of a table.
+
+    Parameters
+    ----------
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
+        column names.
+    codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
+    form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
+    packed : whether sizes are rounded up to 32-byte field elements of 254 usable bits.
+    chain_id : chain id of transactions for which the table has none.
+    threads : number of threads; `None` for one per processor.
+
+    Returns
+    -------
+    int64 array, one size for each row [byte].
+
+    Raises
+    ------
+    InvalidInput : a missing column, a row that is not a transaction of type 0, 1 or 2, an unknown codec or encoding, or
+        fewer than one thread.
+
+    >>> import pandas as pd
+    >>> row = {"hash": "0x" + "33" * 32, "from": "0x" + "22" * 20, "to": "0x" + "11" * 20, "value": "0x1",
+    ...     "input": "0x", "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x7"}
+    >>> fee_sizes(pd.DataFrame([row])).tolist(), fee_size(row)
+    ([30], 30)
+    """
+    sizes = compressed_sizes(fee_payloads(transactions, form=form, chain_id=chain_id), codec, threads=threads)
+    return np.asarray(packed_size(sizes)) if packed else sizes
+
+
+def fee_transaction(
+    call: Call | Mapping[str, Any],
+    *,
+    gas: int,
+    nonce: int = 0,
+    base_fee: int = NODE.base_fee,
+    chain_id: int = LINEA_CHAIN_ID,
+    form: str = "sender_unsigned",
+) -> bytes:
+    """Bytes that a node measures for a call.
+
+    Parameters
+    ----------
+    call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a parsed `Call`.
+    gas : the gas estimate, which becomes the gas limit [gas].
+    nonce : nonce for a call that does not set one.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has one.
+    form : encoding: "sender_unsigned", "unsigned" or "signed".
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : a call that cannot be read, a transaction of type 3 or above, an unknown encoding, or zero gas.
+
+    Notes
+    -----
+    The call becomes a transaction as in `feemodel.ethereum.fill`. In the "sender_unsigned" encoding a
+    node's estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function. The
+    encoder of the published blobs leaves it empty, and so does `measured_form`.
+
+    Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
+
+    A transfer, as mainnet measured it in January 2026:
+
+    >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
+    97
+    """
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
+        transaction = replace(transaction, to=ZERO_ADDRESS)
+    return Sent(parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS, transaction).measured(form)
+
+
+def fee_bytes(
+    call_or_raw: Call | Mapping[str, Any] | bytes | str,
+    *,
+    form: str = "sender_unsigned",
+    gas: int | None = None,
+    nonce: int = 0,
+    base_fee: int = NODE.base_fee,
+    chain_id: int = LINEA_CHAIN_ID,
+) -> bytes:
+    """Bytes that a node measures for a call or a transaction.
+
+    Parameters
+    ----------
+    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
+        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
+    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
+    nonce, chain_id : values for a call that does not set them.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : a call, transaction or encoding that is not valid.
+
+    >>> len(fee_bytes({"to": "0x" + "11" * 20, "value": "0x1"}))
+    49
+    """
+    if isinstance(call_or_raw, (bytes, bytearray, memoryview, str)):
+        return measured_form(parse_transaction(call_or_raw), form)
+    if not isinstance(call_or_raw, Call):
+        row = as_mapping(call_or_raw)
+        raw, unsigned = row.get(RAW), row.get(UNSIGNED)
+        if not (is_missing(raw) and is_missing(unsigned)):
+            return raw_row(raw, unsigned, row.get("sender")).measured(form)
+        call_or_raw = parse_call(row)
+    call = call_or_raw
+    if gas is None:
+        gas = call.gas if call.gas is not None else intrinsic_gas(call)
+    return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
+
+
+def fee_size(
+    call_or_raw: Call | Mapping[str, Any] | bytes | str,
+    *,
+    codec: str | Codec = "zstd",
+    form: str = "sender_unsigned",
+    packed: bool = False,
+    gas: int | None = None,
+    nonce: int = 0,
+    base_fee: int = NODE.base_fee,
+    chain_id: int = LINEA_CHAIN_ID,
+) -> int:
+    """Compressed size of a call or a transaction, from which the fee is computed.
+
+    Parameters
+    ----------
+    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
+        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
+    form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
+    packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
+    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
+    nonce, chain_id : values for a call that does not set them.
+    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+
+    Returns
+    -------
+    int [byte].
+
+    Raises
+    ------
+    InvalidInput : a call, transaction, codec or encoding that is not valid.
+
+    >>> fee_size({"to": "0x" + "11" * 20, "value": "0x1"})
+    25
+    """
+    measured = fee_bytes(call_or_raw, form=form, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    size = compressed_size(measured, codec)
+    return int(packed_size(size)) if packed else size

@@ -1,0 +1,176 @@
+"""Comparisons of a transaction's price with its fee in a node: estimate, pool admission, block selection.
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
+ProfitabilityValidator, ProfitableTransactionSelector.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, overload
+
+from feemodel._records import printed_as_table
+from feemodel.checks import ArrayLike, Numbers, Wholes, whole
+from feemodel.errors import InvalidInput
+from feemodel.formula import formula
+from feemodel.integers import Whole, maximum, minimum
+from feemodel.linea.parameters import NODE, LineaPreset
+from feemodel.linea.pricing_forms import Form
+
+
+class Check(NamedTuple):
+    """One check of a node: the gas that the fee is spread over, and the margin that it is multiplied by."""
+
+    name: str
+    gas: str  #: "estimated", "limit" or "used"
+    margin: float
+    refused: str  #: outcome of a transaction that pays less
+
+
+@printed_as_table
+class Verdict(NamedTuple):
+    """The price that one check requires of a transaction, and whether the transaction offers it [wei / gas]."""
+
+    check: Check
+    priority_fee: int
+    required_price: int
+    offered_price: int
+    accepted: bool
+
+
+def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
+    """Return the four checks of a node with this preset, in the node's order.
+
+    Parameters
+    ----------
+    preset : pricing parameters of the node, see `feemodel.linea.parameters.linea_preset`.
+
+    Returns
+    -------
+    tuple of four `Check`: estimate, pool, and block selection before and after execution.
+
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> [(check.name, check.gas, check.margin) for check in node_checks(linea_preset())][1]
+    ('pool', 'limit', 0.8)
+    """
+    return (
+        Check("estimate", "estimated", preset.estimate_margin, "less than the node suggests"),
+        Check("pool", "limit", preset.pool_margin, "refused: Gas price too low"),
+        Check("selection, before execution", "limit", preset.selection_margin, "stays pending"),
+        Check("selection, after execution", "used", preset.selection_margin, "stays pending"),
+    )
+
+
+def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
+    """Return whether the transaction pool compares a transaction's price with its fee.
+
+    Parameters
+    ----------
+    local : whether the transaction arrived through the node's own JSON-RPC rather than from a peer.
+    api_check, p2p_check : the node's options for transactions from JSON-RPC and from peers.
+    has_priority : whether its sender is exempt from every check.
+
+    Returns
+    -------
+    bool.
+
+    >>> pool_checks(local=False)
+    False
+    """
+    return not has_priority and (api_check if local else p2p_check)
+
+
+@overload
+def offered_price(
+    *, gas_price: int | None = ..., max_fee: int | None = ..., max_priority_fee: int | None = ..., base_fee: int = ...
+) -> int: ...
+@overload
+def offered_price(
+    *, gas_price: Numbers[Wholes] | None = ..., max_fee: Numbers[Wholes] | None = ...,
+    max_priority_fee: Numbers[Wholes] | None = ..., base_fee: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
+@formula
+def offered_price(
+    *,
+    gas_price: ArrayLike | None = None,
+    max_fee: ArrayLike | None = None,
+    max_priority_fee: ArrayLike | None = None,
+    base_fee: ArrayLike = NODE.base_fee,
+) -> Whole:
+    """Price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
+
+    Parameters
+    ----------
+    gas_price : gas price of a legacy or access-list transaction; the next two are then `None` [wei / gas].
+    max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
+    base_fee : base fee of the block [wei / gas].
+
+    All parameters broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : both a gas price and a dynamic fee, only one dynamic fee, or a value that is negative or not an
+        integer.
+    Int64Overflow : an int above 2**63 - 1 together with arrays.
+
+    45,479,999 + 7 is less than the max fee of 45,479,999 + 9:
+
+    >>> offered_price(max_fee=45_479_999 + 9, max_priority_fee=45_479_999)
+    45480006
+    """
+    if gas_price is not None:
+        if max_fee is not None or max_priority_fee is not None:
+            raise InvalidInput("gas_price", "expected either a gas price or the two dynamic fees", gas_price)
+        return whole("gas_price", gas_price, unit="wei")
+    if max_fee is None or max_priority_fee is None:
+        raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
+    cap = whole("max_fee", max_fee, unit="wei")
+    base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
+    # Equal to min(cap, base + tip), without a sum that could overflow 64 bits.
+    return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
+
+
+def verdicts(
+    price: int,
+    compressed_size: int,
+    gas: Mapping[str, int],
+    *,
+    form: Form,
+    checks: Sequence[Check],
+) -> tuple[Verdict, ...]:
+    """Results of a node's checks on one transaction.
+
+    Parameters
+    ----------
+    price : price that the transaction offers, see `offered_price` [wei / gas].
+    compressed_size : measured size [byte].
+    gas : mapping of "estimated", "limit" and "used" to gas; a check whose gas is missing is skipped [gas].
+    form : pricing form with the node's costs.
+    checks : checks of the node, see `node_checks`.
+
+    Returns
+    -------
+    tuple of `Verdict`, one for each check that was made; prices in [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : zero gas, or a value that is negative or not an integer.
+    Int64Overflow : a product that would wrap in a node.
+
+    >>> from feemodel.linea.pricing_forms import form_of
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> gas = {"estimated": 21_000, "limit": 21_000, "used": 21_000}
+    >>> form, checks = form_of("cost-per-byte", linea_preset()), node_checks(linea_preset())
+    >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=checks)
+    >>> [(answer.required_price, answer.accepted) for answer in answers]
+    [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
+    """
+    found = []
+    for check in checks:
+        if check.gas in gas:
+            fee = form.parts(compressed_size, gas[check.gas], check.margin).total
+            required = form.required_price(fee)
+            found.append(Verdict(check, fee, required, price, price >= required))
+    return tuple(found)

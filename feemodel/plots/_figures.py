@@ -1,0 +1,526 @@
+"""Figures of fees and of the rollups' rules, drawn on Matplotlib `Axes` from a Dataset, a table or arrays.
+
+Nothing here computes a fee.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from numpy.typing import NDArray
+
+from feemodel.checks import instance
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray
+
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
+COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE)
+RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # contour levels
+
+
+def plot_recovery(
+    surface: "xarray.Dataset",
+    ax: Axes | None = None,
+    *,
+    margin: float,
+    observed: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> Axes:
+    """Plot the share of posting costs that revenue covers, over L1 base fee and blob base fee (log axes).
+
+    Parameters
+    ----------
+    surface : `recovery` (margin, base_fee, blob_base_fee) [1], as `recovery_over_l1_fees` returns it.
+    ax : axes to draw on; `None` makes a new figure.
+    margin : margin of the coloured slice [1]. The break-even line is drawn for every margin of the surface.
+    observed : observed L1 base fees and blob base fees, each of shape (n,), drawn as dots [wei / gas].
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> coordinates = {"margin": [1.0], "base_fee": [1e9, 1e10], "blob_base_fee": [1e9, 1e10]}
+    >>> surface = xarray.Dataset({"recovery": ((*coordinates,), [[[2.0, 1.0], [1.0, 0.5]]])}, coordinates)
+    >>> plot_recovery(surface, Figure().subplots(), margin=1.0).get_xlim()
+    (np.float64(1.0), np.float64(10.0))
+    """
+    ax = given_or_new(ax)
+    x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
+    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue over posting cost, margin {margin:g}")
+    if observed is not None:
+        base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
+        ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1",
+                rasterized=True)  # fmt: skip
+    for line, factor in zip(cycle((":", "-", "--", "-.")), surface["margin"].values, strict=False):
+        values = surface["recovery"].sel(margin=factor).values.T
+        ax.contour(x, y, values, levels=[1.0], colors="black", linestyles=line, linewidths=1.3)
+        ax.plot([], [], color="black", linestyle=line, linewidth=1.3, label=f"break-even at margin {factor:g}")
+    _logarithmic(ax, x, y)
+    ax.set(xlabel="L1 base fee [gwei per gas]", ylabel="blob base fee [gwei per gas]")
+    return finished(ax, grid="", loc="center left", framealpha=0.9)
+
+
+def plot_fee_by_size(
+    series: Mapping[str, tuple[NDArray[Any], NDArray[Any]]],
+    ax: Axes | None = None,
+    *,
+    cost_per_byte: Mapping[str, float],
+) -> Axes:
+    """Plot each transaction's fee and the cost of its bytes against its compressed size (log axes).
+
+    Parameters
+    ----------
+    series : label → (compressed sizes [byte], total fees [wei]), each of shape (n,); one dot per transaction.
+    ax : axes to draw on; `None` makes a new figure.
+    cost_per_byte : label → cost of a compressed byte [wei / byte]; one line each.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> paid = {"paid": (np.array([100, 200]), np.array([10**12, 3 * 10**12]))}
+    >>> ax = plot_fee_by_size(paid, Figure().subplots(), cost_per_byte={"cost": 1e10})
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()]  # [gwei]
+    [[1000.0, 3000.0], [1000.0, 2000.0]]
+    """
+    ax = given_or_new(ax)
+    for colour, (label, (size, fee)) in zip(cycle(COLOURS), series.items(), strict=False):
+        ax.plot(
+            size, np.asarray(fee, dtype=float) / WEI_PER_GWEI, ".", color=colour, markersize=3, alpha=0.35, label=label
+        )
+    sizes = np.concatenate([np.asarray(size) for size, _ in series.values()])
+    span = np.array([sizes.min(), sizes.max()], dtype=float)
+    for line, (label, cost) in zip(cycle(("-", "--", ":")), cost_per_byte.items(), strict=False):
+        ax.plot(span, span * cost / WEI_PER_GWEI, line, color=GREY, linewidth=1.5, label=label)
+    ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="total fee of the transaction [gwei]")
+    legend = finished(ax, plain="xy", loc="upper left", markerscale=3).get_legend()
+    for handle in legend.legend_handles if legend is not None else ():
+        if handle is not None:
+            handle.set_alpha(1.0)
+    return ax
+
+
+def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None, *, margin: float) -> Axes:
+    """Plot the share of verification costs that fees cover, with contours of the median transaction's fee.
+
+    Parameters
+    ----------
+    surface : `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and `fee_quantile` [wei], as
+        `verification_surface` returns them.
+    ax : axes to draw on; `None` makes a new figure.
+    margin : margin of the slice to draw [1].
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> axes = {"margin": [1.0], "verification_gas_cost": [1e6, 2e6], "gas_price_ratio": [1.0, 2.0]}
+    >>> surface = xarray.Dataset(
+    ...     {"recovery": ((*axes,), [[[2.0, 1.0], [1.0, 0.5]]]),
+    ...      "fee_quantile": (("quantile", *axes), [[[[1e9, 2e9], [2e9, 4e9]]]])},
+    ...     {**axes, "quantile": [0.5]},
+    ... )
+    >>> ax = plot_verification_surface(surface, Figure().subplots(), margin=1.0)
+    >>> ax.get_legend_handles_labels()[1][0]
+    'below: the median pays the minimum, 1 gwei'
+    """
+    ax = given_or_new(ax)
+    chosen = surface.sel(margin=margin)
+    x, y = surface["gas_price_ratio"].values, surface["verification_gas_cost"].values / 1e6
+    _filled(ax, x, y, chosen["recovery"].values, f"fees over verification cost, margin {margin:g}")
+    median = chosen["fee_quantile"].sel(quantile=0.5).values / WEI_PER_GWEI
+    floor = float(median.min())
+    ax.contour(x, y, median, levels=[floor * 1.001], colors="black", linestyles="--", linewidths=1.3)
+    ax.plot([], [], "--", color="black", linewidth=1.3, label=f"below: the median pays the minimum, {floor:,.0f} gwei")
+    levels = [step * 10**power for power in range(-3, 12) for step in (1, 2, 5)]
+    lines = ax.contour(x, y, median, levels=[level for level in levels if floor < level < median.max()], colors="black",
+                       linewidths=0.8)  # fmt: skip
+    ax.clabel(lines, fmt=lambda level: f"{level:,.0f} gwei", fontsize=8)
+    ax.plot([], [], color="black", linewidth=0.8, label="fee of the median transaction")
+    _logarithmic(ax, x, y)
+    ax.set(xlabel="L1 gas price over L2 gas price", ylabel="verification cost [million L1 gas]")
+    return finished(ax, grid="", loc="lower left", framealpha=0.9)
+
+
+def plot_fee_curves(
+    size: NDArray[Any],
+    curves: Iterable[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]],
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot priority fees per gas against compressed size, each curve with a band (log axes).
+
+    Parameters
+    ----------
+    size : compressed sizes, of shape (n,) [byte].
+    curves : label, middle, lower edge and upper edge of each curve, of shape (n,) each [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> fee = np.array([10**9, 2 * 10**9])
+    >>> ax = plot_fee_curves(np.array([100, 200]), [("rule", fee, fee // 2, fee * 2)], Figure().subplots())
+    >>> ax.get_lines()[0].get_ydata().tolist()  # [gwei / gas]
+    [1.0, 2.0]
+    """
+    ax = given_or_new(ax)
+    for colour, (label, middle, lower, upper) in zip(cycle(COLOURS), curves, strict=False):
+        ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
+        ax.fill_between(size, lower / WEI_PER_GWEI, upper / WEI_PER_GWEI, color=colour, alpha=0.18, linewidth=0)
+    ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="priority fee [gwei per gas]")
+    return finished(ax, plain="xy", loc="upper left")
+
+
+def plot_distributions(
+    series: Mapping[str, NDArray[Any]], ax: Axes | None = None, *, label: str, scale: str = "log"
+) -> Axes:
+    """Plot the cumulative distribution of each series: the share of transactions up to each value.
+
+    Parameters
+    ----------
+    series : label → values of shape (n,), one line each.
+    ax : axes to draw on; `None` makes a new figure.
+    label : label of the value axis, with its unit.
+    scale : scale of the value axis, "log" or "linear".
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_distributions({"paid": np.array([30, 10])}, Figure().subplots(), label="fee [gwei]")
+    >>> ax.get_lines()[0].get_xydata().tolist()
+    [[10.0, 0.5], [30.0, 1.0]]
+    """
+    ax = given_or_new(ax)
+    for colour, (name, values) in zip(cycle(COLOURS), series.items(), strict=False):
+        ordered = np.sort(np.asarray(values))
+        ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
+    ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))
+    if scale == "log":
+        log_ticks(ax.xaxis)
+    return finished(ax, plain="x")
+
+
+def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
+    """Plot the fee under each rule as dots on a logarithmic axis, cheapest on top.
+
+    Parameters
+    ----------
+    rows : name, L1 part [wei] and L2 part [wei] of each rule. A part of 0 gets no dot: a logarithmic axis has no 0.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_comparison([("expensive", 3e9, 4e9), ("cheap", 1e9, 1e9)], Figure().subplots())
+    >>> ax.get_lines()[0].get_xdata().tolist()  # totals [gwei]
+    [2.0, 7.0]
+    """
+    ax = given_or_new(ax)
+    ordered = sorted(rows, key=lambda row: row[1] + row[2])
+    place = np.arange(len(ordered))
+    total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
+    parts = np.array([[l1, l2] for _, l1, l2 in ordered], dtype=float) / WEI_PER_GWEI
+    parts[parts <= 0.0] = np.nan
+    ax.hlines(place, np.fmin(np.nanmin(parts, axis=1), total), total, color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(total, place, "|", color="black", markersize=14, markeredgewidth=2, label="total")
+    for column, colour, marker, label in ((0, BLUE, "o", "L1 part (data)"), (1, ORANGE, "D", "L2 part (execution)")):
+        ax.plot(parts[:, column], place, marker, color=colour, markersize=6, label=label)
+    for y, value in zip(place, total, strict=True):
+        shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        ax.annotate(shown, (value, y), (7, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
+    ax.set_yticks(place, [name for name, _, _ in ordered])
+    ax.invert_yaxis()
+    return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
+
+
+def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
+    """Plot the base fee after each second, one line per rule, with its peak marked (log axis).
+
+    Parameters
+    ----------
+    paths : label → base fee after each second, of shape (seconds,) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_surge({"rule": np.array([10**9, 3 * 10**9, 2 * 10**9])}, Figure().subplots())
+    >>> ax.texts[0].get_text()
+    '3 gwei after 2 s'
+    """
+    ax = given_or_new(ax)
+    for colour, (label, path) in zip(cycle(COLOURS), paths.items(), strict=False):
+        fees = path / WEI_PER_GWEI
+        ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
+        second, peak = int(fees.argmax()) + 1, float(fees.max())
+        ax.plot([second], [peak], "o", color=colour, markersize=5)
+        ax.annotate(
+            f"{peak:.3g} gwei after {second} s", (second, peak), (4, 6), textcoords="offset points", fontsize=8,
+            color=colour,
+        )  # fmt: skip
+    ax.set(yscale="log", xlabel="time [s]", ylabel="L2 base fee [gwei per gas]")
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high * 1.6)
+    log_ticks(ax.yaxis, span=100)
+    return finished(ax, loc="upper left")
+
+
+def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
+    """Plot the mean fee of a transaction for each chain and day, a dot for the total, a dash for its data fee.
+
+    Parameters
+    ----------
+    table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
+    ax : axes to draw on; `None` makes a new figure.
+    transactions : number of transactions that the fees of a row are for.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> row = {"day": "2026-01-08", "chain": "linea", "token": "ETH", "without": "", "source": "median of the day",
+    ...        "base_fee": 10**9, "total": 6 * 10**9, "data_fee": 2 * 10**9}
+    >>> ax = plot_days(pd.DataFrame([row]), Figure().subplots(), transactions=2)
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()][:2]  # total and data fee [gwei]
+    [[3.0], [1.0]]
+    """
+    ax = given_or_new(ax)
+    days = list(dict.fromkeys(table["day"]))
+    table = table[(table["without"] == "") & (table["token"] == "ETH")]
+    chains = list(dict.fromkeys(table["chain"]))
+    width = 0.8 / len(days)
+    for place, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
+        rows = table[table["day"] == day].set_index("chain")
+        x = np.array([chains.index(name) for name in rows.index]) + (place - (len(days) - 1) / 2) * width
+        total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
+        first = rows.iloc[0]
+        label = f"{day}: L1 base fee {first['base_fee'] / WEI_PER_GWEI:.3g} gwei ({first['source']})"
+        ax.vlines(x, data.where(data > 0, total), total, color=colour, alpha=0.4, linewidth=1.5)
+        ax.plot(x, total, "o", color=colour, markersize=7, label=label)
+        ax.plot(x, data.where(data > 0), "_", color=colour, markersize=11, markeredgewidth=2.5)
+    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="data fee, the part of it for L1")
+    ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
+    log_ticks(ax.yaxis, span=100)
+    ax.set_xticks(range(len(chains)), chains)
+    return finished(ax, grid="y", fontsize=7, loc="upper left")
+
+
+def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
+    """Plot the factors by which a fee must be padded to pay for a later block (log axis).
+
+    A dot is the 99 % quantile, a ring the bound that the protocol sets, a vertical line a wallet's flat factor.
+
+    Parameters
+    ----------
+    table : table of `feemodel.rollups.padding_table`, factors [1]. A chain without a bound has no ring.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> row = {"chain": "linea", "blocks": 10, "bound": 2.0, "quantile": 1.2, "fails_1.1": 0.3}
+    >>> [line.get_xdata() for line in plot_padding(pd.DataFrame([row]), Figure().subplots()).get_lines()][2]
+    [1.1, 1.1]
+    """
+    ax = given_or_new(ax)
+    place = np.arange(len(table))
+    bound, quantile = table["bound"].to_numpy(float), table["quantile"].to_numpy(float)
+    ax.hlines(place, quantile, np.where(np.isnan(bound), quantile, bound), color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(quantile, place, "o", color=BLUE, markersize=6, label="99 % quantile over a month of L1")
+    ax.plot(bound, place, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="bound of the protocol")
+    factors = [float(name.removeprefix("fails_")) for name in table.columns if name.startswith("fails_")]
+    for number, factor in enumerate(factors):
+        label = "flat factors of wallets: " + ", ".join(f"{one:g}" for one in factors)
+        ax.axvline(factor, color=GREY, linestyle=":", linewidth=1, label=None if number else label)
+    ax.set(xscale="log", xlabel="factor on the fee of now")
+    ax.set_yticks(place, [f"{row.chain}, {row.blocks:,}" for row in table.itertuples()])
+    ax.set_ylabel("chain, blocks ahead")
+    ax.invert_yaxis()
+    return finished(ax, plain="x", grid="x", fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.06))
+
+
+def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
+    """Plot the L1 gas of posting today and under a draft as dots, with the relative change (log axis).
+
+    Parameters
+    ----------
+    rows : label, gas today [gas] and gas under the draft [gas] of each posting.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> plot_posting([("a blob", 100_000, 80_000)], Figure().subplots()).texts[0].get_text()
+    '-20%'
+    """
+    ax = given_or_new(ax)
+    places = np.arange(len(rows))
+    ax.hlines(places, [min(row[1:]) for row in rows], [max(row[1:]) for row in rows], color="#cccccc", zorder=1)
+    for column, colour, marker, label in ((1, GREY, "o", "today"), (2, ORANGE, "D", "draft")):
+        ax.plot([row[column] for row in rows], places, marker, color=colour, markersize=7, label=label)
+    for place, (_, today, draft) in zip(places, rows, strict=True):
+        change = f"{draft / today - 1:+.0%}"
+        ax.annotate(change, (max(today, draft), place), (8, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set(xscale="log", xlabel="execution gas on L1", ylim=(-0.6, len(rows) - 0.4))
+    low, high = ax.get_xlim()
+    ax.set_xlim(low / 1.5, high * 2)
+    log_ticks(ax.xaxis, span=100)
+    ax.set_yticks(places, [row[0] for row in rows])
+    ax.invert_yaxis()
+    return finished(ax, grid="x", loc="upper right")
+
+
+def given_or_new(ax: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure.
+
+    Raises
+    ------
+    InvalidInput : `ax` is neither `None` nor an `Axes`.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        return pyplot.subplots(layout="constrained")[1]
+    return instance("ax", ax, Axes)
+
+
+def draw_bands(
+    ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
+) -> None:
+    """Fill the area between quantiles of paths over time.
+
+    Parameters
+    ----------
+    ax : axes to draw on.
+    times : times, of shape (steps,).
+    values : values, of shape (paths, steps).
+    bands : lower quantile, upper quantile and opacity of each band.
+    """
+    for low, high, alpha in bands:
+        edges = np.quantile(values, (low, high), axis=0)
+        ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+
+
+def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
+    """Add plain tick numbers, a light grid and a small legend.
+
+    Parameters
+    ----------
+    ax : axes to change.
+    plain : axes with plain tick numbers: "", "x", "y" or "xy".
+    grid : axes with a grid: "both", "x", "y", or "" for none.
+    legend : keyword arguments of `Axes.legend`.
+
+    Returns
+    -------
+    The same axes.
+    """
+    for axis in plain:
+        getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(_plain))
+    if grid:
+        ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # one of the words that Matplotlib knows
+    ax.legend(**({"fontsize": 8} | legend))
+    return ax
+
+
+def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:
+    """Fill the steps of a ratio, red below 1 and blue from 1 on, and add a colour bar."""
+    low, high = np.searchsorted(RATIO_STEPS, (values.min(), values.max()), side="right")
+    steps = RATIO_STEPS[max(low - 1, 0) : high + 1]
+    above = sum(step >= 1.0 for step in steps[:-1])
+    below = len(steps) - 1 - above
+    red, blue = colormaps["Reds"](np.linspace(0.6, 0.15, below)), colormaps["Blues"](np.linspace(0.06, 0.55, above))
+    image = ax.contourf(x, y, np.clip(values, steps[0], steps[-1]), levels=steps, colors=[*red, *blue])
+    bar = ax.figure.colorbar(image, ax=ax, ticks=steps)
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{_plain(value)}×"))
+    bar.ax.minorticks_off()
+    bar.set_label(label)
+
+
+def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
+    ax.set(xscale="log", yscale="log", xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
+    log_ticks(ax.xaxis, span=1e4)
+    log_ticks(ax.yaxis, span=1e4)
+
+
+def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
+    """Set ticks at 1, 2 and 5 if the ends of the axis differ by a factor below `span`, else at powers of ten."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
+    axis.set_major_formatter(FuncFormatter(formatter or _plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _plain(value: float, _: object = None) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"

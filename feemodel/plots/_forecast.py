@@ -1,0 +1,166 @@
+"""Fan charts of forecasts, and the effect of recommended parameters on them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.plots._figures import BLUE, GREY, ORANGE, draw_bands, finished, given_or_new, log_ticks
+from feemodel.plots._simulation import FEE_NAMES
+
+if TYPE_CHECKING:
+    import xarray
+
+BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile, opacity
+
+
+def plot_forecast(
+    found: "xarray.Dataset",
+    ax: Axes | None = None,
+    *,
+    fee: str = "base_fee",
+    history: "xarray.Dataset | None" = None,
+) -> Axes:
+    """Plot quantile bands of a forecast over time, with its median and two sample paths (log axis).
+
+    Parameters
+    ----------
+    found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+    fee : "base_fee" or "blob_base_fee".
+    history : scenario with times. The part before the origin that is as long as the forecast is drawn, and the
+        part that overlaps the forecast.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> found = xarray.Dataset({"base_fee": (("path", "time"), [[1e9, 2e9], [3e9, 4e9]])}, {"time": times})
+    >>> plot_forecast(found, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # median [gwei / gas]
+    [2.0, 3.0]
+    """
+    ax = given_or_new(ax)
+    times, values = found["time"].to_numpy(), found[fee].to_numpy() / WEI_PER_GWEI
+    draw_bands(ax, times, values, BANDS)
+    ax.plot(times, np.median(values, axis=0), color=BLUE, linewidth=1.6, label="median")
+    ax.plot(times, values[:2].T, color=GREY, linewidth=0.6, label=["two paths", "_second path"])
+    first = times[0]
+    if history is not None:
+        first = times[0] - (times[-1] - times[0])
+        seen = (history["time"].to_numpy() >= first) & (history["time"].to_numpy() <= times[-1])
+        before = history.isel(step=seen, path=0)
+        ax.plot(before["time"], before[fee] / WEI_PER_GWEI, color=ORANGE, linewidth=1.0, label="what was")
+        ax.axvline(times[0], color="black", linewidth=0.6)
+    _date_axis(ax)
+    ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
+    log_ticks(ax.yaxis)
+    # Above the axes, which the bands fill.
+    return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+    """Plot the price of a byte under recommended parameters over the distribution of its posting cost (log axis).
+
+    Parameters
+    ----------
+    outlook : result of `feemodel.recommend`; `cost_per_byte` and `price_per_byte` (quantile, time) [wei / byte].
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> values = np.full((5, 2), 2e9)
+    >>> outlook = xarray.Dataset(
+    ...     {"cost_per_byte": (("quantile", "time"), values), "price_per_byte": (("quantile", "time"), values * 1.5)},
+    ...     {"quantile": [0.05, 0.25, 0.5, 0.75, 0.95], "time": times},
+    ... )
+    >>> ax = plot_recommended_price(outlook, Figure().subplots())
+    >>> [line.get_ydata().tolist() for line in ax.get_lines()[:2]]  # cost and price [gwei / byte]
+    [[2.0, 2.0], [3.0, 3.0]]
+    """
+    ax = given_or_new(ax)
+    times = outlook["time"].to_numpy()
+    cost, price = (outlook[name] / WEI_PER_GWEI for name in ("cost_per_byte", "price_per_byte"))
+    for low, high, opacity in BANDS:
+        edges = (cost.sel(quantile=low), cost.sel(quantile=high))
+        ax.fill_between(
+            times, *edges, color=BLUE, alpha=opacity, linewidth=0, label=f"cost, {low:.0%} to {high:.0%} of paths"
+        )  # fmt: skip
+    ax.plot(times, cost.sel(quantile=0.5), color=BLUE, linewidth=1.6, label="cost, median")
+    ax.plot(times, price.sel(quantile=0.5), color=ORANGE, linewidth=1.6, label="price, median")
+    ax.plot(times, price.sel(quantile=[0.05, 0.95]).T, color=ORANGE, linewidth=0.8, linestyle="--",
+            label=["price, 5% and 95% of paths", "_other"])  # fmt: skip
+    _date_axis(ax)
+    ax.set(yscale="log", ylabel="gwei per byte", xlim=(times[0], times[-1]))
+    log_ticks(ax.yaxis)
+    return finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def plot_loss_probability(
+    outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, holds_for: float, target: float | None = None
+) -> Axes:
+    """Plot the probability that fees up to each time do not cover posting costs.
+
+    Parameters
+    ----------
+    outlook : result of `feemodel.recommend`; `loss_probability` (time) [1] and `elapsed` (time) [s].
+    ax : axes to draw on; `None` makes a new figure.
+    hold : time for which the parameters are to be held [s].
+    holds_for : time after which the parameters must be set again [s].
+    target : requested loss probability [1]; `None` draws no line.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
+    >>> outlook = xarray.Dataset(
+    ...     {"loss_probability": ("time", [0.0, 0.25])}, {"time": times, "elapsed": ("time", [0.0, 86_400.0])}
+    ... )
+    >>> ax = plot_loss_probability(outlook, Figure().subplots(), hold=43_200, holds_for=86_400)
+    >>> ax.get_lines()[0].get_ydata().tolist()  # [%]
+    [0.0, 25.0]
+    """
+    ax = given_or_new(ax)
+    times, begin = outlook["time"].to_numpy(), outlook["time"].to_numpy()[0]
+    ax.plot(times, 100 * outlook["loss_probability"], color=BLUE, linewidth=1.6, label="loss probability so far")
+    if target is not None:
+        ax.axhline(100 * target, color=ORANGE, linewidth=1.0, label="target")
+    elapsed = outlook["elapsed"].to_numpy()
+    for seconds, colour, style, label in (
+        (hold, GREY, "-", "end of the time to hold"), (holds_for, "black", "--", "set again by"),
+    ):  # fmt: skip
+        after = np.timedelta64(round((seconds - elapsed[0]) * 1e9), "ns")
+        ax.axvline(begin + after, color=colour, linewidth=1.2, linestyle=style, label=label)
+    _date_axis(ax)
+    ax.set(ylabel="loss probability [%]", xlim=(times[0], times[-1]), ylim=(0, None))
+    return finished(ax)
+
+
+def _date_axis(ax: Axes) -> None:
+    dates = AutoDateLocator()  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(dates)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]

@@ -1,0 +1,352 @@
+"""Figures of the simulator's results: a Dataset in, a Matplotlib `Axes` out. Nothing here computes a fee.
+
+The figure of a backtest has a caption that says how transactions were resampled and which L1 fees were used.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.ticker import PercentFormatter
+
+from feemodel.checks import RealArray, instance
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.plots._figures import (
+    BLUE,
+    COLOURS,
+    GREY,
+    ORANGE,
+    VERMILION,
+    draw_bands,
+    finished,
+    given_or_new,
+    log_ticks,
+)
+
+if TYPE_CHECKING:
+    import xarray
+
+
+HOURS_A_DAY = 24
+BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
+FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
+ATTACK_NAMES = {"paid": "paid by the attacker", "data": "of it for data", "posting": "posting costs the operator"}
+
+
+def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
+    """Plot revenue over posting cost, by the hour and over the last 24 hours (log axis).
+
+    Parameters
+    ----------
+    result : result of `feemodel.backtest`; revenue and `attributed_cost` (path, hour) [wei]. Of several paths, the
+        median and the band from 5 % to 95 % are drawn.
+    ax : axes to draw on; `None` makes a new figure.
+    revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> result = xarray.Dataset(
+    ...     {"size_revenue": (("path", "hour"), [[3.0, 1.0]]), "attributed_cost": (("path", "hour"), [[2.0, 2.0]])},
+    ...     {"hour": [0, 1]},
+    ... )
+    >>> [line.get_ydata().tolist() for line in plot_recovery_over_time(result, Figure().subplots()).get_lines()[:2]]
+    [[1.5, 0.5], [1.5, 1.0]]
+    """
+    ax = given_or_new(ax)
+    income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
+    dated = "time" in result.coords
+    days = result["time"].to_numpy() if dated else (result["hour"].to_numpy() + 1) / HOURS_A_DAY
+    hourly = income / np.where(cost > 0.0, cost, np.nan)
+    daily = _trailing(income) / _trailing(cost)
+    if len(hourly) == 1:
+        ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
+        ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
+        ax.plot(days, daily[0], color=BLUE, linewidth=1.8, label="the day before")
+    else:
+        low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
+        ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
+        ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, the day before")
+    ax.axhline(1.0, color="black", linewidth=0.8)
+    ax.set(yscale="log", ylabel="revenue over posting cost", xlim=(days[0] if dated else 0, days[-1]))
+    if dated:
+        places = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
+    else:
+        ax.set_xlabel("days")
+    if revenue == "size_revenue":
+        ax.set_ylabel("size part of the fees over posting cost")
+    log_ticks(ax.yaxis, _multiple)
+    return _caption(finished(ax, loc="upper left"), result)
+
+
+def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+    """Plot a histogram of fees as multiples of the cost of their bytes; multiples below 1 are highlighted.
+
+    Parameters
+    ----------
+    result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], with the edges `ratio_low` and
+        `ratio_high` of the bins [1]. The counts of all paths are added.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> result = xarray.Dataset(
+    ...     {"charged": (("path", "ratio"), [[0, 1, 3, 0]])},
+    ...     {"ratio_low": ("ratio", [0.0, 0.5, 1.0, 2.0]), "ratio_high": ("ratio", [0.5, 1.0, 2.0, np.inf])},
+    ... )
+    >>> plot_charges(result, Figure().subplots()).get_title()
+    '25.00% paid less than their bytes cost'
+    """
+    ax = given_or_new(ax)
+    low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
+    share = result["charged"].sum("path").to_numpy()
+    share = share / share.sum()
+    step = high[1] / low[1]
+    left = np.where(low > 0.0, low, high / step)  # the two open bins are drawn as wide as the others
+    right = np.where(np.isfinite(high), high, low * step)
+    colour = np.where(high <= 1.0, VERMILION, BLUE)
+    ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
+    ax.axvline(1.0, color="black", linewidth=0.8)
+    below = share[high <= 1.0].sum()
+    ax.set_title(f"{below:.2%} paid less than their bytes cost", fontsize=10)
+    ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
+    seen = share > 1e-4
+    ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
+    log_ticks(ax.xaxis, _multiple)
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.grid(alpha=0.25)
+    return _caption(ax, result)
+
+
+def plot_fee_fan(
+    scenario: "xarray.Dataset",
+    ax: Axes | None = None,
+    *,
+    fee: str = "base_fee",
+    history: "xarray.Dataset | None" = None,
+) -> Axes:
+    """Plot quantile bands of an L1 fee over the paths of a scenario, and its first path (log axis).
+
+    Parameters
+    ----------
+    scenario : scenario of `feemodel.simulation.scenarios`; fees (path, step) [wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+    fee : "base_fee" or "blob_base_fee".
+    history : scenario of observed fees, whose first path is drawn over the bands.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> fees = [[1e9, 2e9], [3e9, 4e9]]
+    >>> scenario = xarray.Dataset({"base_fee": (("path", "step"), fees)}, {"elapsed": ("step", [0.0, 86_400.0])})
+    >>> plot_fee_fan(scenario, Figure().subplots()).get_lines()[0].get_xydata().tolist()  # [day], [gwei / gas]
+    [[0.0, 1.0], [1.0, 2.0]]
+    """
+    ax = given_or_new(ax)
+    days = scenario["elapsed"].to_numpy() / 86_400
+    values = scenario[fee].to_numpy() / WEI_PER_GWEI
+    draw_bands(ax, days, values, BANDS)
+    ax.plot(days, values[0], color=GREY, linewidth=0.7, label="one path")
+    if history is not None:
+        seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
+        ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="what was")
+    ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
+    # Above the axes, which the fan fills.
+    return finished(ax, plain="y", ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
+    """Plot the effect of each input alone on a result, largest swing on top.
+
+    Parameters
+    ----------
+    swings : `at_low` and `at_high` (input), the result at either end of the input's range; `low` and `high` (input),
+        the ends of the range as text; and the attribute `base`, the result with all inputs at their base values.
+    ax : axes to draw on; `None` makes a new figure.
+    label : label of the result, with its unit.
+    logarithmic : whether the result's axis is logarithmic.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> swings = xarray.Dataset(
+    ...     {"at_low": ("input", [0.9, 0.5]), "at_high": ("input", [1.1, 2.0]),
+    ...      "low": ("input", ["1", "10"]), "high": ("input", ["2", "40"])},
+    ...     {"input": ["margin", "gas"]}, {"base": 1.0},
+    ... )
+    >>> ax = plot_tornado(swings, Figure().subplots(), label="recovery")
+    >>> [text.get_text() for text in ax.get_yticklabels()]  # from the bottom up
+    ['margin', 'gas']
+    """
+    ax = given_or_new(ax)
+    base = float(swings.attrs["base"])
+    at_low, at_high = swings["at_low"].to_numpy(), swings["at_high"].to_numpy()
+    size = np.abs(np.log(at_high / at_low) if logarithmic else at_high - at_low)
+    ordered = swings.isel(input=np.argsort(size))
+    places = np.arange(ordered.sizes["input"])
+    for end, colour in (("low", ORANGE), ("high", BLUE)):
+        other = "high" if end == "low" else "low"
+        values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
+        ax.barh(places, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
+        right = (values > others) | ((values == others) & (end == "high"))  # which label goes there
+        for place, value, side, text in zip(places, values, right, ordered[end].to_numpy(), strict=True):
+            at, offset = (max(value, base), 4) if side else (min(value, base), -4)
+            ax.annotate(
+                str(text), (at, place), (offset, 0), textcoords="offset points",
+                ha="left" if side else "right", va="center", fontsize=7,
+            )  # fmt: skip
+    ax.axvline(base, color="black", linewidth=0.8)
+    ax.set(xscale="log" if logarithmic else "linear", xlabel=label, yticks=places)
+    ax.set_yticklabels(ordered["input"].to_numpy())
+    ax.margins(x=0.18)
+    if logarithmic:
+        log_ticks(ax.xaxis)
+    return _caption(finished(ax, grid="x", loc="lower right"), swings)
+
+
+def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
+    """Plot attacks over L1 blocks, one line each: cumulative cost in ETH, or a fee in gwei (log axis).
+
+    Parameters
+    ----------
+    runs : label → result (block) of `feemodel.simulation.attacks.denial` [wei, wei / gas].
+    ax : axes to draw on; `None` makes a new figure.
+    variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InvalidInput : `ax` is not an `Axes`.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> run = xarray.Dataset({"paid": ("block", [1e18, 2e18])}, {"block": [1, 2]})
+    >>> plot_attack({"fill blobs": run}, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # [ETH]
+    [1.0, 3.0]
+    """
+    ax = given_or_new(ax)
+    is_fee = variable in FEE_NAMES
+    for (label, run), colour in zip(runs.items(), cycle((*COLOURS, GREY, "black")), strict=False):
+        values = run[variable]
+        drawn = values / WEI_PER_GWEI if is_fee else values.cumsum("block") / WEI_PER_ETH
+        ax.plot(run["block"], drawn, color=colour, label=label)
+    ax.set(yscale="log", xlabel="L1 blocks since the attack began", xlim=(0, None))
+    ax.set_ylabel(FEE_NAMES[variable] if is_fee else f"{ATTACK_NAMES[variable]} so far [ETH]")
+    return finished(ax, plain="y")
+
+
+def _trailing(values: RealArray) -> RealArray:
+    """Return sums over the last 24 hours, or over fewer at the start."""
+    sums = np.cumsum(values, axis=1)
+    before = np.zeros_like(sums)
+    before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
+    return np.asarray(sums - before)
+
+
+def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
+    if "resampling" in result.attrs:
+        said = str(result.attrs["resampling"])
+        text = f"L1 fees: {result.attrs['l1_fees']}.\n{said[0].upper()}{said[1:]}."
+        ax.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top", fontsize=6)
+    return ax
+
+
+def _multiple(value: float, _: object = None) -> str:
+    return f"{value:g}×"
+
+
+DAY = 86_400.0  # seconds
+MAX_POINTS = 4_000  # maximum of a line
+
+
+def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """Plot one recorded path over time: data price, backlog, balance, and recovery by day.
+
+    Parameters
+    ----------
+    result : result of `feemodel.simulate` with `record` of at least 1; the first recorded path is drawn.
+    axes : four axes to draw on; `None` makes a new figure with four axes, one below the other.
+
+    Returns
+    -------
+    The four axes.
+
+    Raises
+    ------
+    InvalidInput : `axes` are not four `Axes`.
+
+    >>> from matplotlib.figure import Figure
+    >>> from feemodel.simulation import Fixed, simulate
+    >>> from feemodel.simulation.scenarios import replay
+    >>> table = {"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
+    >>> result = simulate(replay(table, source="by hand"), Fixed(price=1e9), record=1)
+    >>> axes = plot_path(result, Figure().subplots(4))
+    >>> sorted(set(axes[0].get_lines()[0].get_ydata().tolist()))  # data price [gwei / byte]
+    [1.0]
+    """
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(4, 1, sharex=True, figsize=(8, 8), layout="constrained")[1]
+    axes = [instance("axes", ax, Axes) for ax in np.ravel(np.asarray(axes, dtype=object))]
+    if len(axes) != 4:
+        raise InvalidInput("axes", "expected four", len(axes))
+    days = result["elapsed"].to_numpy() / DAY
+    thin = slice(None, None, max(1, len(days) // MAX_POINTS))
+    price = result["price"].to_numpy()[0] / WEI_PER_GWEI
+    axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
+    axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")
+    backlog = result["backlog"].to_numpy()[0] / USABLE_BLOB_BYTES
+    axes[1].plot(days[thin], backlog[thin], color=GREY, linewidth=0.7)
+    axes[1].set_ylabel("backlog [blobs]")
+    balance = result["balance"].to_numpy()[0] / WEI_PER_ETH
+    axes[2].plot(days[thin], balance[thin], color=ORANGE, linewidth=0.9)
+    axes[2].set_ylabel("balance [ETH]")
+    fees, cost = result["data_fees"].to_numpy()[0], result["accrued_data_cost"].to_numpy()[0]
+    recovery = fees / np.where(cost > 0.0, cost, np.nan)
+    middle = np.arange(len(recovery)) + 0.5
+    axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
+    axes[3].axhline(1.0, color="black", linewidth=0.8)
+    axes[3].set(ylabel="data fees over\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
+    for ax in axes:
+        ax.grid(alpha=0.25)
+    return axes

@@ -1,0 +1,274 @@
+"""Largest value that a balance can send after all fees, and upper bounds of future fees.
+
+A transaction is valid in a block if the base fee is at most its `maxFeePerGas` and the sender's balance is at least
+
+    OP Stack              gas limit · max fee + L1 data fee + operator fee of the gas limit + value
+    Scroll                gas limit · max fee + L1 data fee + value
+    Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
+    Linea, zkSync, Taiko  gas limit · max fee + value
+
+The largest value is the balance less the amount *held* back for fees. Unused gas is refunded; the L1 data fee is not.
+An `eth_call` charges neither the L1 data fee nor the operator fee, so it does not fail if the value is too large.
+
+Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
+OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
+matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from feemodel._records import printed_as_table
+from feemodel.checks import INT64_MAX, check_limit, instance, sequence, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum import fee_market
+from feemodel.rollups import arbitrum, taiko, zksync_os
+from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
+
+L1_BASE_FEE_DENOMINATOR = 8
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # a block may exceed its limit by its last transaction
+TAIKO_GAS_LIMIT = 240_000_000  # any even number: only gas used / target matters
+
+MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum
+
+
+@printed_as_table
+class Sendable(NamedTuple):
+    """Largest value that can be sent, and the amount held back for fees."""
+
+    max_value: int | None  #: `None`: the balance does not cover the fees [wei]
+    held: int  #: [wei]
+    gas_limit: int  #: [gas]
+    l1_fee: int  #: part of what is held back [wei]
+    operator_fee: int  #: part of what is held back [wei]
+    max_fee_per_gas: int  #: of the transaction [wei / gas]
+
+
+def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
+    """Return the balance less gas limit · max fee, L1 data fee and operator fee.
+
+    Parameters
+    ----------
+    balance : balance of the sender [wei].
+    gas_limit : gas limit of the transaction [gas].
+    max_fee_per_gas : max fee of the transaction [wei / gas].
+    l1_fee, operator_fee : fees charged besides the gas [wei].
+
+    Raises `InvalidInput` for an argument that is not an integer of at least 0.
+
+    >>> sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
+    (951999999999877, 48000000000123)
+    """
+    limit = whole_scalar("gas_limit", gas_limit, unit="gas")
+    data, operator = whole_scalar("l1_fee", l1_fee, unit="wei"), whole_scalar("operator_fee", operator_fee, unit="wei")
+    fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, unit="wei")
+    held = limit * fee + data + operator
+    left = whole_scalar("balance", balance, unit="wei") - held
+    return Sendable(left if left >= 0 else None, held, limit, data, operator, fee)
+
+
+def arbitrum_sendable(
+    balance: int,
+    *,
+    execution_gas: int,
+    max_fee_per_gas: int,
+    brotli_size: int,
+    price_per_unit: int,
+    lowest_base_fee: int,
+) -> Sendable:
+    """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
+
+    This gas is price_per_unit · 16 · brotli_size // base fee, which is largest at the lowest base fee. So the gas limit
+    is computed with the lowest possible base fee, and the max fee with the highest.
+
+    Parameters
+    ----------
+    balance : balance of the sender [wei].
+    execution_gas : gas of the transaction without the gas that pays for L1 [gas].
+    max_fee_per_gas : max fee of the transaction [wei / gas].
+    brotli_size : compressed length of the signed transaction [byte].
+    price_per_unit : price per unit of the L1 pricing controller [wei / unit].
+    lowest_base_fee : lowest possible base fee until inclusion, such as the chain's minimum, at least 1 [wei / gas].
+
+    >>> arbitrum_sendable(10**16, execution_gas=21_000, max_fee_per_gas=22_000_000, brotli_size=110,
+    ...                   price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
+    (9997602000000000, 2398000000000, 109000)
+    """
+    charge = arbitrum.poster_charge(
+        whole_scalar("brotli_size", brotli_size, unit="bytes"),
+        price_per_unit=whole_scalar("price_per_unit", price_per_unit, unit="wei"),
+        gas_price=whole_scalar("lowest_base_fee", lowest_base_fee, minimum=1, unit="wei"),
+    )
+    limit = whole_scalar("execution_gas", execution_gas, unit="gas") + int(charge.gas)
+    return sendable(balance, gas_limit=limit, max_fee_per_gas=max_fee_per_gas)
+
+
+def base_fee_bound(
+    base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
+) -> list[int]:
+    """Return the largest base fees after 1, 2, … blocks under EIP-1559, with full blocks [wei / gas].
+
+    Parameters
+    ----------
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    gas_limit, elasticity, denominator : parameters of the chain.
+    min_base_fee : minimum base fee of an OP Stack chain since Jovian [wei / gas].
+
+    On Ethereum, 1 gwei rises by an eighth per block:
+
+    >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
+    [1125000000, 1265625000, 1423828125]
+    """
+    fee, floor = whole_scalar("base_fee", base_fee, unit="wei"), whole_scalar("min_base_fee", min_base_fee, unit="wei")
+    for name, value in (("gas_limit", gas_limit), ("elasticity", elasticity), ("denominator", denominator)):
+        whole_scalar(name, value, minimum=1)
+    fees: list[int] = []
+    for _ in range(_blocks("blocks", blocks)):
+        fee = int(fee_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
+        fee = max(fee, floor)
+        fees.append(fee)
+    return fees
+
+
+def arbitrum_base_fee_bound(
+    base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
+) -> int:
+    """Return the largest base fee of Arbitrum after some blocks, with full blocks and no time between them [wei / gas].
+
+    The backlogs are not known, so the largest exponent with the given base fee is assumed. Each block adds 64 million
+    gas to every backlog.
+
+    Parameters
+    ----------
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    constraints : gas constraints of the chain; for the legacy rule, one with the speed limit and the inertia.
+    min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
+
+    64 million gas on empty backlogs, 1,186 + 301 + 68 + 16 + 4 + 1 basis points with each term rounded up:
+
+    >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
+    >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
+    23412000
+    """
+    count = _blocks("blocks", blocks)
+    floor = whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei")
+    fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
+    if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
+        raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
+    low, high = 0, 1  # binary search: `low` is not too large, `high` is
+    while constraint_base_fee(high, min_base_fee=floor) <= fee:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = constraint_base_fee(middle, min_base_fee=floor) <= fee
+        low, high = (middle, high) if fits else (low, middle)
+    gas = count * ARBITRUM_BLOCK_GAS * BIPS
+    each = [instance("constraints", one, GasConstraint) for one in sequence("constraints", constraints)]
+    added = [-(-gas // (one.window * one.target)) for one in each]
+    return constraint_base_fee(low + sum(added), min_base_fee=floor)
+
+
+def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = taiko.MAINNET) -> int:
+    """Return the largest base fee of Taiko after some full blocks without time between them [wei / gas].
+
+    It rises by a quarter per block, up to the chain's maximum:
+
+    >>> taiko_base_fee_bound(25_000_000, 2)
+    39062500
+    """
+    instance("chain", chain, taiko.Chain)
+    fee = whole_scalar("base_fee", base_fee, unit="wei")
+    for _ in range(_blocks("blocks", blocks)):
+        if fee >= chain.max_base_fee:
+            break
+        fee = int(taiko.next_base_fee(fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain=chain))
+    return fee
+
+
+def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
+    """Return the largest base fee of ZKsync OS after some blocks [wei / gas].
+
+    The native price can rise by an eighth per block, or by 1 if that is more.
+
+    Parameters
+    ----------
+    base_fee : base fee of the newest block [wei / gas].
+    blocks : number of blocks.
+    native_per_gas : native units per gas of the chain, at least 1 [native unit / gas].
+
+    >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
+    (400, 101200)
+    """
+    per_gas = whole_scalar("native_per_gas", native_per_gas, minimum=1)
+    native = -(-whole_scalar("base_fee", base_fee, unit="wei") // per_gas)
+    for _ in range(_blocks("blocks", blocks)):
+        native += max(1, native // zksync_os.CHANGE_DENOMINATOR)
+    return native * per_gas
+
+
+def l1_fee_bounds(
+    l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: fee_market.BlobRules = fee_market.MAINNET.rows[-1]
+) -> tuple[int, int]:
+    """Return the largest base fee and blob base fee of L1 after some full blocks [wei / gas].
+
+    The excess blob gas is not known, so the largest excess with the given blob base fee is assumed.
+
+    Parameters
+    ----------
+    l1_base_fee, blob_base_fee : fees of the newest L1 block known to the rollup [wei / gas].
+    l1_blocks : number of L1 blocks until inclusion, at most one per L2 block.
+    rules : rules of the blob market.
+
+    >>> l1_fee_bounds(10**9, 10**9, 2)
+    (1265625000, 1170047112)
+    """
+    blocks = _blocks("l1_blocks", l1_blocks)
+    instance("rules", rules, fee_market.BlobRules)
+    base = l1_base_fee_bound(l1_base_fee, blocks)
+    if not blocks:
+        return base, whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    return base, blob_base_fee_bound(largest_excess(blob_base_fee, rules), blocks, rules)
+
+
+def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
+    """Return the largest base fee of L1 after some full blocks [wei / gas].
+
+    >>> l1_base_fee_bound(10**9, 2)
+    1265625000
+    """
+    base = whole_scalar("l1_base_fee", l1_base_fee, unit="wei")
+    for _ in range(_blocks("l1_blocks", l1_blocks)):
+        base += max(1, base // L1_BASE_FEE_DENOMINATOR)
+    return base
+
+
+def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
+    """Return the largest excess blob gas whose blob base fee is at most the given one [gas].
+
+    The smallest excess with a blob base fee of 2 wei is 8,099,199 gas:
+
+    >>> largest_excess(1, fee_market.MAINNET.rows[-1])
+    8099198
+    """
+    fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    return max(0, fee_market.excess_behind(fee + 1, instance("rules", rules, fee_market.BlobRules).update_fraction) - 1)
+
+
+def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
+    """Return the largest blob base fee after some blocks full of blobs, from an excess blob gas [wei / gas].
+
+    >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
+    2
+    """
+    instance("rules", rules, fee_market.BlobRules)
+    risen = _blocks("l1_blocks", l1_blocks) * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    reached = whole_scalar("excess", excess, unit="gas") + risen
+    return int(fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
+
+
+def _blocks(name: str, blocks: int) -> int:
+    count = whole_scalar(name, blocks)
+    check_limit(count, "blocks ahead", MAX_BLOCKS, ": the bound has no meaning there")
+    return count

@@ -1,0 +1,231 @@
+"""The largest value that a call can send on a chain, some blocks ahead."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import parse_call
+from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, Schedule
+from feemodel.rollups import _balance as balance
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism
+from feemodel.rollups._balance import Sendable
+from feemodel.rollups._what_if import blobs_at
+from feemodel.rollups.chains import Chain, Parameters, When
+from feemodel.rollups.rules import FAMILIES, parameters_of
+from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
+
+L1_BLOCK_MILLISECONDS = 12_000
+SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length prefixes
+
+Sign = Callable[[Transaction], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """Current fees of the chain and of L1."""
+
+    base_fee: int  #: of the chain's newest block [wei / gas]
+    l1_base_fee: int = 0  #: as known to the chain [wei / gas]
+    blob_base_fee: int = 1  #: as known to the chain [wei / gas]
+    #: of Arbitrum's L1 pricing controller; `None`: its equilibrium at these L1 fees [wei / unit]
+    price_per_unit: int | None = None
+
+
+def max_send(
+    name: str | Chain,
+    balance_wei: int,
+    call: Mapping[str, Any],
+    *,
+    now: Now,
+    gas_limit: int,
+    blocks_ahead: int = 1,
+    max_priority_fee: int = 0,
+    max_fee_per_gas: int | None = None,
+    at: When | None = None,
+    sign: Sign | None = None,
+    parameters: Mapping[str, Any] = EMPTY,
+    schedule: Schedule = MAINNET,
+) -> Sendable:
+    """Return the largest value with which a call is certain to be valid `blocks_ahead` blocks from now.
+
+    The max fee covers the largest base fee that is possible until then, and the L1 fee the largest L1 fees.
+
+    Parameters
+    ----------
+    name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
+    balance_wei : balance of the sender [wei].
+    call : a call object without `value`: `to`, `data`, `accessList`, `nonce`, `chainId`; and `authorizationList` if the
+        chain has transactions of type 4, with its gas included in `gas_limit`.
+    now : current fees.
+    gas_limit : gas limit of the call; on Arbitrum without the gas that pays for L1 [gas].
+    blocks_ahead : number of blocks until inclusion; 0: the next block, at the current base fee.
+    max_priority_fee : priority fee, part of the max fee [wei / gas].
+    max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
+    at : date of the rule; `None`: the newest.
+    sign : function that signs a transaction. `None`: the largest possible signature is assumed; the value is then a few
+        wei too small if the L1 fee depends on the bytes.
+    parameters : parameter → value that replaces the chain's own.
+    schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
+
+    Returns
+    -------
+    Sendable : a valid value [wei]. It is the maximum if the L1 fee does not depend on the bytes of the value, that is,
+        except on the OP Stack above 170 FastLZ bytes and on Scroll.
+
+    Raises
+    ------
+    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    InvalidInput : an unknown chain, a chain without Ethereum's transactions, a number out of range, a call with a
+        value, blobs or unsupported authorizations, or a chain without a published bound of its base fee and no
+        `max_fee_per_gas`.
+
+    A transfer on OP Mainnet, one block ahead (the base fee can rise by 0.4 %):
+
+    >>> fees = Now(base_fee=1_000_000, l1_base_fee=10**9, blob_base_fee=10**7)
+    >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
+    (999968410338780, 31589661220)
+    """
+    if mapping("call", call).get("value") is not None:
+        raise InvalidInput("call.value", "expected none: it is the answer", call["value"])
+    instance("now", now, Now)
+    if sign is not None:
+        function("sign", sign)
+    blocks = whole_scalar("blocks_ahead", blocks_ahead)
+    balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
+    terms = parameters_of(name, at=at, parameters=parameters)
+    family = FAMILIES[terms.chain.family]
+    if not family.sends_value:
+        raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
+    tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
+    if max_fee_per_gas is None:
+        fee = max_base_fee(terms, now, blocks) + tip
+    else:
+        fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
+    unsigned = _transaction(call, terms, gas_limit, fee, tip)
+    blobs = blobs_at(instance("schedule", schedule, Schedule), at)
+    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks), blobs)
+    if family.data_fee == "as gas":
+        return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
+    if family.data_fee == "in gas price":
+        return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
+    # The max fee pays for the gas; the rest of the L2 part is the operator fee.
+    dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
+
+    def held(value: int) -> Sendable:
+        columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
+        fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
+        return balance.sendable(
+            balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
+        )
+
+    return _largest(balance_wei, held)
+
+
+def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
+    """Return the largest number of L1 blocks in the time of `blocks` blocks of a chain.
+
+    If the block time is not known, it is one for each block of the chain.
+
+    >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
+    4
+    """
+    count = whole_scalar("blocks", blocks)
+    milliseconds = instance("parameters", parameters, Parameters).get("block_milliseconds", L1_BLOCK_MILLISECONDS)
+    return 1 + count * milliseconds // L1_BLOCK_MILLISECONDS if count else 0
+
+
+def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
+    """Return whether a chain's data fee depends on L1 fees; on Arbitrum it does not if the price per unit is known.
+
+    >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
+    (True, False)
+    """
+    data_fee = FAMILIES[parameters_of(name).chain.family].data_fee
+    return data_fee == "apart" or (data_fee == "as gas" and price_per_unit is None)
+
+
+def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
+    """Return the largest value found that is valid with its own encoded length, searching downwards."""
+    value, found = maximum, held(maximum)
+    while found.max_value is not None and found.max_value < value:
+        value = found.max_value
+        found = held(value)
+    if found.max_value is None:
+        return found
+    # If the last step shortened the encoding, it may have gone too far: go up to the largest value of this length.
+    higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
+    again = held(higher) if higher > value else found
+    if higher > value and again.max_value is not None and again.max_value >= higher:
+        value, found = higher, again
+    return found._replace(max_value=value)
+
+
+def _on_arbitrum(
+    balance_wei: int, unsigned: Transaction, sign: Sign | None, now: Now, l1_fees: tuple[int, int],
+    parameters: Parameters, fee: int,
+) -> Sendable:  # fmt: skip
+    price = now.price_per_unit
+    if price is None:
+        batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
+        cost = batch["batch_l1_gas"] * l1_fees[0] + batch["batch_blobs"] * GAS_PER_BLOB * l1_fees[1]
+        units = int(arbitrum.poster_units(batch["batch_transaction_bytes"]))
+        price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
+    widest = replace(unsigned, value=balance_wei)
+    # Unsigned: incompressible data is stored with a header.
+    bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
+    size = bound if sign is None else Brotli().size(sign(widest))
+    return balance.arbitrum_sendable(
+        balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
+        lowest_base_fee=parameters.known("min_base_fee")["min_base_fee"],
+    )  # fmt: skip
+
+
+def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
+    """Return the largest possible base fee of a chain after some blocks [wei / gas].
+
+    Raises `UnknownParameter` for a parameter without a known value, `InvalidInput` for a chain without a published
+    bound.
+
+    >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
+    1008016
+    """
+    instance("parameters", parameters, Parameters)
+    instance("now", now, Now)
+    if not whole_scalar("blocks", blocks):
+        return now.base_fee
+    bound = FAMILIES[parameters.chain.family].bound
+    if bound is None:
+        reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
+        raise InvalidInput("max_fee_per_gas", reason, None)
+    return bound(parameters, now.base_fee, blocks)
+
+
+def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int, fee: int, tip: int) -> Transaction:
+    chain_id, name = parameters.chain.chain_id, parameters.chain.name
+    parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
+    if chain_id is None and parsed.chain_id is None:
+        raise InvalidInput("call.chainId", "expected a chain id: many chains follow this rule", None)
+    check_no_blobs(parsed)
+    if parsed.authorizations and (reason := parameters.no_set_code) is not None:
+        expected = f"expected none: no fees of {name} for transactions of type 4 (EIP-7702): {reason}"
+        raise InvalidInput("call.authorizationList", expected, parsed.authorization_list)
+    gas = whole_scalar("gas_limit", gas_limit, unit="gas")
+    return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)
+
+
+def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
+    """Return the columns of a rule; without a signature, the largest that are possible with one."""
+    unsigned = transaction.unsigned()
+    encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
+    zeros = encoded.count(0)
+    fastlz = int(optimism.oracle_upper_bound_size(len(unsigned))) if sign is None else FastLz().size(encoded)
+    zstd = len(encoded) if sign is None else SCROLL_ZSTD.size(encoded)
+    known = {
+        "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,
+        "fastlz_size": fastlz, "zstd_size": zstd, "data_length": len(transaction.data),
+        "zstd_data_size": SCROLL_ZSTD.size(transaction.data),
+    }  # fmt: skip
+    return {name: known[name] for name in columns}

@@ -1,0 +1,247 @@
+"""The ASGI application of a worker.
+
+POST /                  JSON-RPC 2.0, read and answered here
+GET  /                  a WebSocket with the same methods
+GET  /openrpc.json      the methods, described
+GET  /health            that the process is alive
+GET  /ready             503 while an estimate would not be answered
+GET  /metrics           for Prometheus, of all workers
+
+Extensions may add routes of their own.
+"""
+
+import asyncio
+import ipaddress
+import multiprocessing
+import re
+import signal
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeAlias
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from feemodel.server import _metrics as metrics
+from feemodel.server._deadlines import Connections
+from feemodel.server.service import Service
+
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LARGE = 1 << 16  # bytes of a large request
+HELD = 16 << 20  # bytes of all requests in progress, above which no large one is read
+KNOWN_HOSTS = 64  # Host headers that are remembered as allowed
+JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
+_JSON = (b"content-type", b"application/json")
+
+
+class Refusal(Exception):
+    """A request that is answered with an HTTP status other than 200."""
+
+    def __init__(self, status: int, reason: str, *headers: tuple[bytes, bytes]) -> None:
+        self.status, self.reason, self.headers = status, reason, headers
+
+
+class App:
+    """The application.
+
+    Parameters
+    ----------
+    service : whose methods are served.
+    """
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
+        self._service, self._dispatcher = service, service.dispatcher()
+        self.connections = Connections(settings)
+        self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
+        self._known_hosts: set[bytes] = set()
+        self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
+        self._answering = self._held = 0  # requests, and bytes of their bodies
+        routes = [
+            Route("/health", self._health, methods=["GET"]),
+            Route("/ready", self._ready, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/openrpc.json", self._openrpc, methods=["GET"]),
+            WebSocketRoute("/", self._websocket),
+            *(route for extension in service.extensions for route in extension.routes),
+        ]
+        self._others = Starlette(routes=routes, lifespan=self._lifespan)
+        self._inner: ASGIApp = self._route
+        if self._origins:
+            self._inner = CORSMiddleware(
+                self._route, allow_origins=self._origins, allow_methods=("GET", "POST"), allow_headers=("content-type",)
+            )
+
+    @asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        async with self._service.lifespan():
+            tasks = [asyncio.create_task(self.connections.watch()), asyncio.create_task(_end_with_parent())]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._others(scope, receive, send)
+            return
+        try:
+            self._check_host(scope["headers"])
+        except Refusal as refusal:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self._refuse(send, refusal)
+            return
+        await self._inner(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/":
+            await self._others(scope, receive, send)
+            return
+        try:
+            answer = await self._answer(scope["headers"], receive)
+        except Refusal as refusal:
+            await self._refuse(send, refusal)
+            return
+        if answer is None:
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        headers = [_JSON, (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    async def _answer(self, headers: Headers, receive: Receive) -> bytes | None:
+        """Return the response to the body of a request; raises `Refusal`."""
+        self._check_content(headers)
+        if self._answering >= self._most:
+            raise Refusal(503, f"at most {self._most:,} requests are answered at the same time", (b"retry-after", b"1"))
+        self._answering += 1
+        body = bytearray()
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "the request did not arrive as a whole")
+                body += message["body"]
+                self._held += len(message["body"])
+                if len(body) > self._body_limit:
+                    raise self._too_large()
+                if len(body) > LARGE and self._held > HELD:
+                    reason = f"at most {HELD:,} bytes of large requests are held at the same time"
+                    raise Refusal(503, reason, (b"retry-after", b"1"), (b"connection", b"close"))
+                if not message.get("more_body"):
+                    return await self._dispatcher.answer(bytes(body))
+        finally:
+            self._answering -= 1
+            self._held -= len(body)
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
+
+    def _check_content(self, headers: Headers) -> None:
+        """Refuse bodies that a page elsewhere may send without asking, compressed ones, and large ones."""
+        kind = b""
+        for name, value in headers:
+            if name == b"content-type":
+                kind = value.partition(b";")[0].strip().lower()
+            elif name == b"content-length" and int(value) > self._body_limit:
+                raise self._too_large()
+            elif name == b"content-encoding" and value.strip().lower() != b"identity":
+                shown = value[:100].decode("latin-1")
+                raise Refusal(415, f"expected no content-encoding, got {shown!r}")
+        if kind not in JSON_TYPES:
+            shown = kind[:100].decode("latin-1")
+            raise Refusal(415, f"expected content-type application/json, got {shown!r}")
+
+    def _check_host(self, headers: Headers) -> None:
+        """Reject requests whose Host header is not allowed (DNS rebinding); addresses are always allowed."""
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1:
+            raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
+        host = hosts[0]
+        if host in self._known_hosts:
+            return
+        found = _HOST.fullmatch(host.decode("latin-1"))
+        name = (found[1] or found[2]).lower() if found else ""
+        if "*" not in self._hosts and name not in self._hosts and not _is_address(name):
+            shown = host.decode("latin-1")[:100]
+            raise Refusal(403, f"the host {shown!r} is not one of those that are answered")
+        if len(self._known_hosts) < KNOWN_HOSTS:
+            self._known_hosts.add(host)
+
+    async def _refuse(self, send: Send, refusal: Refusal) -> None:
+        metrics.count_refusal(refusal.status)
+        body = msgspec.json.encode({"error": refusal.reason})
+        headers = [_JSON, (b"content-length", b"%d" % len(body)), *refusal.headers]
+        await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _websocket(self, websocket: WebSocket) -> None:
+        """Answer messages one after another."""
+        origin = websocket.headers.get("origin")  # a browser asks no leave for a WebSocket
+        is_own = origin is None or origin.partition("://")[2] == websocket.headers["host"]
+        if not is_own and "*" not in self._origins and origin not in self._origins:
+            await websocket.close(1008)
+            return
+        await websocket.accept()
+        with suppress(WebSocketDisconnect):
+            while True:
+                message = await websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    return
+                await self._reply(websocket, message)
+
+    async def _reply(self, websocket: WebSocket, message: Message) -> None:
+        """Answer one message."""
+        body = message["text"].encode() if message.get("text") is not None else message["bytes"]
+        answer = await self._dispatcher.answer(body)
+        await asyncio.sleep(0)  # messages that have arrived already, and large answers, do not delay other connections
+        if answer is not None:
+            await websocket.send_text(answer.decode())
+
+    async def _health(self, request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def _ready(self, request: Request) -> Response:
+        reasons = self._service.unready()
+        return _json({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(metrics.text(self._service.gauges()), media_type="text/plain; version=0.0.4")
+
+    async def _openrpc(self, request: Request) -> Response:
+        return Response(self._service.document(), media_type="application/json")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def _end_with_parent() -> None:
+    """Stop this worker when its parent is gone: one that was killed cannot stop its workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(parent.sentinel, ended.set)
+        await ended.wait()
+        signal.raise_signal(signal.SIGTERM)

@@ -1,0 +1,249 @@
+"""Execution of calls on the server's chain: short ones in the event loop, all others in threads that are waited for.
+
+While the event loop executes, no other caller is answered. So the native engine executes there with little gas only,
+whatever limit the call may use. Most calls need no more gas, and their trace proves how they end with a larger limit.
+What is not proven is executed again in a thread, where the engine does not hold Python's lock. The reference engine
+holds it, and executes in child processes.
+"""
+
+import asyncio
+from collections import ChainMap, OrderedDict
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from operator import methodcaller
+from time import monotonic
+from typing import TypeVar
+
+import msgspec
+
+from feemodel.errors import LimitExceeded
+from feemodel.estimates._chain import Chain
+from feemodel.ethereum._block_id import BlockId
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._clients import Prepared
+from feemodel.execution._engines import Engine, Execute, check_installed, is_native
+from feemodel.execution._limits import Limits
+from feemodel.execution._message import Message, Request
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._pool import EnginePool
+from feemodel.execution._search import Searched, Unproven
+from feemodel.execution._state import EMPTY, CallState
+from feemodel.execution.native import Native
+from feemodel.server.calls import StateOverride
+from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
+from feemodel.server.settings import Settings
+
+Found = TypeVar("Found")
+
+INLINE_GAS = 150_000  # of all executions of a call in the event loop: 20 ms at the 130 ns a gas of ECRECOVER
+INLINE_BYTES = 65_536  # of calldata, overridden code and slots: reading them costs no gas
+FEW_BYTES = 8_192  # of calldata; a contract can do much work with more
+SLOT_BYTES = 64
+SHOWN = 100  # characters of an unknown block in an error
+LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above are no precompiles of Ethereum
+WAITS = 2  # times the seconds of a call that it may wait for a thread
+SLOW_SECONDS = 0.002  # that an execution in the event loop took in vain
+HEAVY_SECONDS = 0.5  # that an execution kept a thread
+PENALTY = 20  # times as long as it took, code counts as slow
+SLOW_FOR = 60.0  # maximum of that time [s]
+SLOW_CODES = 4_096  # that are remembered
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of one estimate."""
+    return Limits(
+        gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
+        max_call_gas=settings.max_call_gas,
+    )  # fmt: skip
+
+
+def check_overrides(overrides: StateOverride, settings: Settings) -> None:
+    """Raise `LimitExceeded` for a state override that is larger than the settings allow."""
+    if len(overrides.accounts) > settings.override_accounts:
+        limit = f"at most {settings.override_accounts:,} accounts"
+        raise LimitExceeded(f"overrides: {limit}, got {len(overrides.accounts):,}")
+    count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
+    if count > settings.override_slots:
+        raise LimitExceeded(f"overrides: at most {settings.override_slots:,} slots, got {count:,}")
+
+
+class Work(msgspec.Struct, frozen=True):
+    """The properties of a call that are known before it is executed."""
+
+    code: bytes  #: that it executes first
+    size: int  #: of its data, and of overridden code and slots [byte]
+    is_known: bool  #: whether it can only meet code and storage of the chain, no precompile, with little data
+
+
+def work_of(request: Request, call_state: CallState) -> Work:
+    """Return the properties of a call that are known before it is executed."""
+    call = request.call
+    overridden = _overridden_bytes(call_state) if call_state.changes else 0
+    size = overridden + len(call.data)
+    if call.access_list:
+        size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
+    if call.to is None:
+        return Work(call.data, size, is_known=False)
+    few = len(call.data) <= FEW_BYTES and not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
+    return Work(call_state.account(call.to).code, size, few and not (overridden or request.authorizations))
+
+
+def _overridden_bytes(call_state: CallState) -> int:
+    """Return the bytes of code and of slots that a state override has."""
+    size = 0
+    for address, account in call_state.changes.items():
+        before, storage = call_state.accounts.get(address, EMPTY), account.storage
+        if account.code != before.code:
+            size += len(account.code)
+        if storage is not before.storage:
+            written = storage.maps[0] if isinstance(storage, ChainMap) else storage
+            size += SLOT_BYTES * max(len(written), 1)
+    return size
+
+
+class _SlowCodes:
+    """Code that took longer than some seconds, for a while."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code: when it no longer counts as slow
+
+    def note(self, code: bytes, seconds: float) -> None:
+        """Note how long a call of this code took."""
+        if seconds <= self._seconds or not code:
+            return
+        self.until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
+        self.until.move_to_end(hash(code))
+        while len(self.until) > SLOW_CODES:
+            self.until.popitem(last=False)
+
+
+class Executor:
+    """Execute calls on one chain, within one process.
+
+    Parameters
+    ----------
+    chain : whose state calls are executed on.
+    settings : the engine, the limits, how many calls are executed and how many may wait.
+
+    Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
+    """
+
+    def __init__(self, chain: Chain, settings: Settings) -> None:
+        self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
+        self._waiting, threads = 0, settings.processes
+        check_installed(settings.engine)
+        self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
+        self._pool = EnginePool(threads, self.limits.seconds) if self._native is None else None
+        self.engine = "reference" if self._native is None else "native"
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
+        self._free = asyncio.Semaphore(threads)
+        self._free_of_heavy = asyncio.Semaphore(max(threads - 1, 1))
+        self._slow, self._heavy = _SlowCodes(SLOW_SECONDS), _SlowCodes(HEAVY_SECONDS)
+
+    def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
+        """Return the state of a block with an override; raises an error like a node's for an unknown block."""
+        if block is not None:
+            self.check_block(block)
+        call_state = self.chain.call_state
+        if overrides is None or not overrides.accounts:
+            return call_state
+        check_overrides(overrides, self.settings)
+        changes = {at: one.applied_to(call_state.account(at)) for at, one in overrides.accounts.items()}
+        return replace(call_state, changes=changes)
+
+    def check_block(self, block: BlockId | None) -> None:
+        """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
+        if block is not None and not self.is_newest(block):
+            text = str(block.given)
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            known = "" if self.chain.hash is None else f" ({to_hex(self.chain.hash)})"
+            newest = f"{self.chain.call_state.block.number:#x}{known}"
+            raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
+
+    def is_newest(self, block: BlockId) -> bool:
+        """Return whether a parameter names the newest block."""
+        if block.hash is not None:
+            return block.hash == self.chain.hash
+        number = self.chain.call_state.block.number
+        if block.tag is not None:
+            return block.tag != "earliest" or number == 0
+        return block.number == number
+
+    async def gas_limit(self, prepared: Prepared) -> int:
+        """Return the gas limit that a call needs [gas].
+
+        Raises `ExecutionFailed` for a call that fails at the upper bound, and `LimitExceeded`, also where too many
+        calls wait.
+        """
+        task = methodcaller("search", prepared.message, prepared.search)  # of an `Execute`
+        found: Searched = await self._run(task, prepared.request, prepared.call_state)
+        if (meter := BATCH_GAS.get()) is not None:
+            meter.spent += found.spent
+        if found.gas_limit is None:
+            raise prepared.failure(found.outcome)
+        return found.gas_limit
+
+    async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
+        """Return the outcome of a message; raises `LimitExceeded`, also where too many calls wait."""
+        outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
+        if (meter := BATCH_GAS.get()) is not None:
+            meter.spent += outcome.gas_used
+        return outcome
+
+    async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
+        """Return the result of a task that executes a call; it may be started twice."""
+        work = work_of(request, call_state)
+        if self._native is not None and work.size <= INLINE_BYTES:
+            began = monotonic()
+            if self._slow.until.get(hash(work.code), began) <= began:
+                try:
+                    return self._native.run(call_state, task, inline_gas=INLINE_GAS)
+                except Unproven:
+                    self._slow.note(work.code, monotonic() - began)
+        return await self._in_thread(task, work, call_state)
+
+    async def _in_thread(self, task: Callable[[Execute], Found], work: Work, call_state: CallState) -> Found:
+        engine: Engine | None = self._native or self._pool
+        assert engine is not None
+        is_heavy = not work.is_known or self._heavy.until.get(hash(work.code), 0.0) > monotonic()
+        async with self._place(is_heavy=is_heavy):
+            began, loop = monotonic(), asyncio.get_running_loop()
+            try:
+                return await loop.run_in_executor(self._threads, engine.run, call_state, task)
+            except LimitExceeded:
+                if (meter := BATCH_GAS.get()) is not None:  # how much was executed is not known
+                    meter.spent += self.limits.total_gas
+                raise
+            finally:
+                self._heavy.note(work.code, monotonic() - began)
+
+    @asynccontextmanager
+    async def _place(self, *, is_heavy: bool) -> AsyncIterator[None]:
+        """Hold one of the threads; overridden and slow code may not take all of them."""
+        if self._waiting >= self.settings.queue:
+            raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
+        seconds = WAITS * self.limits.seconds
+        self._waiting += 1
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(seconds):
+                    for semaphore in (self._free_of_heavy, self._free) if is_heavy else (self._free,):
+                        await held.enter_async_context(semaphore)
+            except TimeoutError:
+                raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
+            finally:
+                self._waiting -= 1
+            yield
+
+    async def warm_up(self) -> None:
+        """Load the state into the engine, so that the first call on it need not wait."""
+        await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
+
+    def close(self) -> None:
+        """End the child processes; a thread ends with its task."""
+        if self._pool is not None:
+            self._pool.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)

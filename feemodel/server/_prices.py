@@ -1,0 +1,172 @@
+"""Prices of estimates: from the settings, from the newest block's pricing record, or from L1 fees."""
+
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates._chain import Chain
+from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_tip
+from feemodel.ethereum._quantities import to_quantity
+from feemodel.io._async_node import AsyncNode
+from feemodel.io._polled import ChainId, Head, Polled
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import linea_preset
+from feemodel.server.settings import Settings
+
+
+class Pricing:
+    """The prices now, and where they come from.
+
+    Parameters
+    ----------
+    settings : which name the source, and may fix the base fee.
+    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
+    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
+        [wei / gas].
+    polled : what the costs come from, where that is polled.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        costs: Callable[[], Prices],
+        least_base_fee: Callable[[], int],
+        polled: Polled[Any] | None = None,
+    ) -> None:
+        self.source, self._base_fee_is_fixed = settings.costs, settings.base_fee is not None
+        self._costs, self._least_base_fee, self.polled = costs, least_base_fee, polled
+
+    @property
+    def now(self) -> Prices:
+        """The prices, with the larger of their own base fee and the chain's.
+
+        Raises `UpstreamError` where one of them cannot be known, or where they make no fee together.
+        """
+        prices, base_fee = self._costs(), self._least_base_fee()
+        return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
+
+    def upper_bound(self, blocks: int) -> Prices:
+        """Return prices that are enough for the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
+        costs_follow = self.polled is not None
+        return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
+
+    def describe(self) -> dict[str, Any]:
+        """Return source, ages and costs."""
+        prices, polled = self.now, self.polled
+        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
+        return {
+            "source": self.source,
+            "ageSeconds": None if polled is None else rounded(polled.age),
+            "pollAgeSeconds": None if polled is None else rounded(polled.poll_age),
+            "pricing": prices.form.name,
+            "margin": prices.preset.estimate_margin,
+            **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
+            "gasPrice": to_quantity(prices.form.base_fee + suggested_tip(prices)),
+        }
+
+
+class FixedPricing(Pricing):
+    """Prices that stay, which are computed and checked once; parameters and errors as of `Pricing`."""
+
+    __slots__ = ("now",)
+    now: Prices
+
+    def __init__(self, settings: Settings, costs: Callable[[], Prices], least_base_fee: Callable[[], int]) -> None:
+        super().__init__(settings, costs, least_base_fee)
+        self.now = super().now
+
+
+def pricing_of(
+    settings: Settings, chain: Chain | None, head: Polled[Head] | None, fees: Polled[Prices] | None
+) -> Pricing:
+    """Return the costs that the settings name, with the base fee of the chain that is served.
+
+    Parameters
+    ----------
+    chain : of the server's own.
+    head : the newest block of the node, where one is served.
+    fees : the prices that L1 fees give, with `costs` "l1".
+
+    Raises `InvalidInput` and `UpstreamError` for prices that stay and make no fee.
+    """
+    is_fixed = settings.base_fee is not None
+
+    def least_base_fee() -> int:
+        if head is None:
+            return 0 if chain is None or is_fixed else chain.next_base_fee
+        newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
+        return 0 if is_fixed else newest.next_base_fee()
+
+    if fees is not None:
+        return Pricing(settings, lambda: fees.value, least_base_fee, fees)
+    if settings.costs == "record" and head is not None:
+        return Pricing(settings, partial(_announced_prices, settings, head), least_base_fee, head)
+    if settings.costs == "configured":
+        costs = configured_prices(settings)
+    elif chain is not None:
+        costs = recorded_prices(settings, chain.extra_data)
+    else:
+        raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
+    kind = FixedPricing if head is None else Pricing
+    return kind(settings, lambda: costs, least_base_fee)
+
+
+def rounded(age: float | None) -> float | None:
+    """Return an age as answers have it [s].
+
+    >>> rounded(1.23456), rounded(None)
+    (1.235, None)
+    """
+    return None if age is None else round(age, 3)
+
+
+def configured_prices(settings: Settings) -> Prices:
+    """Return the prices that the settings name, the preset's where they name none.
+
+    >>> configured_prices(Settings(variable_cost=5)).form
+    CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
+    """
+    return prices_of(settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings), settings.margin)
+
+
+def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
+    """Return the prices of a block's pricing record; settings that name a cost take precedence.
+
+    Raises `InvalidInput` for a block without a record.
+    """
+    preset = replace(linea_preset(settings.preset), **asdict(PricingRecord.from_bytes(extra_data)))
+    return prices_of(settings.pricing, preset, msgspec.structs.asdict(settings), settings.margin)
+
+
+def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
+    """Return the prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
+    try:
+        return recorded_prices(settings, head.value.extra_data())
+    except InvalidInput as error:  # which is no fault of the caller's parameters
+        raise UpstreamError(f"the newest block has no pricing record: {error}") from None
+
+
+async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -> Prices:
+    """Return the prices that an L1 node's newest blocks give, with the time of the newest of them.
+
+    Raises `UpstreamError` where the node serves another chain than before.
+    """
+    from feemodel.io._l1_window import fetch_fee_history  # and with it pandas, which only this source needs
+
+    history, timestamp = await fetch_fee_history(
+        node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile
+    )
+    prices = l1_prices(
+        history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
+        margin=settings.margin, l1_margin=settings.l1_margin,
+    )  # fmt: skip
+    return replace(prices, timestamp=timestamp)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

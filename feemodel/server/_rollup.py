@@ -1,0 +1,218 @@
+"""The methods of the rollup: estimates with their fee, and proofs."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.estimates._rollup import Measuring, check_rollup_call
+from feemodel.ethereum._quantities import from_quantity, to_hex, to_quantity
+from feemodel.execution._clients import node_named
+from feemodel.io._async_node import Call
+from feemodel.io._node import NodeError
+from feemodel.ledger._database import read_ahead
+from feemodel.ledger._proof import STEP, proof_steps
+from feemodel.ledger._store import Store
+from feemodel.server._execute import Executor, check_overrides, limits_of
+from feemodel.server._node import Upstream
+from feemodel.server._prices import Pricing
+from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
+from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
+from feemodel.server.settings import Settings
+
+PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
+_BESU = node_named("besu")
+_log = logging.getLogger(__name__)
+
+
+class Estimate(msgspec.Struct, rename="camel"):
+    """The result of `rollup_estimateGas`."""
+
+    gas_limit: Quantity
+    base_fee_per_gas: Quantity
+    priority_fee_per_gas: Quantity
+
+
+def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
+    """Return a method under the rollup's prefix and under production's.
+
+    >>> sorted(both_names("rollup", "getProof", Method(print, typed=False)))
+    ['linea_getProof', 'rollup_getProof']
+    """
+    return {f"{prefix}_{name}": method, f"{PRODUCTION_PREFIX}_{name}": method}
+
+
+class ChainEstimates:
+    """`rollup_estimateGas` on a chain of the server's own.
+
+    Parameters
+    ----------
+    executor : of the chain.
+    pricing : of estimates.
+    measuring : of the fee transaction.
+    """
+
+    def __init__(self, executor: Executor, pricing: Pricing, measuring: Measuring) -> None:
+        self._executor, self._pricing, self._measuring = executor, pricing, measuring
+        self._tolerance, self._limits = executor.settings.tolerance, executor.limits
+
+    async def estimate(
+        self,
+        call: CallObject,
+        stateOverride: EstimateOption | None = None,  # noqa: N803 the name in JSON-RPC
+        overrides: EstimateOption | None = None,
+        options: EstimateOption | None = None,
+    ) -> Estimate:
+        """Return the gas limit, the base fee and the priority fee that pays for L1."""
+        asked = estimate_options(stateOverride, overrides, options)
+        request, chain_state = call.request(), self._executor.chain.call_state
+        check_rollup_call(request.call, self._limits)
+        call_state = self._executor.state(asked.block, asked.overrides)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        prepared = _BESU.prepare(request, call_state, tolerance=self._tolerance, limits=self._limits)
+        gas_limit = await self._executor.gas_limit(prepared)
+        sender, form = request.call.sender, prices.form
+        nonce = 0 if sender is None else chain_state.account(sender).nonce  # also where an override says another
+        size = self._measuring.size(
+            request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_state.chain_id
+        )
+        fee = form.fee(size, gas_limit, prices.preset.estimate_margin)
+        return Estimate(hex(gas_limit), hex(form.base_fee), hex(fee))
+
+
+class NodeEstimates:
+    """`rollup_estimateGas` with a node's gas and this server's fee.
+
+    Parameters
+    ----------
+    upstream : the node that estimates the gas; each estimate looks up its newest block.
+    pricing, measuring : as of `ChainEstimates`.
+    settings : with the limits of a call.
+    """
+
+    def __init__(self, upstream: Upstream, pricing: Pricing, measuring: Measuring, settings: Settings) -> None:
+        self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
+        self._settings, self._limits = settings, limits_of(settings)
+
+    async def estimate(
+        self,
+        call: dict[str, Any],
+        stateOverride: EstimateOption | None = None,  # noqa: N803 the name in JSON-RPC
+        overrides: EstimateOption | None = None,
+        options: EstimateOption | None = None,
+    ) -> Estimate:
+        """Return the gas limit, the base fee and the priority fee that pays for L1."""
+        asked = estimate_options(stateOverride, overrides, options)
+        if asked.overrides is not None:
+            check_overrides(asked.overrides, self._settings)
+        request = parse("call", call, CallObject).request()
+        check_rollup_call(request.call, self._limits)
+        block = "pending" if asked.block is None else _in_hex(asked.block.given)
+        params = [_in_hex(call), block, *([_in_hex(asked.overrides.given)] if asked.overrides else [])]
+        sender, nonce = request.call.sender, request.call.nonce or 0
+        calls: list[Call] = [("eth_estimateGas", params)]
+        if sender is not None and request.call.nonce is None:
+            calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
+        chain_id, (gas, *count) = await self._upstream.ask_with_head(calls)
+        if isinstance(gas, NodeError):
+            raise gas
+        if count:
+            nonce = _quantity("eth_getTransactionCount", self._upstream.node.own(count[0]))
+        gas_limit = _quantity("eth_estimateGas", gas)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        size = self._measuring.size(
+            request.call, gas=gas_limit, nonce=nonce, base_fee=prices.form.base_fee, chain_id=chain_id
+        )
+        fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)
+        return Estimate(hex(gas_limit), hex(prices.form.base_fee), hex(fee))
+
+
+def _quantity(method: str, answer: Any) -> int:
+    try:
+        return from_quantity(answer, method)
+    except InvalidInput as error:
+        raise UpstreamError(f"the node: {error}") from None
+
+
+def _in_hex(value: Any) -> Any:
+    """Return a parameter with its integers as quantities: nodes do not take those of JSON."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return to_quantity(value)
+    if isinstance(value, Mapping):
+        return {name: _in_hex(part) for name, part in value.items()}
+    return [_in_hex(part) for part in value] if isinstance(value, list) else value
+
+
+class Ledger:
+    """The ledger that proves. A file that cannot be read is opened again with each call.
+
+    Parameters
+    ----------
+    path : of the file.
+    key_limit : storage keys of one proof.
+    """
+
+    def __init__(self, path: str, key_limit: int) -> None:
+        self.path, self._key_limit = path, key_limit
+        self._store: Store | None = None
+        self._one_long = asyncio.Lock()  # proof at a time: many would hold all their memory at once
+        self._loading: asyncio.Task[None] | None = None
+
+    def store(self) -> Store:
+        """Return the open file; raises `CallError` while it cannot be read, with an identifier of the log's line."""
+        try:
+            if self._store is None:
+                self._store = Store(self.path, read_only=True)
+            self._store.check_file()
+        except UnreadableFile as error:
+            raise ledger_failed(error) from None
+        return self._store
+
+    async def load(self) -> None:
+        """Wait until the hashing is loaded."""
+        scheme = self.store().scheme
+        if self._loading is None or (self._loading.done() and self._loading.exception()):
+            self._loading = asyncio.create_task(asyncio.to_thread(scheme.load))
+        await asyncio.shield(self._loading)
+
+    async def read_ahead(self) -> None:
+        """Read the file once, so that the first proofs need not."""
+        pieces = read_ahead(self.store().path)
+        while await asyncio.to_thread(next, pieces, None):  # one at a time, so that a stop need not wait
+            pass
+
+    async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
+        """Return Merkle proofs of an account and its slots at a final block."""
+        await self.load()
+        named = block.hash or block.tag or to_quantity(block.number or 0)
+        try:
+            steps = proof_steps(self.store(), address, storageKeys, named, key_limit=self._key_limit)
+            if len(storageKeys) <= STEP:
+                return next(steps)
+            async with self._one_long:
+                proof = next(steps)
+                for _ in steps:  # which fill it
+                    await asyncio.sleep(0)  # other calls are answered between the steps
+            return proof
+        except LimitExceeded as error:  # a parameter too long, not a server too busy
+            raise CallError(INVALID_PARAMS, str(error)) from None
+        except UnreadableFile as error:
+            raise ledger_failed(error) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._store is not None:
+            self._store.close()
+
+
+def ledger_failed(error: UnreadableFile) -> CallError:
+    """Return the error for a ledger that cannot be read; the log has the file and the reason."""
+    identity = secrets.token_hex(8)
+    _log.error("ledger %s: %s", identity, error)
+    if isinstance(error, LedgerDamaged):
+        return CallError(INTERNAL_ERROR, "the ledger is damaged", {"id": identity})
+    return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})

@@ -1,0 +1,154 @@
+"""Start the workers: uvicorn's supervisor, with a socket of its own for each worker.
+
+Workers share a port (`SO_REUSEPORT`), so that the kernel spreads connections over them. What the parent has read is
+pickled to every worker, also to one that replaces another.
+"""
+
+import json
+import logging
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.config import Config
+from uvicorn.supervisors import Multiprocess
+
+from feemodel.errors import FeeModelError
+from feemodel.server.loaded import Loaded
+from feemodel.server.service import Service
+
+if TYPE_CHECKING:
+    from feemodel.server._app import App
+
+PING_SECONDS = 30  # a worker that does not answer its parent for so long is replaced: compiling takes ten
+BACKLOG = 2_048  # connections that wait to be accepted
+UNREAD = 65_536  # bytes of a connection that the kernel holds for the server, which a client may leave behind
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class SharedSocket(socket.socket):
+    """A socket whose copy in a worker is another socket on the same port."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return bound, self.getsockname()[:2]
+
+
+def bound(host: str, port: int, *, shared: bool = True) -> SharedSocket:
+    """Return a socket that is bound and does not listen; raises `FeeModelError` where the port is taken."""
+    listener = SharedSocket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise FeeModelError(f"{host}:{port}: {error.strerror}") from None
+    return listener
+
+
+class Factory:
+    """Makes the application of a worker from what the parent has loaded."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+
+    def __call__(self) -> "App":
+        from feemodel.server._app import App
+
+        set_up_log(self._loaded.settings.log)
+        return App(Service(self._loaded))
+
+
+def config_of(loaded: Loaded) -> Config:
+    """Return uvicorn's configuration."""
+    settings = loaded.settings
+    return Config(
+        Factory(loaded),
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        http="feemodel.server._deadlines:http",
+        ws="feemodel.server._deadlines:websocket",
+        ws_max_size=settings.body_limit,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=settings.idle_seconds,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        timeout_worker_healthcheck=PING_SECONDS,
+    )
+
+
+def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: None) -> None:
+    """Serve until a signal stops the server.
+
+    Parameters
+    ----------
+    loaded : what the settings name.
+    ready : called with the address when the port answers.
+
+    Raises `FeeModelError` where the port is taken.
+    """
+    settings = loaded.settings
+    set_up_log(settings.log)
+    # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
+    bound(settings.host, settings.port, shared=False).close()
+    folder = tempfile.mkdtemp(prefix="feemodel-metrics-")
+    os.environ[METRICS_FOLDER] = folder
+    try:
+        with bound(settings.host, settings.port) as listener:
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            supervisor = Supervisor(config_of(loaded), [listener])
+            supervisor.ready = lambda: ready(f"http://{host}:{listener.getsockname()[1]}")
+            supervisor.run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Supervisor(Multiprocess):
+    """uvicorn's supervisor, which says when all workers answer."""
+
+    ready: Callable[[], object]
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        for process in self.processes:
+            process.wait_until_ready(float(PING_SECONDS), self.should_exit)
+        self.ready()
+
+
+class JsonLines(logging.Formatter):
+    """A log record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": round(record.created, 3), "level": record.levelname.lower(), "process": record.process,
+            "event": record.getMessage(),
+        }  # fmt: skip
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)  # which writes half a surrogate pair, too
+
+
+def set_up_log(kind: str) -> None:
+    """Log as the setting says: "errors" writes warnings and worse, "requests" calls too, "off" nothing."""
+    root = logging.getLogger()
+    handler: logging.Handler = logging.NullHandler() if kind == "off" else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("feemodel.calls").setLevel(logging.INFO if kind == "requests" else logging.WARNING)
+    requests = logging.getLogger("uvicorn.error")  # a line for each malformed request would fill a disk
+    requests.setLevel(logging.ERROR)
+    requests.addFilter(lambda record: not str(record.msg).startswith("Invalid UTF-8"))  # in a WebSocket's text

@@ -1,0 +1,341 @@
+"""Compare the fees that users would have paid with the costs of posting their transactions, on a history of L1 fees.
+
+The times of transactions are not used: transactions are drawn with replacement and placed on the time of the L1 fees.
+Every result says so in its attribute `resampling`; other attributes state the other assumptions.
+"""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from feemodel._records import compared_by_value
+from feemodel.checks import (
+    INT64_MAX,
+    RealArray,
+    WholeArray,
+    check_limit,
+    check_plausible,
+    instance,
+    real_scalar,
+    whole,
+    whole_scalar,
+)
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.linea.priority import priority_fee
+from feemodel.progress import Progress, reporting
+from feemodel.simulation._l1_columns import RATIOS, TIP
+from feemodel.simulation._metadata import with_metadata
+from feemodel.simulation.announced import PricingRule, announced_variable_cost
+from feemodel.simulation.posting import Posting, post
+from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND, Rng, check_scenario, duration, generator_of
+from feemodel.simulation.surfaces import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOUR = 3_600  # seconds
+LARGEST_PATH = 1 << 28  # ticks or transactions: some 10 GB
+INT32_MAX = 2**31 - 1  # kinds of transactions are 32 bits wide
+CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of temporaries
+RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
+
+
+@compared_by_value
+class Traffic(NamedTuple):
+    """Transactions drawn for the ticks of a path."""
+
+    kind: WholeArray  #: which of the workload's each one is, in order of arrival
+    ends: WholeArray  #: how many had arrived at the end of each tick
+
+
+def backtest(
+    workload: "Workload | pd.DataFrame",
+    l1_fees: xr.Dataset,
+    rule: PricingRule | None = None,
+    posting: Posting | None = None,
+    *,
+    arrival_rate: float,
+    calldata: WholeArray | None = None,
+    rng: Rng,
+    progress: Progress = None,
+) -> xr.Dataset:
+    """Revenue and cost, hour by hour, on every path of a scenario of L1 fees.
+
+    Each tick of the pricing rule, a Poisson number of transactions is drawn from the workload with replacement. A user
+    pays, for each gas, the base fee and `feemodel.priority_fee` at the announced costs and the estimate's margin.
+    Bytes are posted first come, first served; a transaction's cost is that of its own bytes.
+
+    Parameters
+    ----------
+    workload : sizes and gas of real transactions; or a table of `feemodel.io.read_transactions`, taken as
+        `Workload.from_transactions` does.
+    l1_fees : a scenario, see `feemodel.simulation.scenarios`.
+    rule : how costs are announced, and what users pay on top; the published defaults unless given.
+    posting : when and how bytes reach L1; filled blobs unless given.
+    arrival_rate : transactions a second [1 / s].
+    calldata : of each transaction of the workload [byte], which calldata pressure needs.
+    rng : seed, SeedSequence or Generator; each path has a stream of its own, and of the rule traffic
+        depends on the tick alone.
+    progress : see `feemodel.progress`.
+
+    Returns
+    -------
+    Dataset. Over path and hour: `revenue`, of it `size_revenue` (what the size adds to the fees), `cost` when posted,
+    `attributed_cost` in the hour when the transactions came [wei]; `transactions`, `unprofitable` (those that paid
+    less than their bytes cost) [1]; `variable_cost`, the mean announced [wei / byte]. Over path: `total_revenue`,
+    `total_size_revenue`, `total_cost`, `worst_drawdown` (the deepest fall of revenue minus cost below an earlier
+    height, at the ends of hours) [wei], `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, `fill`
+    (bytes over capacity) [1]. Over path and ratio_bin: `charged`, how many paid which multiple of their cost [1].
+    Sums are doubles.
+
+    Raises
+    ------
+    InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, no transaction
+        on a path, calldata pressure without calldata.
+    LimitExceeded : more than 268,435,456 transactions or ticks on a path.
+
+    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) for each gas:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> found = backtest(transfers, fees, arrival_rate=0.1, rng=1)
+    >>> (found.total_revenue / found.transactions.sum("hour")).values.tolist()
+    [769824132000.0]
+    """
+    rule = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    posting = Posting() if posting is None else instance("posting", posting, Posting)
+    if not isinstance(workload, Workload):
+        workload = Workload.from_transactions(workload)
+    if calldata is None and rule.pressure is not None:
+        calldata = workload.calldata
+    check_workload(workload, calldata)
+    calldata = None if calldata is None else np.asarray(calldata)
+    check_scenario("l1_fees", l1_fees)
+    rate, paths = real_scalar("arrival_rate", arrival_rate), l1_fees.sizes["path"]
+    found = []
+    with reporting(progress, paths, "paths") as advance:
+        for path, stream in enumerate(generator_of(rng).spawn(paths)):
+            one = l1_fees.isel(path=[path])
+            ticks = path_ticks(one, rule, rate)
+            traffic = draw_traffic(len(workload), rate * rule.tick, ticks, stream)
+            found.append(_path(workload, one, rule, posting, traffic, calldata))
+            advance(1)
+    result = xr.concat(found, "path").assign_coords(path=l1_fees["path"].to_numpy())
+    if "time" in l1_fees:
+        start = l1_fees["time"].to_numpy()[0]
+        result = result.assign_coords(time=("hour", start + result["hour"].to_numpy() * np.timedelta64(1, "h")))
+    return with_metadata(result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate)), rng)
+
+
+def resampling(rate: float) -> str:
+    """Return a sentence about the times of transactions, for results.
+
+    >>> resampling(1.45)
+    'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
+    """
+    told = f"{real_scalar('rate', rate):g} a second"
+    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {told}"
+
+
+def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
+    """Return the number of whole ticks of a path.
+
+    Raises `LimitExceeded` for a path of more than 268,435,456 ticks or transactions.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> path_ticks(fees, PricingRule(), rate=1.0)
+    100
+    """
+    length = duration(l1_fees)
+    instance("rule", rule, PricingRule)
+    check_plausible("rate", real_scalar("rate", rate), PER_SECOND, highest=MAX_PER_SECOND)
+    check_limit(length / rule.tick, "ticks of a path", LARGEST_PATH)
+    check_limit(length * rate, "transactions of a path", LARGEST_PATH)
+    return int(length // rule.tick)
+
+
+def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
+    """Draw a Poisson number of transactions for each tick, with equal probability for each of `kinds`.
+
+    >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
+    >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
+    (4, True, True)
+    """
+    count, rate = whole_scalar("kinds", kinds, minimum=1), real_scalar("per_tick", per_tick)
+    if whole_scalar("ticks", ticks) < 1:
+        raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
+    check_limit(ticks, "ticks of a path", LARGEST_PATH)
+    check_limit(rate * ticks, "transactions of a path", LARGEST_PATH)
+    ends = np.cumsum(instance("stream", stream, Generator).poisson(rate, ticks))
+    if ends[-1] == 0:
+        raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
+    check_limit(count, "kinds of transactions", INT32_MAX)
+    return Traffic(stream.integers(count, size=ends[-1], dtype=np.int32), ends)
+
+
+def _path(
+    workload: Workload,
+    l1_fees: xr.Dataset,
+    rule: PricingRule,
+    posting: Posting,
+    traffic: Traffic,
+    calldata: WholeArray | None,
+) -> xr.Dataset:
+    ticks = len(traffic.ends)
+    ends = posted_bytes(workload, traffic, posting)
+    posted = post(ends[traffic.ends], rule.tick, posting, l1_fees)
+    calldata_by_tick = None if calldata is None else sums_by_tick(calldata[traffic.kind], traffic)
+    announced = announced_variable_cost(l1_fees, rule, ticks=ticks, calldata=calldata_by_tick)
+    tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
+    hours = int(tick_hour[-1]) + 1
+    sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
+    # The last submission may leave at the very end, which belongs to no hour after the last.
+    posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
+    sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
+    sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)
+    fill = float(ends[-1]) / (len(posted.cost) * posting.submission.capacity)
+    return _summary(sums, charged, len(posted.cost), fill)
+
+
+def _charges(
+    workload: Workload,
+    traffic: Traffic,
+    announced: WholeArray,
+    costs: RealArray,
+    tick_hour: WholeArray,
+    rule: PricingRule,
+) -> tuple[dict[str, RealArray], RealArray]:
+    """Return sums by hour of arrival, and a histogram of fees as multiples of their cost."""
+    hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
+    tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
+    names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
+    sums, charged = {name: np.zeros(hours) for name in names}, np.zeros(len(RATIO_EDGES) - 1)
+    for start in range(0, len(costs), CHUNK):
+        part = slice(start, start + CHUNK)
+        tick, cost = tick_of[part], costs[part]
+        paid, for_size = _paid(workload, traffic.kind[part], announced[tick], rule)
+        for name, values in zip(names, (np.ones_like(paid), paid, for_size, cost, paid < cost), strict=True):
+            sums[name] += np.bincount(tick_hour[tick], weights=values, minlength=hours)
+        bin_of = np.searchsorted(RATIO_EDGES, paid / cost, side="right") - 1
+        charged += np.bincount(bin_of, minlength=len(charged))
+    return sums, charged
+
+
+def _paid(
+    workload: Workload, kind: NDArray[Any], announced: WholeArray, rule: PricingRule
+) -> tuple[RealArray, RealArray]:
+    """Return each transaction's total fee, and the part that its size adds [wei]."""
+    gas, margin = workload.gas[kind], rule.estimate_margin
+    size = workload.compressed_size[kind]
+    fee = priority_fee(size, gas, variable_cost=announced, fixed_cost=rule.fixed_cost, margin=margin)
+    without_size = priority_fee(0, 1, variable_cost=0, fixed_cost=rule.fixed_cost, margin=margin)
+    used = gas.astype(np.float64)
+    return (rule.base_fee + fee) * used, (fee - without_size) * used
+
+
+def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
+    """Return the length of the posted stream before the first transaction and after each one [byte].
+
+    >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
+    >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
+    [0.0, 5.0, 20.0, 25.0]
+    """
+    drawn, posted = instance("traffic", traffic, Traffic), instance("posting", posting, Posting)
+    sizes = instance("workload", workload, Workload).compressed_size[drawn.kind]
+    return np.asarray(float(posted.stream_ratio) * _running_sums("compressed_size", sizes), np.float64)
+
+
+def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
+    """Return the sum over the transactions of each tick.
+
+    >>> sums_by_tick(np.array([10, 30, 10]), Traffic(np.array([0, 1, 0]), np.array([2, 3]))).tolist()
+    [40, 10]
+    """
+    ends, each = instance("traffic", traffic, Traffic).ends, whole("values", values, minimum=None)
+    if np.shape(each) != (ends[-1],):
+        raise InvalidInput("values", f"expected one for each of {ends[-1]:,} transactions", values)
+    return np.diff(_running_sums("values", np.asarray(each))[ends], prepend=0)
+
+
+def _running_sums(name: str, values: WholeArray) -> WholeArray:
+    """Return the sums of the first 0, 1, 2, … values; raises `Int64Overflow` if they may not fit 64 bits."""
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    if largest * len(values) > INT64_MAX:
+        raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)
+    return np.append(0, np.cumsum(values))
+
+
+def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, fill: float) -> xr.Dataset:
+    units = dict.fromkeys(("revenue", "size_revenue", "cost", "attributed_cost"), "wei") | {
+        "variable_cost": "wei / byte"
+    }
+    balance = np.append(0.0, np.cumsum(sums["revenue"] - sums["cost"]))
+    revenue, size_revenue, cost = (float(sums[name].sum()) for name in ("revenue", "size_revenue", "cost"))
+    totals = {
+        "total_revenue": revenue,
+        "total_size_revenue": size_revenue,
+        "total_cost": cost,
+        "worst_drawdown": float((np.maximum.accumulate(balance) - balance).max()),
+        "recovery": revenue / cost,
+        "size_recovery": size_revenue / cost,
+        "unprofitable_share": float(sums["unprofitable"].sum() / sums["transactions"].sum()),
+        "submissions": float(submissions),
+        "fill": fill,
+    }
+    wei = {"total_revenue", "total_size_revenue", "total_cost", "worst_drawdown"}
+    return xr.Dataset(
+        {name: (("path", "hour"), values[None], {"units": units.get(name, "1")}) for name, values in sums.items()}
+        | {name: ("path", [value], {"units": "wei" if name in wei else "1"}) for name, value in totals.items()}
+        | {"charged": (("path", "ratio_bin"), charged[None], {"units": "1"})},
+        {
+            "hour": ("hour", np.arange(len(sums["revenue"])), {"units": "h"}),
+            "ratio_low": ("ratio_bin", RATIO_EDGES[:-1], {"units": "1"}),
+            "ratio_high": ("ratio_bin", RATIO_EDGES[1:], {"units": "1"}),
+        },
+    )
+
+
+def _attributes(
+    workload: Workload, l1_fees: xr.Dataset, rule: PricingRule, posting: Posting, rate: float
+) -> dict[str, Any]:
+    has = [name for name in RATIOS if name in l1_fees]
+    exponent = rule.usage_exponent
+    assumed = f"blocks weigh their fee to the power {exponent:g}" if exponent else "every block weighs the same"
+    weights = "of the series" if len(has) == len(RATIOS) else f"assumed: {assumed}"
+    if len(has) == 1:
+        weights = f"of the series: {has[0]}; the other {weights}"
+    announced, paid = rule.tip / WEI_PER_GWEI, posting.submission.tip / WEI_PER_GWEI
+    tips = f"assumed: {announced:g} gwei / gas in the pricing, {paid:g} gwei / gas paid"
+    return {
+        "workload": workload.name,
+        "l1_fees": l1_fees.attrs["source"],
+        "resampling": resampling(rate),
+        "arrival_rate": rate,
+        "usage_ratios": weights,
+        "tips": "of the series" if TIP in l1_fees else tips,
+        "l1_fees_assumed": l1_fees.attrs.get("assumed", "nothing"),
+        "rule": json.dumps(asdict(rule)),
+        "posting": json.dumps(asdict(posting)),
+        "not_counted": "proving, finalization, machines",
+    }
+
+
+def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
+    """Raise `InvalidInput` for a workload without transactions or with sizes of 0, or calldata of another length.
+
+    >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
+    """
+    instance("workload", workload, Workload)
+    whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
+    whole("gas", workload.gas, minimum=1, unit="gas")
+    if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):
+        shape = f"an array of shape {np.shape(calldata)}"
+        raise InvalidInput("calldata", f"expected one for each of {len(workload):,} transactions", shape)

@@ -1,0 +1,416 @@
+"""The smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
+
+The interval of `calibrate` reflects only the random drawing of paths. `calibrate_histories` also resamples the history
+in blocks and calibrates the margin on each resample, to show the effect of the history and of the length of blocks.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from feemodel._records import printed_as_table
+from feemodel.checks import (
+    RealArray,
+    WholeArray,
+    check_limit,
+    choice,
+    function,
+    instance,
+    real,
+    real_scalar,
+    sequence,
+    share,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
+from feemodel.progress import Progress, reporting
+from feemodel.simulation._backtest import backtest, check_workload
+from feemodel.simulation._executors import Where, in_order
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation._path_brackets import Bracket, PathBrackets
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.recovery import smallest
+from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of
+from feemodel.simulation.surfaces import Workload
+
+DAY = 86_400.0  # seconds
+MAX_HISTORIES = 10_000  # that are drawn
+BLOCKS = (DAY, 3 * DAY)  # one day keeps the daily cycle, three days a period of high fees
+MAX_PATHS = 1 << 24  # whose break-even margins are held
+
+
+@printed_as_table
+class Calibration(NamedTuple):
+    """Result of a calibration; a margin is `None` if no margin suffices, and `reason` says why."""
+
+    margin: float | None  #: the smallest at which no more than the allowed share of paths loses [1]
+    low: float | None  #: of the interval: below it the probability of a loss is above the bound [1]
+    high: float | None  #: from it on that probability is below the bound [1]
+    loss_probability: float  #: the bound [1]
+    confidence: float  #: of the interval [1]
+    paths: int
+    losing: int  #: how many paths lose at `margin`, or at the highest that was tried
+    evaluations: int  #: paths drawn, and paths priced transaction by transaction at some margin
+    reason: str
+    break_even: tuple[float, ...] = ()  #: each path's break-even margin, infinite where none was found [1]
+
+    def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
+        """Return the share of paths with a loss at each margin, with its Clopper-Pearson interval.
+
+        Parameters
+        ----------
+        margins : margins, of shape (n,); `None` means the break-even margins of all paths [1].
+
+        Returns
+        -------
+        Dataset over `margin`: `loss_probability`, `low`, `high` [1].
+
+        Raises
+        ------
+        InvalidInput : no break-even margins are known, as in a result of `smallest_margin`.
+
+        >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "", (0.5, 1.0, 1.5, 2.0))
+        >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        from scipy.stats import beta
+
+        if not self.break_even:
+            raise InvalidInput(
+                "break_even", "expected what calibrate returns, which knows every path's", self.break_even
+            )
+        known = np.sort(self.break_even)
+        given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
+        losing, paths = len(known) - np.searchsorted(known, given, side="right"), len(known)
+        tail = (1.0 - self.confidence) / 2.0
+        low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)
+        high = np.where(losing < paths, beta.ppf(1.0 - tail, losing + 1, np.maximum(paths - losing, 1)), 1.0)
+        columns = {"loss_probability": losing / paths, "low": low, "high": high}
+        return described_dataset(
+            {name: ("margin", values, "1") for name, values in columns.items()},
+            {"margin": ("margin", given, "1")},
+            {"paths": paths, "confidence": self.confidence},
+        )
+
+
+def calibrate(
+    workload: Workload,
+    l1_fees: xr.Dataset,
+    rule: PricingRule | None = None,
+    posting: Posting | None = None,
+    *,
+    loss_probability: float,
+    arrival_rate: float,
+    rng: Rng,
+    vary: Literal["estimate_margin", "margin"] = "estimate_margin",
+    counted: Literal["revenue", "size_revenue"] = "size_revenue",
+    confidence: float = 0.95,
+    highest: float = 100.0,
+    tolerance: float = 1e-3,
+    calldata: "WholeArray | None" = None,
+    executor: "Where" = None,
+    workers: int | None = None,
+    progress: Progress = None,
+) -> Calibration:
+    """Find the smallest margin at which fees cover posting costs on all but a given share of paths of L1 fees.
+
+    Each path is one horizon; it has a loss if the counted fees are below the cost of posting. All margins are compared
+    on the same transactions and L1 fees. The confidence interval reflects the random drawing of paths, not whether the
+    future will be like the history.
+
+    Parameters
+    ----------
+    workload : sizes [byte] and gas [gas] of transactions, or a table of `feemodel.io.read_transactions`.
+    l1_fees : scenario of `feemodel.simulation.scenarios`, with several paths.
+    rule : how costs are announced; `None` means the published defaults.
+    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    arrival_rate : transactions per second [1 / s].
+    rng : seed, `SeedSequence` or `Generator`.
+    vary : margin of the rule to search for, "margin" or "estimate_margin".
+    counted : fees that pay for posting: all of them, or only the part that depends on size.
+    confidence : confidence level of the interval, between 0 and 1 [1].
+    highest : largest margin to try [1].
+    tolerance : maximum error of the margins, upwards [1].
+    calldata : calldata of each transaction of the workload, which calldata pressure requires [byte].
+    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    workers : number of threads or processes; the result does not depend on it.
+    progress : `True` for a progress bar, or a function that is called for each path.
+
+    Returns
+    -------
+    The margin with its interval [1], or the reason if no margin suffices.
+
+    Raises
+    ------
+    InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a tick.
+    LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions or ticks on a path.
+
+    Four paths are too few for 10 %: even without a loss, 36 are needed for 0.9**36 to fall below 2.5 %.
+
+    >>> from feemodel.simulation.scenarios import bootstrap, replay
+    >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
+    >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
+    >>> found.high, found.reason
+    (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
+    """
+    chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
+        share(name, value)  # before hours of work
+    choice("vary", vary, ("estimate_margin", "margin"))
+    choice("counted", counted, ("revenue", "size_revenue"))
+
+    def priced(at: float) -> PricingRule:
+        return chosen.at_margin(vary, at)
+
+    check_scenario("l1_fees", l1_fees)
+    paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
+    check_limit(paths, "paths", MAX_PATHS)
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
+    given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
+    if calldata is None and chosen.pressure is not None:
+        calldata = given.calldata
+    check_workload(given, calldata)
+    job = PathBrackets(
+        given,
+        l1_fees,
+        chosen,
+        policy,
+        real_scalar("arrival_rate", arrival_rate),
+        None if calldata is None else np.asarray(calldata),
+        tuple(seeds),
+        vary,
+        counted,
+        real_scalar("highest", highest),
+    )
+
+    def surplus(path: int, margin: float) -> float:
+        found = backtest(
+            given,
+            l1_fees.isel(path=[path]),
+            priced(margin),
+            policy,
+            arrival_rate=arrival_rate,
+            calldata=calldata,
+            rng=seeds[path],
+        )
+        return float((found[f"total_{counted}"] - found["total_cost"]).item())
+
+    with (
+        reporting(progress, paths, "paths") as advance,
+        closing(in_order(job, paths, executor=executor, workers=workers)) as pieces,
+    ):
+        brackets = []
+        for bracket in pieces:
+            brackets.append(bracket)
+            advance(1)
+    found = smallest_margin(
+        surplus,
+        paths,
+        loss_probability=loss_probability,
+        confidence=confidence,
+        highest=highest,
+        tolerance=tolerance,
+        brackets=brackets,
+    )
+    break_even = tuple(math.inf if math.isinf(one.pays) else max(0.0, (one.loses + one.pays) / 2) for one in brackets)
+    return found._replace(evaluations=found.evaluations + paths, break_even=break_even)
+
+
+def calibrate_histories(
+    workload: Workload,
+    history: "xr.Dataset",
+    rule: "PricingRule | None" = None,
+    posting: "Posting | None" = None,
+    *,
+    loss_probability: float,
+    arrival_rate: float,
+    rng: Rng,
+    histories: int = 40,
+    paths: int = 200,
+    horizon: float = DAY,
+    block_seconds: "Sequence[float]" = BLOCKS,
+    vary: Literal["estimate_margin", "margin"] = "estimate_margin",
+    counted: Literal["revenue", "size_revenue"] = "size_revenue",
+    confidence: float = 0.95,
+    highest: float = 100.0,
+    executor: "Where" = None,
+    workers: int | None = None,
+    progress: Progress = None,
+) -> xr.Dataset:
+    """The calibrated margin on the history, and on histories drawn from it, for several lengths of blocks.
+
+    A drawn history is a circular block bootstrap of the whole, as long as it is; the paths are drawn from it with
+    blocks of the same length. Its margins vary by the drawing of paths and by the shortness of the history together.
+
+    Parameters
+    ----------
+    workload, rule, posting, loss_probability, arrival_rate, vary, counted, highest, executor, workers : as `calibrate`.
+    history : a scenario of one path.
+    rng : seed, SeedSequence or Generator.
+    histories : that are drawn.
+    paths : of each. horizon : their length [s].
+    block_seconds : lengths of the blocks, one interval each [s].
+    confidence : of the intervals [1].
+    progress : called after each calibration.
+
+    Returns
+    -------
+    Dataset. Over `block_seconds`: `margin` on the history itself, `low` and `high`, the interval of the histories'
+    margins; over `block_seconds` and `history`: `drawn_margin`, NaN where no margin up to `highest` keeps the bound.
+    The attributes `low` and `high` hold all block lengths' intervals.
+
+    Raises as `calibrate` and `bootstrap`.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> steady = replay({"timestamp": 600 * np.arange(300), "base_fee": np.full(300, 7e7),
+    ...                  "blob_base_fee": np.full(300, 4e6)}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> found = calibrate_histories(transfers, steady, PricingRule(lower_bound=None), loss_probability=0.5,
+    ...     arrival_rate=0.5, rng=1, histories=2, paths=4, horizon=7_200.0, block_seconds=[7_200.0])
+    >>> dict(found.sizes), bool(abs(found.drawn_margin / found.margin - 1).max() < 0.1)  # fees that never move
+    ({'block_seconds': 1, 'history': 2}, True)
+    """
+    check_scenario("history", history)
+    count, level = whole_scalar("histories", histories, minimum=2), share("confidence", confidence)
+    check_limit(count, "histories", MAX_HISTORIES)
+    lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
+    if not lengths:
+        raise InvalidInput("block_seconds", "expected at least one length", block_seconds)
+    margins = np.empty((len(lengths), 1 + count))
+    streams = generator_of(rng).spawn(len(lengths))
+    with reporting(progress, margins.size, "calibrations") as advance:
+        for place, (length, stream) in enumerate(zip(lengths, streams, strict=True)):
+            drawn = bootstrap(history, paths=count, block_seconds=length, method="circular", rng=stream)
+            for number in range(1 + count):
+                source = history if number == 0 else drawn.isel(path=[number - 1])
+                fees = bootstrap(source, paths=paths, block_seconds=length, horizon=horizon, rng=stream)
+                found = calibrate(
+                    workload,
+                    fees,
+                    rule,
+                    posting,
+                    loss_probability=loss_probability,
+                    arrival_rate=arrival_rate,
+                    rng=stream,
+                    vary=vary,
+                    counted=counted,
+                    highest=highest,
+                    executor=executor,
+                    workers=workers,
+                )
+                margins[place, number] = np.nan if found.margin is None else found.margin
+                advance(1)
+    # A history without a margin counts as one that needs more than any.
+    ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
+    tail = (1.0 - level) / 2.0
+    low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
+    columns = {"margin": margins[:, 0], "low": low, "high": high}
+    attributes = {"low": float(low.min()), "high": float(high.max()), "confidence": level}
+    attributes |= {"loss_probability": loss_probability, "paths": paths, "l1_fees": history.attrs["source"]}
+    return described_dataset(
+        {name: ("block_seconds", values, "1") for name, values in columns.items()}
+        | {"drawn_margin": (("block_seconds", "history"), margins[:, 1:], "1")},
+        {"block_seconds": ("block_seconds", lengths, "s"), "history": np.arange(count)},
+        attributes,
+    )
+
+
+def smallest_margin(
+    surplus: Callable[[int, float], float],
+    paths: int,
+    *,
+    loss_probability: float,
+    confidence: float = 0.95,
+    highest: float = 100.0,
+    tolerance: float = 1e-3,
+    brackets: Sequence[Bracket] | None = None,
+) -> Calibration:
+    """Find the smallest margin at which few enough of independent paths have a loss, with its confidence interval.
+
+    The loss probability of a margin at which `k` of `n` paths have a loss has the Clopper-Pearson interval of k / n.
+    `margin` is the smallest margin with k / n at or below the limit, `high` the smallest whose whole interval is below
+    the limit, and `low` the smallest whose interval reaches the limit. All three are quantiles of the break-even
+    margins.
+
+    Parameters
+    ----------
+    surplus : function of a path and a margin: revenue minus cost [wei]; it must not decrease with the margin.
+    paths : number of paths; they are numbered from 0 to n − 1.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    confidence : confidence level of the interval, between 0 and 1 [1].
+    highest : largest margin to try [1].
+    tolerance : maximum error of the margins, upwards [1].
+    brackets : known bounds of each path's break-even margin; the path is evaluated only between them.
+
+    Raises
+    ------
+    InvalidInput : a number out of range, or a surplus that is not a finite number.
+    LimitExceeded : more than 16,777,216 paths.
+
+    Half of 1,000 paths break even below a margin of 1.5, nine tenths below 1.9:
+
+    >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
+    >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
+    (1.9, 1.88, 1.92, 100)
+    """
+    bound, level = share("loss_probability", loss_probability), share("confidence", confidence)
+    count = whole_scalar("paths", paths, minimum=1)
+    check_limit(count, "paths", MAX_PATHS)
+    function("surplus", surplus)
+    step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
+    if step == 0.0 or most < step:
+        raise InvalidInput("tolerance", f"expected more than 0 and at most {most:g}", tolerance)
+    search = _Search(surplus, count, brackets)
+    fewest, allowed, unproven = _allowed_losses(count, bound, level)
+    margin = smallest(lambda margin: search.losing(margin) <= allowed, most, step)
+    low = smallest(lambda margin: search.losing(margin) <= unproven, most, step)
+    high = smallest(lambda margin: search.losing(margin) <= fewest, most, step) if fewest >= 0 else None
+    losing, reason = search.losing(most if margin is None else margin), ""
+    if margin is None:
+        reason = f"no margin up to {most:g} does: at it {losing} of {count} paths lose, {allowed} may"
+    elif fewest < 0:
+        needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
+        reason = f"the interval has no upper end: that takes at least {needed} paths, there are {count}"
+    elif high is None:
+        reason = f"the interval has no upper end up to a margin of {most:g}"
+    return Calibration(margin, low, high, bound, level, count, losing, search.evaluations, reason)
+
+
+class _Search:
+    """Known bounds of each path's break-even margin, so that no path is evaluated without need."""
+
+    def __init__(
+        self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
+    ) -> None:
+        self.surplus, self.evaluations = surplus, 0
+        self.loses_at, self.pays_at = np.full(paths, -np.inf), np.full(paths, np.inf)
+        if brackets is not None:
+            if len(sequence("brackets", brackets)) != paths:
+                raise InvalidInput("brackets", f"expected one for each of {paths:,} paths", len(brackets))
+            self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
+
+    def losing(self, margin: float) -> int:
+        """Return the number of paths with a loss at a margin."""
+        for path in np.flatnonzero((self.loses_at < margin) & (margin < self.pays_at)).tolist():
+            self.evaluations += 1
+            surplus = real_scalar("surplus", self.surplus(path, margin), minimum=None)
+            (self.loses_at if surplus < 0.0 else self.pays_at)[path] = margin
+        return int((self.loses_at >= margin).sum())
+
+
+def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
+    """Return how many losses at most prove the limit (−1 if none do), meet it, and do not refute it."""
+    from scipy.stats import binom
+
+    tail, counts = (1 - confidence) / 2, np.arange(paths + 1)
+    proven = int((binom.cdf(counts, paths, bound) <= tail).sum()) - 1
+    not_disproven = int((binom.sf(counts - 1, paths, bound) > tail).sum()) - 1
+    return proven, int((counts / paths <= bound).sum()) - 1, not_disproven

@@ -1,0 +1,285 @@
+"""Run numbered tasks on threads, processes, Dask or a `concurrent.futures.Executor`, and yield results in order.
+
+The number of tasks in progress is bounded, and so is memory. If a process of "processes" dies, its tasks are computed
+again in new ones, with a warning. If an executor given by the caller fails, that is an error.
+"""
+
+import pickle
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.context import SpawnContext, SpawnProcess
+from operator import call
+from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
+
+from feemodel._extras import install_command
+from feemodel._processors import cores
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, UpstreamError
+
+Result = TypeVar("Result")
+Job: TypeAlias = Callable[[int], Result]
+
+
+class DaskClient(Protocol):
+    """Interface of `dask.distributed.Client` that is used here."""
+
+    asynchronous: bool
+    status: str
+
+    def wait_for_workers(self, n_workers: int, timeout: float) -> object:
+        """Wait until the given number of workers is available."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Return the threads of each worker."""
+
+    def submit(self, func: Callable[..., Any], *args: Any, pure: bool) -> Any:
+        """Submit one task."""
+
+    def get_executor(self, *, pure: bool) -> Any:
+        """Return a view of the cluster with the interface of `concurrent.futures`."""
+
+
+Where: TypeAlias = str | Executor | DaskClient | None
+
+THREADS, PROCESSES = "threads", "processes"
+AHEAD = 3  # pieces in flight for each worker: one at work, the others so that it need not wait
+RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
+CLUSTER_TIMEOUT = 5  # seconds
+MAX_WORKERS = 1_024  # a typing error of more would end in a system without threads
+
+
+@dataclass(frozen=True, eq=False)
+class Selected(Generic[Result]):
+    """Tasks of a job, selected by number."""
+
+    job: Job[Result]
+    numbers: tuple[int, ...]
+
+    def __call__(self, place: int) -> Result:
+        """Run the task with an index."""
+        return self.job(self.numbers[place])
+
+
+class WorkersDied(RuntimeWarning):
+    """Worker processes died, possibly out of memory; their tasks are computed again."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Workers with a job."""
+
+    submit: Callable[[int], "Future[Any]"]
+    workers: int
+
+
+def in_order(
+    job: Job[Result], count: int, *, executor: Where = None, workers: int | None = None
+) -> Generator[Result, None, None]:
+    """Run `job(0)`, `job(1)`, … `job(count − 1)` in parallel, and yield their results in order.
+
+    Parameters
+    ----------
+    job : function of the number of a task; must be picklable for processes and clusters.
+    count : number of tasks.
+    executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or a
+        `dask.distributed.Client` or `concurrent.futures.Executor`, which is left open.
+    workers : number of threads or processes, at most 1,024; `None` means the number of processors. Not for a cluster.
+
+    Raises
+    ------
+    InvalidInput : an unknown executor or one that was shut down, a number of workers for a cluster, or a job that
+        cannot be pickled.
+    UpstreamError : a cluster that is unreachable or has no workers, workers that die repeatedly, or an executor of the
+        caller that fails or cancels a task.
+
+    Warns `WorkersDied` if tasks are computed again.
+
+    >>> list(in_order(abs, 3))
+    [0, 1, 2]
+    """
+    done, restarts = 0, 0
+    finished: dict[int, Future[Result]] = {}
+    while done < count:
+        pending = finished
+        try:
+            with _team(executor, job, workers) as team:
+                try:
+                    while done < count:
+                        for number in range(done, min(count, done + AHEAD * team.workers)):
+                            if number not in pending:
+                                pending[number] = team.submit(number)
+                        result = pending.pop(done).result()
+                        done, restarts = done + 1, 0
+                        yield result
+                finally:
+                    for future in pending.values():
+                        future.cancel()
+        except BrokenExecutor as error:
+            if isinstance(executor, Executor):
+                raise UpstreamError(
+                    f"the executor given broke at piece {done:,}: {str(error) or type(error).__name__}"
+                ) from error
+            restarts += 1
+            if restarts > RESTARTS:
+                reason = "out of memory, or a function that ends its process"
+                raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
+            warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
+            ended = {number: future for number, future in pending.items() if future.done() and not future.cancelled()}
+            finished = {number: future for number, future in ended.items() if future.exception() is None}
+        except CancelledError as error:
+            raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
+
+
+@contextmanager
+def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
+    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MAX_WORKERS)
+    if where is None or (isinstance(where, str) and where == THREADS):
+        with ThreadPoolExecutor(count) as pool:
+            yield Team(partial(_submitted_to, pool, job), count)
+    elif isinstance(where, str) and where == PROCESSES:
+        context = _Spawning()
+        with ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),)) as processes:
+            try:
+                yield Team(partial(_submitted, processes), count)
+            except BrokenExecutor:
+                context.terminate()
+                raise
+    elif _is_dask(where):
+        if workers is not None:
+            raise InvalidInput("workers", "expected only with threads or processes: a cluster has its own", workers)
+        with _dask_client(where) as client, _dask_team(client, job) as team:
+            yield team
+    elif isinstance(where, Executor):
+        if isinstance(where, ProcessPoolExecutor):
+            _pickled(job)  # what cannot be sent is an error before any work
+        yield Team(partial(_submitted_to, where, job), count)
+    else:
+        expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
+        raise InvalidInput("executor", f"expected {expected} or an Executor", where)
+
+
+class _Spawning(SpawnContext):
+    """Context that spawns processes and keeps a list of them; forks would copy locks that other threads hold.
+
+    A pool that breaks ends its current workers, but waits forever for one that was just starting.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802  # the name that a pool calls
+        self._made.append(SpawnProcess(*arguments, **options))
+        return self._made[-1]
+
+    def terminate(self) -> None:
+        """Terminate all processes that are still running."""
+        for process in self._made:
+            if process.is_alive():
+                process.terminate()
+
+
+def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any]":
+    try:
+        return executor.submit(call, job, number)
+    except BrokenExecutor:
+        raise
+    except RuntimeError as error:  # as `concurrent.futures` says that it was shut down
+        raise InvalidInput("executor", f"expected one that takes work ({error})", executor) from None
+
+
+def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
+    """Submit a task to the pool, which starts processes on demand.
+
+    Interrupts are blocked meanwhile, so that no process receives one before it ignores them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return pool.submit(_run_received, number)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(_run_received, number)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
+    distributed: Any = sys.modules.get("distributed")  # imported by whoever has a client
+    return (isinstance(where, str) and "://" in where) or (
+        distributed is not None and isinstance(where, distributed.Client)
+    )
+
+
+@contextmanager
+def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
+    """Yield the caller's client, which stays open, or a new one for an address, which is closed."""
+    if not isinstance(where, str):
+        if where.asynchronous:
+            raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
+        if where.status != "running":
+            raise InvalidInput("executor", f"expected a Dask Client that runs, it is {where.status}", where)
+        yield where
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise InvalidInput("executor", f"expected Dask to be installed: {install_command('dask')}", where) from None
+    dask: Any = distributed  # whose functions have types in part
+    try:
+        client = dask.Client(where, timeout=CLUSTER_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UpstreamError(f"{where}: no Dask scheduler answers ({error})") from None
+    with client:
+        yield client
+
+
+@contextmanager
+def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
+    import distributed
+
+    dask: Any = distributed
+    address = getattr(getattr(client, "scheduler", None), "address", "Dask")
+    try:
+        client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
+    except TimeoutError:
+        raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
+    # The job is a task itself: a worker that lost it, or never had it, is given it again.
+    held = client.submit(_same, job, pure=False)
+    with client.get_executor(pure=False) as pool:
+        try:
+            yield Team(partial(pool.submit, call, held), sum(client.nthreads().values()))
+        except dask.KilledWorker as error:
+            raise UpstreamError(f"{address}: {error}") from None
+
+
+def _pickled(job: Job[Any]) -> bytes:
+    try:
+        return pickle.dumps(job)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        reason = "expected what another process can import: a function of a module, or executor='threads'"
+        raise InvalidInput("function", f"{reason} ({error})", job) from None
+
+
+_received: bytes | Job[Any] = b""  # the job of a worker process, sent once and not with every piece
+
+
+def _receive(pickled: bytes) -> None:
+    global _received
+    _received = pickled
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which then ends its workers
+
+
+def _run_received(number: int) -> Any:
+    global _received
+    if isinstance(_received, bytes):
+        _received = pickle.loads(_received)  # here and not in `_receive`, where an error would break the pool
+    return _received(number)  # type: ignore[operator]  # never bytes here
+
+
+def _same(job: Job[Any]) -> Job[Any]:
+    return job

@@ -1,0 +1,245 @@
+"""Columns of a table of L1 fees as checked doubles, with the assumptions about missing ones."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray, check_table, choice, raise_first, real
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import SCALES, implausible
+from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+
+FEES = ("base_fee", "blob_base_fee")
+RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
+TIP = "tip"
+UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
+SLOT = 12.0  # seconds between L1 blocks
+NO_GAPS = "none"
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # medians and seconds, above which an interval is a gap
+_OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
+LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
+
+
+class HasTable(Protocol):
+    """Object with a method that returns its table, such as `feemodel.io.FeeHistory`."""
+
+    def as_table(self) -> Mapping[str, Any]:
+        """Return the columns."""
+
+
+class L1Columns(NamedTuple):
+    """Columns of a table of L1 fees, one element per row."""
+
+    fees: dict[str, RealArray]  #: fees and tips [wei / gas], usage ratios [1], as far as they are known
+    seconds: RealArray  #: when each block began [s]
+    timed: bool  #: whether the table says when; otherwise its slots do, counted from 0
+    assumed: tuple[str, ...]  #: what the table did not say
+    said: tuple[str, ...]  #: columns of fees whose unit was said, so that no range is checked
+    gaps: str  #: "none", or how many there are, and the longest
+
+
+def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
+    """Return the columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
+
+    Raises `InvalidInput` for missing or invalid columns.
+
+    >>> l1_columns({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "gas_used": [9, 5], "gas_limit": [10, 10]}).fees[
+    ...     "gas_used_ratio"
+    ... ].tolist()
+    [0.9, 0.5]
+    """
+    of_node = hasattr(table, "as_table")  # which the protocol has in wei
+    given: Any = table.as_table() if of_node else table
+    scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
+    said = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_said", ())
+    if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # a table of Arrow or Polars
+        given = given.to_pandas()
+    check_table("table", given)
+    if twice := [name for name in given if hasattr(given[name], "columns")]:
+        raise InvalidInput("table", "expected every column once", twice[0])
+    known = {str(name): given[name] for name in given if not _absent(given[name])}
+    check_units("table", known)
+    if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
+        raise InvalidInput(masked[0], "expected a value in every row, and none that is masked", known[masked[0]])
+    if "base_fee" not in known:
+        raise InvalidInput("table", "expected a column base_fee", [*known])
+    fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
+    fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
+    for name in RATIOS:
+        if name in fees and (above := fees[name] > 1.0).any():
+            raise_first(name, "expected at most 1: the part that was used", fees[name], above)
+    seconds, timed = _seconds(known)
+    if any(len(values) != len(seconds) for values in fees.values()):
+        raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in fees.items()})
+    assumed: tuple[str, ...] = () if timed else (f"blocks {SLOT:g} s apart",)
+    if "blob_base_fee" in known or "excess_blob_gas" in known:
+        fees["blob_base_fee"] = _blob_base_fee(known, seconds, scale)
+    else:
+        fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
+        assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
+    for name in (*FEES, TIP):
+        if name in fees and name not in said:
+            check_unit(name, name, fees[name])
+    if (gaps := gaps_of(seconds)) != NO_GAPS:
+        assumed += (f"fees held constant over gaps: {gaps}",)
+    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed, tuple(said), gaps)
+
+
+def in_wei(fees: RealArray, scale: int) -> RealArray:
+    """Convert fees of another unit to wei, rounded to a millionth of a wei.
+
+    >>> in_wei(np.array([0.07]), 10**9).tolist()
+    [70000000.0]
+    """
+    return fees if scale == 1 else np.asarray(np.round(fees * scale, 6))
+
+
+def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
+    """Convert L1 fees to wei; raises `InvalidInput` if they are probably not in wei and no unit is given.
+
+    >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
+    [70000000.0]
+    """
+    found = fees if unit is None else in_wei(fees, SCALES[choice("unit", unit, SCALES)])
+    if unit != "wei":
+        check_unit(column, column, found)
+    return found
+
+
+def check_unit(name: str, column: str, fees: RealArray) -> None:
+    """Raise `InvalidInput` for fees that are probably not in wei; the message says how to give the unit.
+
+    >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
+    """
+    if (found := implausible(column, fees)) is not None:
+        say = 'unit="gwei" converts them, unit="wei" takes them as they are'
+        index = tuple(int(i) for i in np.unravel_index(found.position, fees.shape))
+        raise InvalidInput(name, f"expected {found.expected} on L1: {say}", found.value, index)
+
+
+def gaps_of(seconds: RealArray) -> str:
+    """Describe the gaps between rows, longer than 2.5 median intervals and than 60 s, so that missed slots are no gaps.
+
+    >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
+    '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
+    """
+    steps = np.diff(seconds)
+    if not steps.size:
+        return NO_GAPS
+    most = max(LONG_STEPS * float(np.median(steps)), LONG_SLOTS)
+    long = steps[steps > most]
+    if not long.size:
+        return NO_GAPS
+    share = long.sum() / (seconds[-1] - seconds[0])
+    return f"{long.size:,} of more than {most:,.6g} s, the longest {long.max():,.12g} s, {share:.2%} of the time in all"
+
+
+def check_units(name: str, table: Any) -> None:
+    """Raise `InvalidInput` for a column of fees whose xarray attribute `units` is another unit than wei.
+
+    >>> check_units("table", {"base_fee": [7e7]})  # a list has no units
+    """
+    check_table(name, table)
+    for column in (*FEES, TIP):
+        said = getattr(table[column], "attrs", {}).get("units") if column in table else None
+        if isinstance(said, str) and _OTHER_UNIT.match(said):
+            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]}, not its attribute units", said)
+
+
+def _absent(values: Any) -> bool:
+    return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
+
+
+def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> RealArray:
+    if "blob_base_fee" in known:
+        return in_wei(_column("blob_base_fee", known["blob_base_fee"]), scale)
+    excess = _column("excess_blob_gas", known["excess_blob_gas"])
+    if (fractions := excess % 1.0 != 0.0).any():
+        raise_first("excess_blob_gas", "expected whole numbers", excess, fractions)
+    return np.asarray(blob_base_fee(excess.astype(np.int64), seconds.astype(np.int64)), np.float64)
+
+
+def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
+    """Return the usage ratios that the table lacks, computed from gas used and its limit."""
+    ratios = {}
+    if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
+        used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
+        if used.shape != limit.shape:
+            raise InvalidInput("gas_used, gas_limit", "expected columns of one length", (len(used), len(limit)))
+        if not (good := (limit > 0) & (used <= limit)).all():
+            raise_first("gas_used", "expected at most the gas limit, which is above 0", used, ~good)
+        ratios["gas_used_ratio"] = used / limit
+    if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
+        most = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
+        blob_gas = _column("blob_gas_used", known["blob_gas_used"])
+        if (above := blob_gas > most).any():
+            raise_first("blob_gas_used", "expected at most what the blobs of a block use", blob_gas, above)
+        ratios["blob_gas_used_ratio"] = blob_gas / most
+    return ratios
+
+
+def _column(name: str, values: Any) -> RealArray:
+    missing = values.isna().to_numpy() if hasattr(values, "isna") else np.zeros(0, bool)
+    if missing.any():
+        raise InvalidInput(
+            f"row {int(missing.argmax()) + 1}: {name}", f"expected a value, {missing.sum():,} are missing"
+        )
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "bSUmMc" or _holds_text(given):  # of which NumPy would make numbers
+            raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
+        doubles = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
+    array = real(name, doubles, unit=UNITS.get(name, "gas"))
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
+        raise InvalidInput(name, "expected a column of numbers", values)
+    if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
+        raise_first(name, "expected fees above 0", array, array == 0.0)
+    return array
+
+
+def _holds_text(given: NDArray[Any]) -> bool:
+    return given.dtype == object and any(isinstance(one, (str, bytes, bool, np.bool_)) for one in given.flat)
+
+
+def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
+    """Return the time of each row [s], and whether the table has times rather than slots."""
+    name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
+    if name is None:
+        raise InvalidInput("table", "expected a column time or timestamp", list(known))
+    if name == "time":
+        seconds = _utc(name, known[name])
+    else:
+        seconds = np.asarray(real(name, known[name], minimum=None, unit="seconds" if name == "timestamp" else ""))
+    if seconds.ndim != 1 or not seconds.size:
+        raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
+    if name == "slot":
+        seconds = seconds * SLOT
+    if (late := ~(np.abs(seconds) <= LATEST_SECOND)).any():
+        reason = f"expected seconds since 1970, at most {LATEST_SECOND:,}, which nanoseconds hold (not milliseconds)"
+        raise_first(name, reason, seconds, late)
+    falls = np.append(False, np.diff(seconds) <= 0)
+    if falls.any():
+        reason = f"expected times that rise, each once; the row before it is at {seconds[np.argmax(falls) - 1]:.12g}"
+        raise_first(name, reason, seconds, falls)
+    return seconds, name != "slot"
+
+
+def _utc(name: str, times: Any) -> RealArray:
+    """Return datetimes or ISO 8601 text as seconds since 1970; without a time zone they are UTC."""
+    import pandas as pd
+
+    values = np.asarray(times)
+    if values.dtype.kind in "biuf" or (values.dtype == object and any(isinstance(one, (int, float)) for one in values)):
+        raise InvalidInput(name, "expected datetimes; seconds since 1970 are a column timestamp", times)
+    try:
+        index = pd.DatetimeIndex(pd.to_datetime(times, utc=True, format="ISO8601"))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(name, f"expected datetimes ({error})", times) from None
+    if index.hasnans:
+        raise InvalidInput(f"row {int(index.isna().argmax()) + 1}: {name}", "expected a time", "nothing")
+    return np.asarray(index.tz_localize(None).to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9)

@@ -1,0 +1,125 @@
+"""Bounds of a path's break-even margin in closed form, without pricing each transaction.
+
+A transaction pays trunc(e · (F + A · size div gas)) per gas, with the estimate's margin e, the fixed cost F and the
+announced cost A of its tick. Without the two roundings this is linear in e and in A. Hence the revenue of a path is
+e · (Σ A·bytes + F · Σ gas), reduced by at most (e + 1) · Σ gas. These bounds enclose the break-even margin within about
+5e-5 of its value, so that transactions are rarely priced individually.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import RealArray, WholeArray
+from feemodel.simulation._backtest import draw_traffic, path_ticks, posted_bytes, sums_by_tick
+from feemodel.simulation.announced import PricingRule, announced_variable_cost
+from feemodel.simulation.posting import Posting, post
+from feemodel.simulation.scenarios import generator_of
+from feemodel.simulation.surfaces import Workload
+
+ROUNDING = 1e-9  # of sums of doubles, relative
+FINEST = 1e-5  # of a bracket that bisection finds, relative
+
+
+class Bracket(NamedTuple):
+    """Bounds of a path's break-even margin: at `loses` it has a loss, at `pays` it has none [1]."""
+
+    loses: float
+    pays: float  #: infinite where no margin that was tried is enough
+
+
+@dataclass(frozen=True, eq=False)
+class PathBrackets:
+    """Bounds of each path by its number, computed by workers."""
+
+    workload: Workload
+    l1_fees: xr.Dataset
+    rule: PricingRule
+    posting: Posting
+    arrival_rate: float
+    calldata: WholeArray | None
+    seeds: tuple[int, ...]
+    vary: Literal["estimate_margin", "margin"]
+    counted: Literal["revenue", "size_revenue"]
+    highest: float
+
+    def __call__(self, path: int) -> Bracket:
+        """Return the bracket of one path."""
+        one = self.l1_fees.isel(path=[path])
+        ticks = path_ticks(one, self.rule, self.arrival_rate)
+        stream = generator_of(self.seeds[path]).spawn(1)[0]
+        traffic = draw_traffic(len(self.workload), self.arrival_rate * self.rule.tick, ticks, stream)
+        ends = posted_bytes(self.workload, traffic, self.posting)
+        cost = float(post(ends[traffic.ends], self.rule.tick, self.posting, one).cost.sum())
+        sizes = self.workload.compressed_size[traffic.kind]
+        size_by_tick = np.asarray(sums_by_tick(sizes, traffic), np.float64)
+        gas = float(self.workload.gas[traffic.kind].sum(dtype=np.float64))
+        calldata = None if self.calldata is None else sums_by_tick(self.calldata[traffic.kind], traffic)
+
+        def announced(rule: PricingRule) -> RealArray:
+            return np.asarray(announced_variable_cost(one, rule, ticks=ticks, calldata=calldata), np.float64)
+
+        if self.vary == "estimate_margin":
+            return self._of_estimate_margin(float(announced(self.rule) @ size_by_tick), gas, cost)
+
+        def size_part(margin: float) -> float:
+            return float(announced(self.rule.at_margin("margin", margin)) @ size_by_tick)
+
+        return self._of_cost_margin(size_part, gas, cost)
+
+    def _bounds(self, size_part: float, gas: float, estimate_margin: float) -> tuple[float, float]:
+        """Return the lower and upper bound of a counted amount [wei]."""
+        scaled = estimate_margin * size_part
+        if self.counted == "revenue":
+            scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
+            most = scaled
+        else:
+            most = scaled + gas  # the part without the size is rounded down too
+        least = scaled - (estimate_margin + 1.0) * gas
+        return least - ROUNDING * scaled, most + ROUNDING * scaled
+
+    def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
+        def root(bound: int) -> float:
+            # Both bounds are linear in the margin: two points give the one where they meet the cost.
+            first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
+            slope = second - first
+            return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)
+
+        return Bracket(root(1), root(0))
+
+    def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
+        def sides(margin: float) -> tuple[bool, bool]:
+            """Return whether the path certainly has a loss, and whether it certainly has none."""
+            least, most = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
+            return most < cost, least >= cost
+
+        low, high = 0.0, min(1.0, self.highest)
+        if not sides(low)[0]:
+            return Bracket(-math.inf, high if sides(high)[1] else math.inf)
+        while sides(high)[0]:
+            if high == self.highest:
+                return Bracket(high, math.inf)
+            low, high = high, min(2.0 * high, self.highest)
+        pays = high if sides(high)[1] else math.inf
+        while high - low > FINEST * high:
+            middle = (low + high) / 2.0
+            loses, covers = sides(middle)
+            if loses:
+                low = middle
+            else:
+                high = middle
+                pays = middle if covers else pays
+        return Bracket(low, self._first_paying(sides, high, pays))
+
+    def _first_paying(self, sides: Callable[[float], tuple[bool, bool]], high: float, pays: float) -> float:
+        """Return a margin slightly above the largest one at which the path may have a loss."""
+        step = 2.0 * FINEST
+        while (margin := high * (1.0 + step)) < min(pays, self.highest):
+            if sides(margin)[1]:
+                return margin
+            step *= 4.0
+        return pays

@@ -1,0 +1,44 @@
+"""Compiled recurrences along a path: each value depends on the one before, so no array expression has them."""
+
+import numpy as np
+
+from feemodel._compiled import kept
+from feemodel.ethereum._fee_market_kernels import next_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
+from feemodel.linea.kernels import recorded
+
+
+@kept(nogil=True, error_model="numpy")
+def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
+    """Base fees, excess blob gas and gas used, block by block.
+
+    A block uses half its limit times demand over base fee, at most all of it.
+    """
+    count = demand.size
+    base_fees = np.empty(count, dtype=np.int64)
+    excesses = np.empty(count, dtype=np.int64)
+    used = np.empty(count, dtype=np.int64)
+    half = gas_limit // 2
+    for i in range(count):
+        base_fees[i], excesses[i] = base_fee, excess
+        used[i] = np.int64(min(half * demand[i] / base_fee, float(gas_limit)))
+        excess = next_excess_blob_gas(excess, blobs[i] * GAS_PER_BLOB, base_fee, target, maximum, fraction, reserve)
+        base_fee = next_base_fee(base_fee, used[i], half, half, BASE_FEE_CHANGE_DENOMINATOR)
+    return base_fees, excesses, used
+
+
+@kept(nogil=True)
+def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
+    """Announced costs [wei / byte], update by update: the greater of L1's and the last announced one times its growth.
+
+    Parameters
+    ----------
+    cost : from L1 fees, bounded, one an update [wei / byte].
+    growth : `1 + pressure / denominator`, one an update [1].
+    latest : announced before the first update [wei / byte].
+    """
+    announced = np.empty(cost.size, dtype=np.int64)
+    for i in range(cost.size):
+        latest = recorded(max(cost[i], latest * growth[i]))
+        announced[i] = latest
+    return announced

@@ -1,0 +1,382 @@
+"""Statistics over dimensions of a sweep or of another result: moments, shares, quantiles, tails and drawdowns.
+
+Workers reduce blocks of evaluations to sums, which are merged in the order of the blocks, so that the result does not
+depend on the number of workers. Quantiles, tail means and drawdowns are exact, and keep all evaluations until the end.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from feemodel._compiled import kept
+from feemodel._records import compared_by_value, summary
+from feemodel.checks import instance, real, real_scalar, sequence
+from feemodel.errors import InvalidInput
+from feemodel.simulation._blocks import part_of
+
+MOMENTS = ("mean", "std", "min", "max", "sum")
+STATISTICS = (*MOMENTS, "drawdown")
+DEFAULT_STATISTICS = STATISTICS[:4]
+LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
+SORTED_AT_ONCE = 1 << 20  # values
+RUN = 4_096  # elements whose squares are summed around their own mean: they stay in the first cache
+
+
+@compared_by_value
+class Moments(NamedTuple):
+    """Sums over evaluations, one element per cell of the result."""
+
+    evaluations: NDArray[np.int64]
+    total: NDArray[np.float64]
+    squares: NDArray[np.float64]  #: Σ (x − mean)²
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+    histogram: NDArray[np.int64]  #: cell × bin; no bins where none were asked for
+    below: NDArray[np.int64]  #: cell × threshold: how many evaluations lie below it
+
+
+@compared_by_value
+@dataclass(frozen=True, eq=False)
+class Over:
+    """Statistics over some dimensions, as returned by `over`.
+
+    >>> over("sample", edges=[1.0, 2.0]) == over("sample", edges=[1.0, 2.0])
+    True
+    """
+
+    dims: tuple[str, ...]
+    statistics: tuple[str, ...] = DEFAULT_STATISTICS
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  #: a read-only copy
+    quantile: tuple[float, ...] = ()
+    below: tuple[float, ...] = ()
+    cvar_lower: tuple[float, ...] = ()
+    cvar_upper: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:  # short, with any number of edges
+        edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
+        levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
+        return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"
+
+    def __hash__(self) -> int:
+        return hash((self.dims, self.statistics, tuple(self.edges.tolist()), *self.levels.values()))
+
+    def __post_init__(self) -> None:
+        for name, given, known in (("over", self.dims, None), ("statistics", self.statistics, STATISTICS)):
+            object.__setattr__(self, "dims" if known is None else name, _names(name, given, known))
+        object.__setattr__(self, "edges", _rising(self.edges))
+        for name in LEVELS:
+            object.__setattr__(self, name, _shares(name, getattr(self, name)))
+        object.__setattr__(self, "below", _thresholds(self.below))
+        if "drawdown" in self.statistics and len(self.dims) != 1:
+            reason = "expected one dimension, along whose order a drawdown is"
+            raise InvalidInput("over", reason, list(self.dims))
+
+    @property
+    def levels(self) -> dict[str, tuple[float, ...]]:
+        """Levels and thresholds by statistic, whose name is also the name of their dimension."""
+        return {name: getattr(self, name) for name in (*LEVELS, "below")}
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether the statistics need all evaluations until the end."""
+        return "drawdown" in self.statistics or any(getattr(self, name) for name in LEVELS)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Suffixes of the names of the reduced variables."""
+        levels = [name for name, given in self.levels.items() if given]
+        return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the dimensions and coordinates that the statistics add."""
+        levels = [name for name, given in self.levels.items() if given]
+        return (*(["bin", "bin_from"] if self.bins else []), *levels)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of the histogram, 0 without one."""
+        return self.edges.size + 1 if self.edges.size else 0
+
+    def moments(self, values: NDArray[Any], axes: tuple[int, ...]) -> Moments:
+        """Return the sums of a block of evaluations over the given axes; cells are in C order of the other axes."""
+        kept = [axis for axis in range(values.ndim) if axis not in axes]
+        count = prod(values.shape[axis] for axis in axes)
+        ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
+        table = (ordered.view(np.uint8) if ordered.dtype == bool else ordered).reshape(-1, count)
+        total, squares, least, most = _moments(table)
+        counts = np.full(len(table), count)
+        return Moments(counts, total, squares, least, most, self._histogram(table), self._below(table))
+
+    def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+        """Return the statistics that need all evaluations (cells × evaluations), by name: cells × levels."""
+        found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
+        if "drawdown" in self.statistics:
+            found["drawdown"] = []
+        for part in _parts(table):
+            if "drawdown" in found:
+                found["drawdown"].append(_drawdown(part))
+            part.sort(axis=1)
+            if self.quantile:
+                found["quantile"].append(np.quantile(part, self.quantile, axis=1).T)
+            if self.cvar_lower:
+                found["cvar_lower"].append(_tail_means(part, self.cvar_lower))
+            if self.cvar_upper:
+                found["cvar_upper"].append(-_tail_means(-part[:, ::-1], self.cvar_upper))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def _below(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        if not self.below:
+            return np.empty((len(table), 0), dtype=np.int64)
+        _check_numbers(table)
+        return np.stack([np.count_nonzero(table < threshold, axis=1) for threshold in self.below], axis=1)
+
+    def _histogram(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        bins = self.bins
+        if not bins:
+            return np.empty((len(table), 0), dtype=np.int64)
+        _check_numbers(table)
+        places = np.searchsorted(self.edges, table, side="right") + np.arange(len(table))[:, None] * bins
+        return np.bincount(places.reshape(-1), minlength=len(table) * bins).reshape(-1, bins).astype(np.int64)
+
+
+def over(
+    *dims: str,
+    statistics: Sequence[str] = DEFAULT_STATISTICS,
+    edges: "ArrayLike | None" = None,
+    quantile: Sequence[float] = (),
+    below: Sequence[float] = (),
+    cvar_lower: Sequence[float] = (),
+    cvar_upper: Sequence[float] = (),
+) -> Over:
+    """Choose statistics over some dimensions of a sweep or of another result.
+
+    Quantiles, tail means and drawdowns are exact, and keep all evaluations in memory until the end.
+
+    Parameters
+    ----------
+    dims : names of the dimensions, such as "sample", "transaction" or "path".
+    statistics : any of "mean", "std" (of the population), "min", "max", "sum" and "drawdown". The drawdown is the
+        largest fall of the running sum, which starts at 0, below an earlier value; along one dimension.
+    edges : ascending edges of a histogram [unit of the result]. The first bin is below the first edge, the last one
+        from the last edge on, so that every evaluation is in a bin.
+    quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
+    below : thresholds y; the statistic is the share of evaluations below each, P(x < y) [unit of the result].
+    cvar_lower, cvar_upper : shares above 0 and up to 1; the statistic is the mean of the lowest or highest share of the
+        evaluations (conditional value at risk) [1]. An evaluation at the boundary counts in part.
+
+    Returns
+    -------
+    Reduction for `sweep` or `summarize`.
+
+    Raises
+    ------
+    InvalidInput : no dimension, an unknown statistic, a duplicate name, edges that are not ascending, a level out of
+        range, or a drawdown over several dimensions.
+
+    >>> over("transaction", statistics=["mean"], quantile=[0.05, 0.95]).variables
+    ('mean', 'quantile')
+    """
+    given: dict[str, Any] = {"quantile": quantile, "below": below, "cvar_lower": cvar_lower, "cvar_upper": cvar_upper}
+    if edges is not None:
+        given["edges"] = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
+        if not given["edges"].size:
+            raise InvalidInput("edges", "expected at least one", edges)
+    return Over(dims, statistics, **given)  # type: ignore[arg-type]  # which makes a tuple of a list
+
+
+def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
+    """Return the coordinates that a reduction adds; `units` is the unit of the result.
+
+    >>> level_coordinates(over("path", quantile=[0.5]))
+    {'quantile': ('quantile', [0.5], {'units': '1'})}
+    """
+    instance("wanted", wanted, Over)
+    found: dict[str, Any] = {
+        name: (name, list(given), (units or {}) if name == "below" else {"units": "1"})
+        for name, given in wanted.levels.items()
+        if given
+    }
+    if wanted.bins:
+        found["bin_from"] = ("bin", np.append(-np.inf, wanted.edges), units or {})
+    return found
+
+
+def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
+    """Check that names are known and occur once."""
+    names = sequence(name, given, "names")
+    if not names:
+        example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
+        raise InvalidInput(name, f"expected at least one {example}", given)
+    for place, one in enumerate(names):
+        if not isinstance(one, str) or (known is not None and one not in known):
+            expected = "the name of a dimension" if known is None else f"one of {', '.join(known)}"
+            raise InvalidInput(name, f"expected {expected}", one, (place,))
+        if one in names[:place]:
+            raise InvalidInput(name, "expected every name once", one, (place,))
+    return names
+
+
+def _numbers(name: str, given: Any) -> list[float]:
+    """Return levels as a list, from a list or a one-dimensional array."""
+    return [*sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")]
+
+
+def _shares(name: str, levels: Any) -> tuple[float, ...]:
+    found = tuple(real_scalar(name, level) for level in _numbers(name, levels))
+    for place, share in enumerate(found):
+        if not (0.0 if name == "quantile" else np.nextafter(0.0, 1.0)) <= share <= 1.0:
+            least = "0" if name == "quantile" else "above 0"
+            raise InvalidInput(name, f"expected shares from {least} to 1", share, (place,))
+        if share in found[:place]:
+            raise InvalidInput(name, "expected every level once", share, (place,))
+    return found
+
+
+def _thresholds(given: Any) -> tuple[float, ...]:
+    found = tuple(real_scalar("below", threshold, minimum=None) for threshold in _numbers("below", given))
+    if len(set(found)) != len(found):
+        raise InvalidInput("below", "expected every threshold once", found)
+    return found
+
+
+def _check_numbers(table: NDArray[Any]) -> None:
+    if table.dtype.kind == "f" and (missing := np.isnan(table)).any():
+        raise InvalidInput("function", "expected numbers, to count them or put them in order", float(table[missing][0]))
+
+
+def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+    """Yield rows of a table as doubles, in parts of limited size."""
+    rows = max(1, SORTED_AT_ONCE // max(table.shape[1], 1))
+    for start in range(0, len(table), rows):
+        part = np.array(table[start : start + rows], dtype=np.float64)
+        _check_numbers(part)
+        yield part
+
+
+def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
+    """Return the mean of the first share of each row."""
+    count = ordered.shape[1]
+    columns = []
+    for share in shares:
+        whole = min(int(share * count), count - 1)
+        part = share * count - whole  # of the evaluation that the share cuts
+        columns.append((ordered[:, :whole].sum(axis=1) + part * ordered[:, whole]) / (share * count))
+    return np.stack(columns, axis=1)
+
+
+def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest fall of the running sum of each row below an earlier value, 0 at the start."""
+    height = np.cumsum(flows, axis=1)
+    return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
+
+
+def _rising(edges: Any) -> NDArray[np.float64]:
+    rising = np.array(real("edges", edges, minimum=None), dtype=np.float64)
+    if rising.ndim != 1 or not (np.diff(rising) > 0).all():
+        raise InvalidInput("edges", "expected numbers that rise", edges)
+    rising.flags.writeable = False
+    return rising
+
+
+class Table:
+    """Cells of a result, into which the moments of blocks are merged."""
+
+    def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
+        self._wanted, self._shape = wanted, shape
+        self._sums = Moments(
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.full(shape, np.inf),
+            np.full(shape, -np.inf),
+            np.zeros((*shape, wanted.bins), dtype=np.int64),
+            np.zeros((*shape, len(wanted.below)), dtype=np.int64),
+        )
+
+    def merge(self, cells: tuple[slice, ...], block: Moments) -> None:
+        """Add the moments of a block to its cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
+        mine = Moments._make(part_of(sums, cells) for sums in self._sums)
+        new = Moments._make(np.reshape(sums, np.shape(here)) for sums, here in zip(block, mine, strict=True))
+        difference = np.where(
+            mine.evaluations > 0, new.total / new.evaluations - mine.total / np.maximum(mine.evaluations, 1), 0.0
+        )
+        mine.squares[...] += new.squares + difference**2 * (
+            mine.evaluations * new.evaluations / (mine.evaluations + new.evaluations)
+        )
+        mine.evaluations[...] += new.evaluations
+        mine.total[...] += new.total
+        np.minimum(mine.least, new.least, out=mine.least)
+        np.maximum(mine.most, new.most, out=mine.most)
+        mine.histogram[...] += new.histogram
+        mine.below[...] += new.below
+
+    def variables(
+        self, name: str, dims: tuple[str, ...], held: dict[str, NDArray[np.float64]], units: dict[str, str]
+    ) -> dict[str, Any]:
+        """Return the variables of the resulting Dataset.
+
+        Parameters
+        ----------
+        name : name of the result.
+        dims : remaining dimensions.
+        held : result of `Over.of_values`, cells in C order.
+        units : attributes of the result.
+        """
+        sums, wanted = self._sums, self._wanted
+        moments = {
+            "mean": sums.total / sums.evaluations,
+            "std": np.sqrt(sums.squares / sums.evaluations),
+            "min": sums.least,
+            "max": sums.most,
+            "sum": sums.total,
+        }
+        found: dict[str, Any] = {}
+        for statistic in wanted.statistics:
+            values = moments[statistic] if statistic in moments else held[statistic].reshape(self._shape)
+            found[f"{name}_{statistic}"] = (dims, values, units)
+        if wanted.bins:
+            found[f"{name}_histogram"] = ((*dims, "bin"), sums.histogram, {"units": "1"})
+        if wanted.below:
+            share = sums.below / sums.evaluations[..., None]
+            found[f"{name}_below"] = ((*dims, "below"), share, {"units": "1"})
+        for level in LEVELS:
+            if level in held:
+                found[f"{name}_{level}"] = ((*dims, level), held[level].reshape(*self._shape, -1), units)
+        return found
+
+
+# Reassociation lets the sums run in lanes. Least and most stay in the table's type: of integers they run in lanes too.
+# One loop a sum over one run that starts at 0: a loop of several sums, or one whose index could be negative, does not.
+@kept(nogil=True, fastmath={"reassoc", "contract"})
+def _moments(table):  # type: ignore[no-untyped-def]
+    rows, columns = table.shape
+    total, squares, least, most = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    for r in range(rows):
+        row_total, row_squares, row_least, row_most = 0.0, 0.0, table[r, 0], table[r, 0]
+        for start in range(0, columns, RUN):
+            run = table[r, start : start + RUN]
+            run_total, run_squares = 0.0, 0.0
+            for i in range(run.size):
+                run_total += np.float64(run[i])
+            for i in range(run.size):
+                row_least = min(row_least, run[i])
+            for i in range(run.size):
+                row_most = max(row_most, run[i])
+            mean = run_total / run.size
+            for i in range(run.size):
+                difference = np.float64(run[i]) - mean
+                run_squares += difference * difference
+            if start:
+                difference = mean - row_total / start
+                run_squares += difference * difference * (start * run.size / (start + run.size))
+            row_squares += run_squares
+            row_total += run_total
+        total[r], squares[r], least[r], most[r] = row_total, row_squares, row_least, row_most
+        if np.isnan(row_total):  # comparisons pass it by
+            least[r] = most[r] = np.nan
+    return total, squares, least, most

@@ -1,0 +1,96 @@
+"""Resume a sweep or a simulation: stored parts are read and checked, the others are computed."""
+
+from collections.abc import Collection, Generator, Mapping
+from contextlib import closing
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.errors import InvalidInput
+from feemodel.simulation._executors import Selected, Where, in_order
+
+Part = TypeVar("Part")
+Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]  #: type and shape of each array of a part, by its name
+
+
+class Finished(Protocol):
+    """Store of finished parts, such as `feemodel.io.FinishedFolder`."""
+
+    def open(self, experiment: str) -> None:
+        """Set the experiment's description; raises an error if parts of another experiment are stored."""
+
+    def numbers(self) -> Collection[int]:
+        """Return the numbers of the stored parts."""
+
+    def get(self, number: int) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays of a stored part."""
+
+    def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Store the arrays of a finished part."""
+
+
+class Job(Protocol[Part]):
+    """Computation of numbered parts of an experiment, with their stored form."""
+
+    @property
+    def description(self) -> str:
+        """Return everything that determines the result, as JSON."""
+
+    def __call__(self, number: int, /) -> Part:
+        """Compute a part."""
+
+    def layout(self, number: int, /) -> Layout:
+        """Return the types and shapes of the arrays of a part."""
+
+    def to_arrays(self, part: Part) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a part."""
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Part:
+        """Return the part with these arrays, which have its layout."""
+
+
+def parts(
+    job: Job[Part], count: int, finished: Finished | None, *, executor: Where, workers: int | None
+) -> Generator[Part, None, None]:
+    """Yield every part in order: stored ones are read and checked, missing ones are computed and stored.
+
+    Raises `InvalidInput` for an object that is not a store, a store of another experiment, and a stored part whose
+    arrays have other names, types or shapes.
+    """
+    stored = frozenset() if finished is None else _opened(finished, job.description)
+    missing = tuple(number for number in range(count) if number not in stored)
+    with closing(in_order(Selected(job, missing), len(missing), executor=executor, workers=workers)) as computed:
+        for number in range(count):
+            if finished is not None and number in stored:
+                arrays = finished.get(number)
+                _check_layout(number, arrays, job.layout(number))
+                yield job.from_arrays(arrays)
+                continue
+            part = next(computed)
+            if finished is not None:
+                finished.put(number, job.to_arrays(part))
+            yield part
+
+
+def _opened(finished: Finished, description: str) -> frozenset[int]:
+    for name in ("open", "numbers", "get", "put"):
+        if not callable(getattr(finished, name, None)):
+            reason = f"expected a store of finished parts, such as FinishedFolder(folder); it has no {name}"
+            raise InvalidInput("finished", reason, finished)
+    finished.open(description)
+    return frozenset(finished.numbers())
+
+
+def _check_layout(number: int, arrays: Mapping[str, NDArray[Any]], expected: Layout) -> None:
+    if not isinstance(arrays, Mapping):
+        raise InvalidInput("finished", f"expected the arrays of part {number} by their names", arrays)
+    stored = {name: (one.dtype, one.shape) if isinstance(one, np.ndarray) else one for name, one in arrays.items()}
+    for name in [*expected, *stored]:
+        if expected.get(name) != stored.get(name):
+            reason = f"expected the array {name} of part {number} as {_shown(expected.get(name))}"
+            raise InvalidInput("finished", reason, _shown(stored.get(name)))
+
+
+def _shown(kind: Any) -> str:
+    return f"{kind[0]} {kind[1]}" if isinstance(kind, tuple) else "nothing" if kind is None else repr(kind)

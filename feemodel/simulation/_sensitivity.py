@@ -1,0 +1,401 @@
+"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals, and Morris's elementary effects."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel._extras import install_command
+from feemodel._records import compared_by_value
+from feemodel.checks import (
+    EMPTY,
+    RealArray,
+    check_limit,
+    flag,
+    mapping,
+    raise_first,
+    real_scalar,
+    share,
+    text,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation._axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
+from feemodel.simulation._executors import Where
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation._sweep import sweep
+from feemodel.simulation.samples import Samples, sobol
+
+if TYPE_CHECKING:
+    import xarray
+
+
+LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
+MAX_RESAMPLES = 1_000_000  # of a bootstrap
+LARGEST_BOOTSTRAP = 1 << 34  # rows drawn for a bootstrap: some minutes; all designs fit at 1,000 resamples
+RESAMPLES_AT_ONCE = 1 << 22  # weights of a bootstrap that are held at once: 32 MiB
+
+
+class NotConverged(UserWarning):
+    """The sample is too small: the intervals of some indices are wide."""
+
+
+@compared_by_value
+class Indices(NamedTuple):
+    """Sobol indices of one result, by input or by resample × input [1]."""
+
+    first: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+
+def sobol_indices(
+    function: Callable[..., Any],
+    count: int | None = None,
+    /,
+    *,
+    rng: Rng = None,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+    tolerance: float = 0.1,
+    second_order: bool = False,
+    executor: "Where" = None,
+    workers: int | None = None,
+    inputs: Mapping[str, Any] = EMPTY,
+    **ranges: Any,
+) -> "xarray.Dataset":
+    """The share of a result's variance that each input explains, alone and with all others.
+
+    The function is evaluated `count · (inputs + 2)` times, on the matrices A, B and A with one column of B; the
+    indices are SciPy's (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+
+        first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
+
+    and the intervals are percentiles of resampled rows. Second orders, the variance that two inputs explain together
+    beyond what each explains alone, are SALib's (Saltelli 2002, doi:10.1016/S0010-4655(02)00280-1), on the matrices B
+    with one column of A too: `count · (2 · inputs + 2)` evaluations.
+
+    Parameters
+    ----------
+    function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
+    count : rows of the design, a power of two; the second argument, without a name.
+    rng : of the design and of the bootstrap.
+    confidence : of the intervals [1].
+    resamples : of the bootstrap, 2 to 1,000,000.
+    tolerance : the width of an interval from which `NotConverged` is warned [1].
+    second_order : whether second orders are computed, which needs the extra `sensitivity`.
+    executor, workers : as in `feemodel.sweep`.
+    inputs : ranges of inputs whose names are options here, such as `{"workers": (1, 8)}`.
+    ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
+        as one input, or a number that stays the same.
+
+    Returns
+    -------
+    Dataset : `first_order` and `total_order` over "input" (and "result", where the function has several), each
+        with `…_low` and `…_high` [1]; where asked for, `second_order` over "input" and "other_input", with NaN of an
+        input with itself. Rounding and chance can put an index a little below 0 or above 1.
+
+    Raises
+    ------
+    InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; a result that is not finite, or always the same.
+    LimitExceeded : a design of more than 67,108,864 numbers; more than 1,000,000 resamples, or 2**34 rows drawn for
+        all of them.
+
+    y = 2·x + z, both uniform: x explains 4/5 of the variance and z the rest.
+
+    >>> indices = sobol_indices(lambda x, z: 2.0 * x + z, 4_096, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
+    >>> indices.first_order.round(2).values.tolist()
+    [0.8, 0.2]
+    """
+    if count is None:
+        reason = "expected the rows of the design as the second argument, without a name, such as 1_024"
+        raise InvalidInput("count", reason, ranges.get("count"))
+    level = share("confidence", confidence)
+    draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
+    samples, points = _points(count, rng, _all_ranges(inputs, ranges))
+    if draws > MAX_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
+        limits = f"{MAX_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
+        raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
+    design = _design(points, second_order=flag("second_order", second_order))
+    evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
+    names = [str(name) for name in evaluated.data_vars]
+    found, pairs = [], []
+    for name in names:
+        matrices = _matrices(name, evaluated[name].to_numpy(), len(points), len(points.ranges))
+        bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
+        found.append({"": _scipy_indices(matrices), **_interval(bootstrap, level)})
+        if second_order:
+            pairs.append(_second_orders(matrices, draws, level, stream_of(points.seed, 2)))
+    widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
+    if widest > widest_accepted:
+        reason = f"the widest of the {level:.0%} intervals is {widest:.2f} at {len(points):,} rows"
+        warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
+    attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
+    attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
+    return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+
+
+def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ranges by name; raises `InvalidInput` for a duplicate name, and for `rng`, which cannot be an input."""
+    given = mapping("inputs", inputs)
+    for name in given:
+        if text("inputs", name) in ranges or name == "rng":
+            raise InvalidInput("inputs", "expected a name that is not given elsewhere", name)
+    return {**given, **ranges}
+
+
+def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, SobolPoints]:
+    samples = sobol(count, rng=rng, **ranges)
+    points = samples.axes[0]
+    if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
+        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    return samples, points
+
+
+def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the results of a design as a new array of doubles."""
+    results = values.astype(np.float64)
+    if not (finite := np.isfinite(results)).all():
+        raise_first(name, "expected finite results everywhere", results, ~finite)
+    return results
+
+
+@compared_by_value
+class _Matrices(NamedTuple):
+    """Results on A, on B, and on A with one column of B, minus the mean of the first two."""
+
+    a: NDArray[np.float64]  #: row
+    b: NDArray[np.float64]  #: row
+    ab: NDArray[np.float64]  #: input × row
+    ba: NDArray[np.float64]  #: on B with one column of A, input × row; empty without second orders
+
+
+def _design(points: SobolPoints, *, second_order: bool) -> Listed:
+    """Return the rows of A, B, A with one column of B per input, and, for second orders, B with one column of A."""
+    from scipy.stats import qmc
+
+    inputs, count = len(points.ranges), len(points)
+    size = len(points.names) * count * (inputs * (1 + second_order) + 2)
+    check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
+    unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
+    columns = {}
+    for place, (name, within) in enumerate(points.ranges.items()):
+        of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (place, inputs + place))
+        for key in of_a:
+            a, b = of_a[key], of_b[key]
+            parts = [a, b, *(b if other == place else a for other in range(inputs))]
+            if second_order:
+                parts += [a if other == place else b for other in range(inputs)]
+            columns[key] = np.concatenate(parts)
+    return Listed(SAMPLE, columns, f"a Saltelli design of {count:,} rows")
+
+
+def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matrices:
+    results = _finite(name, values)
+    independent = results[: 2 * count]
+    if independent.min() == independent.max():
+        raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
+    results -= independent.mean()  # which leaves the indices, and lowers the error of their estimates
+    mixed = results[2 * count :].reshape(-1, count)
+    return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
+
+
+def _scipy_indices(matrices: _Matrices) -> Indices:
+    from scipy.stats import sobol_indices as of_matrices
+
+    # Twice, as two results: of one result that varies with one input SciPy 1.17 cannot give the indices.
+    a, b, ab = (np.repeat(values, 2, axis=-2) for values in (matrices.a[None], matrices.b[None], matrices.ab[:, None]))
+    given: Any = {"f_A": a, "f_B": b, "f_AB": ab}
+    found = of_matrices(func=given, n=matrices.a.size)
+    return Indices(np.reshape(found.first_order, (2, -1))[0], np.reshape(found.total_order, (2, -1))[0])
+
+
+def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator) -> Indices:
+    """Return the indices of resampled rows, resample × input.
+
+    Every term of the indices is a mean over rows, so that a resample is a vector of weights, and all resamples are one
+    matrix product. SciPy's bootstrap takes no seed and is much slower.
+    """
+    a, b, ab, _ = matrices
+    terms = np.vstack([(a + b) / 2, (a**2 + b**2) / 2, b * (ab - a), (a - ab) ** 2 / 2])
+    batch = max(1, RESAMPLES_AT_ONCE // a.size)
+    means = np.vstack(
+        [_weights(a.size, min(batch, resamples - done), stream) @ terms.T for done in range(0, resamples, batch)]
+    )
+    variance = (means[:, 1] - means[:, 0] ** 2)[:, None]
+    return Indices(means[:, 2 : 2 + len(ab)] / variance, means[:, 2 + len(ab) :] / variance)
+
+
+def _weights(rows: int, resamples: int, stream: np.random.Generator) -> NDArray[np.float64]:
+    """Return the number of times that each row is drawn, over the number of rows; resample × row."""
+    return np.array([np.bincount(stream.integers(0, rows, rows), minlength=rows) for _ in range(resamples)]) / rows
+
+
+def _interval(bootstrap: Indices, confidence: float) -> dict[str, Indices]:
+    tails = {"_low": (1.0 - confidence) / 2, "_high": (1.0 + confidence) / 2}
+    return {end: Indices(*(np.quantile(kind, tail, axis=0) for kind in bootstrap)) for end, tail in tails.items()}
+
+
+def _second_orders(
+    matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Return second orders by SALib's estimator, input × input, and percentiles of resampled rows."""
+    try:
+        from SALib.analyze.sobol import second_order
+    except ImportError:
+        reason = f"expected SALib to be installed: {install_command('SALib')}"
+        raise InvalidInput("second_order", reason, True) from None
+    a, b, ab, ba = matrices
+    inputs, rows = len(ab), a.size
+    found = {end: np.full((inputs, inputs), np.nan) for end in ("", "_low", "_high")}
+    batch = max(1, RESAMPLES_AT_ONCE // rows)
+    resampled = np.empty((resamples, inputs, inputs))
+    for done in range(0, resamples, batch):
+        drawn = stream.integers(0, rows, (rows, min(batch, resamples - done)))
+        for j, k in combinations(range(inputs), 2):
+            values = (column[drawn] for column in (a, ab[j], ab[k], ba[j], b))
+            resampled[done : done + batch, j, k] = second_order(*values)
+    for j, k in combinations(range(inputs), 2):
+        low, high = np.quantile(resampled[:, j, k], [(1.0 - confidence) / 2, (1.0 + confidence) / 2])
+        for end, value in (("", second_order(a, ab[j], ab[k], ba[j], b)), ("_low", low), ("_high", high)):
+            found[end][j, k] = found[end][k, j] = value
+    return found
+
+
+def _dataset(
+    found: list[dict[str, Indices]], pairs: list[dict[str, NDArray[np.float64]]], names: list[str], points: SobolPoints
+) -> "xarray.Dataset":
+
+    variables: dict[str, Any] = {
+        f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), "1")
+        for kind, order in enumerate(("first", "total"))
+        for end in ("", "_low", "_high")
+    }
+    coordinates = {"result": names, "input": list(points.ranges)}
+    if pairs:
+        coordinates["other_input"] = list(points.ranges)
+        for end in ("", "_low", "_high"):
+            values = np.array([one[end] for one in pairs])
+            variables[f"second_order{end}"] = (("result", "input", "other_input"), values, "1")
+    made = described_dataset(variables, coordinates)
+    return made if len(names) > 1 else made.squeeze("result")
+
+
+MAX_LEVELS = 1_000_000  # of an input's grid
+
+
+def morris_screening(
+    function: Callable[..., Any],
+    trajectories: int,
+    /,
+    *,
+    rng: Rng = None,
+    levels: int = 4,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+    executor: "Where" = None,
+    workers: int | None = None,
+    inputs: Mapping[str, Any] = EMPTY,
+    **ranges: Any,
+) -> "xarray.Dataset":
+    """Elementary effects of each input: how much a result moves when one input moves across its range, and how evenly.
+
+    Each trajectory moves one input after the other by half its range and more; the function is evaluated
+    `trajectories · (inputs + 1)` times. Trajectories and estimators are SALib's (Morris 1991,
+    doi:10.1080/00401706.1991.10484804; Campolongo et al. 2007, doi:10.1016/j.envsoft.2006.10.004).
+
+    Parameters
+    ----------
+    function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
+    trajectories : at least 2.
+    rng : of the trajectories and of the bootstrap.
+    levels : of each input's grid, even. A range is met from end to end, a distribution in the middles of so many equal
+        shares, `rows` in as many places.
+    confidence : of the interval of `mu_star` [1].
+    resamples : of the bootstrap.
+    executor, workers : as in `feemodel.sweep`.
+    inputs, ranges : as in `feemodel.sobol_indices`.
+
+    Returns
+    -------
+    Dataset over "input" (and "result", where the function has several): `mu_star`, the mean size of an input's effects
+    across its whole range, with `mu_star_low` and `mu_star_high`; `mu`, their mean with its sign; `sigma`, their
+    standard deviation: 0 where the input acts alone and in a straight line [the result's unit].
+
+    Raises
+    ------
+    InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; an odd number of levels; a result that is not finite; SALib
+        that is not installed.
+    LimitExceeded : a design of more than 67,108,864 numbers; more than 1,000,000 resamples.
+
+    y = 2·x + z on unit ranges:
+
+    >>> found = morris_screening(lambda x, z: 2.0 * x + z, 10, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
+    >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
+    ([2.0, 1.0], [0.0, 0.0])
+    """
+    count = whole_scalar("trajectories", trajectories, minimum=2)
+    grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MAX_LEVELS)
+    if grid_levels % 2:
+        raise InvalidInput("levels", "expected an even number", levels)
+    level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
+    check_limit(draws, "resamples", MAX_RESAMPLES)
+    samples, points = _points(1, rng, _all_ranges(inputs, ranges))
+    sample, analyze = _salib()
+    names_of_inputs = list(points.ranges)
+    size = count * (len(names_of_inputs) + 1) * len(points.names)
+    check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer trajectories")
+    problem = {
+        "num_vars": len(names_of_inputs),
+        "names": names_of_inputs,
+        "bounds": [[0.0, 1.0]] * len(names_of_inputs),
+    }
+    design = sample(problem, count, num_levels=grid_levels, seed=stream_of(points.seed, 0))
+    columns: dict[str, Any] = {}
+    for place, (name, within) in enumerate(points.ranges.items()):
+        columns |= columns_at(name, within, _units(design[:, place], within, grid_levels))
+    described = f"{count:,} Morris trajectories of {grid_levels} levels"
+    evaluated = sweep(
+        function, Samples((Listed(SAMPLE, columns, described),), samples.constants), executor=executor, workers=workers
+    )
+    found: dict[str, list[Any]] = {name: [] for name in ("mu_star", "mu_star_low", "mu_star_high", "mu", "sigma")}
+    names = [str(name) for name in evaluated.data_vars]
+    for name in names:
+        values = _finite(name, evaluated[name].to_numpy())
+        indices = analyze(
+            problem, design, values, num_resamples=draws, conf_level=level, num_levels=grid_levels,
+            seed=stream_of(points.seed, 1),
+        )  # fmt: skip
+        width = np.asarray(indices["mu_star_conf"], np.float64)
+        effects = {key: np.asarray(indices[key], np.float64) for key in ("mu_star", "mu", "sigma")}
+        effects |= {"mu_star_low": effects["mu_star"] - width, "mu_star_high": effects["mu_star"] + width}
+        for key, column in effects.items():
+            found[key].append(column)
+    unit = evaluated[names[0]].attrs.get("units")
+    made = described_dataset(
+        {key: (("result", "input"), np.array(values), unit) for key, values in found.items()},
+        {"result": names, "input": names_of_inputs},
+        {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": level, "resamples": draws},
+    )
+    return made if len(names) > 1 else made.squeeze("result")
+
+
+def _units(levels: RealArray, within: Any, count: int) -> RealArray:
+    """Return levels from 0 to 1 as points for `columns_at`: midpoints of equal shares for unbounded ranges and rows."""
+    if isinstance(within, Rows) or is_frozen(within):
+        return (levels * (count - 1) + 0.5) / count
+    if isinstance(within[0], int) and isinstance(within[1], int):
+        return levels * (1.0 - 0.5**52)  # whole numbers up to the last one
+    return levels
+
+
+def _salib() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    try:
+        from SALib.analyze.morris import analyze
+        from SALib.sample.morris import sample
+    except ImportError:
+        reason = f"expected SALib to be installed: {install_command('SALib')}"
+        raise InvalidInput("morris_screening", reason, "no module SALib") from None
+    return sample, analyze

@@ -1,0 +1,474 @@
+"""Evaluate a function on samples in parallel; the result has the inputs as coordinates.
+
+Memory holds the result and a few blocks of at most 1,048,576 evaluations per worker.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import check_limit, mapping, text, whole_scalar
+from feemodel.checks import function as checked_function
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.progress import Progress, reporting
+from feemodel.simulation._axes import DRAW_BLOCK, Axis, Constant, Inputs
+from feemodel.simulation._blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
+from feemodel.simulation._executors import THREADS, Where
+from feemodel.simulation._fingerprint import description, package_source
+from feemodel.simulation._metadata import versions, with_metadata
+from feemodel.simulation._reduce import LEVELS, Moments, Over, Table, level_coordinates
+from feemodel.simulation._resume import Finished, Layout, parts
+from feemodel.simulation.samples import Samples
+
+if TYPE_CHECKING:
+    import xarray
+
+Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
+
+LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
+UNITS = {
+    **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
+    **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
+    **dict.fromkeys(("margin", "cost_margin", "gas_price_ratio"), "1"),
+    **dict.fromkeys(("base_fee", "blob_base_fee", "tip", "fixed_cost", "min_gas_price", "adjustment"), "wei / gas"),
+    **dict.fromkeys(("priority_fee", "verification_priority_fee", "priority_fee_from_l1"), "wei / gas"),
+    "variable_cost": "wei / byte",
+}
+
+
+def sweep(
+    function: Callable[..., Any],
+    samples: Samples,
+    *,
+    reduce: Over | None = None,
+    executor: "Where" = None,
+    workers: int | None = None,
+    chunk: int | None = None,
+    units: Mapping[str, str] | None = None,
+    finished: "Finished | None" = None,
+    progress: Progress = None,
+) -> "xarray.Dataset":
+    """A function evaluated on samples, into a Dataset whose coordinates are its inputs.
+
+    Parameters
+    ----------
+    function : takes every input of the samples by its name, as arrays that broadcast against each other and cannot be
+        written to, and returns one array, or a mapping from names to arrays, of the shape that they broadcast to. The
+        fee formulas have compiled kernels that are used in their place.
+    samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
+    reduce : statistics in place of the evaluations, of `over`.
+    executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
+        any `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes
+        needs `if __name__ == "__main__":`.
+    workers : how many threads or processes; as many as there are processors.
+    chunk : evaluations at a time; by default between 65,536 and 1,048,576.
+    units : of results and inputs that are not the package's own.
+    finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.FinishedFolder`: an
+        interrupted sweep, called again with the same arguments, computes the others. The function is compared by its
+        code and by what it reaches by name; files that it reads are not.
+    progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
+
+    Returns
+    -------
+    Dataset : results along the dimensions of the samples that are left; every input as a coordinate with its units,
+        or, where its dimension was reduced, described in the attributes, next to the seed and the versions.
+
+    Raises
+    ------
+    InvalidInput : an input that the function does not take, or one that it misses; what the function raises; finished
+        blocks of another sweep.
+    LimitExceeded : more than 2**30 evaluations that nothing reduces.
+    UpstreamError : a cluster that is not there, workers that die again and again.
+
+    >>> import feemodel
+    >>> from feemodel.simulation.samples import grid
+    >>> samples = grid(margin=[1.0, 1.2], compressed_size=128, gas=21_000, variable_cost=10**9, fixed_cost=30_000_000)
+    >>> fees = sweep(feemodel.priority_fee, samples)
+    >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
+    ([36095238, 43314285], 'wei / gas')
+    """
+    job = _checked_job(function, samples, reduce, chunk)
+    given = {} if units is None else mapping("units", units)
+    named_units = {text("units", name): text(f"units[{name}]", unit) for name, unit in given.items()}
+    types = job.types()
+    try:
+        kept = _Kept(job, *types)
+    except MemoryError as error:
+        raise LimitExceeded(f"not enough memory for the result: {error}") from None
+    # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
+    in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
+    work = replace(job, types_of_results=types[0], shared=(kept.results, kept.inputs) if in_place else None)
+    with (
+        reporting(progress, samples.size, "evaluations") as report,
+        closing(parts(work, job.blocks.count, finished, executor=executor, workers=workers)) as found,
+    ):
+        for number, piece in enumerate(found):
+            block = job.blocks.block(number)
+            kept.put(block, piece)
+            report(int(np.prod(shape_of(block))))
+    return kept.dataset(UNITS | named_units)
+
+
+class Plan(NamedTuple):
+    """Size of a sweep."""
+
+    function: str
+    evaluations: int
+    dimensions: tuple[tuple[str, int], ...]  #: of the result
+    result_bytes: int  #: what is held of the result until the end [byte]
+    levels: bool  #: whether results have dimensions of their own: bins, quantiles, thresholds, shares
+
+    def __str__(self) -> str:
+        dims = " × ".join(f"{size:,} {name}" for name, size in self.dimensions) or "one value"
+        held = f"{self.result_bytes / 1e6:,.1f} MB" if self.result_bytes >= 50_000 else f"{self.result_bytes:,} bytes"
+        return f"{self.evaluations:,} evaluations of {self.function} into {dims}, {held} in memory"
+
+
+def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
+    """Return the plan of a sweep after one evaluation; raises the errors that `sweep` would raise for its arguments.
+
+    >>> import feemodel
+    >>> from feemodel.simulation.samples import grid
+    >>> str(planned(lambda gas: gas * 2, grid(gas=range(1_000))))
+    '1,000 evaluations of result into 1,000 gas, 8,000 bytes in memory'
+    """
+    job = _checked_job(function, samples, reduce, chunk=None)
+    results, inputs = job.types()
+    axes = [samples.axes[place] for place in job.kept]
+    cells = prod(len(axis) for axis in axes)
+    sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
+    # Of a reduction: five sums and the counts of each bin and threshold, for every cell of every result.
+    held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
+    if reduce is not None and reduce.holds_values:
+        held += samples.size * sum(sizes)
+    held += sum(np.dtype(inputs[name]).itemsize * len(axis) for axis in axes for name in axis.names if name in inputs)
+    dimensions = tuple((axis.dim, len(axis)) for axis in axes)
+    return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and bool(reduce.coordinates))
+
+
+class _Piece(NamedTuple):
+    """Result of a block that the worker could not write to shared memory."""
+
+    results: Mapping[str, NDArray[Any]]
+    moments: Mapping[str, Moments]  #: of the results, where they are reduced
+    inputs: Inputs  #: those generated for it
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """Evaluation of a block by its number, which is sent to workers."""
+
+    function: Callable[..., Any]
+    samples: Samples
+    blocks: Blocks
+    reduce: Over | None
+    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: by name, once they are known
+    shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, where memory is shared
+
+    @property
+    def kept(self) -> list[int]:
+        """Return the indices of the axes that are not reduced."""
+        reduced = () if self.reduce is None else self.reduce.dims
+        return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
+
+    def __call__(self, number: int) -> _Piece:
+        block = self.blocks.block(number)
+        inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
+        if self.shared is not None:
+            generated = {}  # they are written to where they are kept
+        kept = {name for place in self.kept for name in self.samples.axes[place].names}
+        generated = {name: column for name, column in generated.items() if name in kept}
+        into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
+        found = self._evaluated(inputs, shape_of(block), into or None)
+        if self.reduce is None:
+            return _Piece({} if into else found, {}, generated)
+        axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
+        moments = {name: self.reduce.moments(values, axes) for name, values in found.items()}
+        return _Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
+
+    @property
+    def description(self) -> str:
+        """Return everything that determines the result, as JSON.
+
+        Raises `InvalidInput` for a function or a distribution that cannot be described.
+        """
+        blocks, axes = self.blocks, self.samples.axes
+        told = description(
+            function=self.function,
+            inputs={axis.dim: axis for axis in axes},
+            drawn={axis.dim: _ends(axis) for axis in axes if axis.generated},
+            constants=dict(self.samples.constants),
+            chunk=[blocks.shape, blocks.split, blocks.step],
+            reduce=self.reduce,
+            versions=versions(),
+            package=package_source(__name__),
+        )
+        return json.dumps(told)
+
+    def layout(self, number: int) -> Layout:
+        """Return types and shapes of the stored arrays of a block."""
+        shape = shape_of(self.blocks.block(number))
+        reduce, results = self.reduce, self.types_of_results
+        found: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
+        if reduce is None or reduce.holds_values:
+            found |= {f"results/{name}": (dtype, shape) for name, dtype in results.items()}
+        for index in self.kept:
+            axis, count = self.samples.axes[index], shape[index]
+            if axis.generated:
+                found |= {f"inputs/{name}": (one.dtype, (count,)) for name, one in axis.example().items()}
+        if reduce is not None:
+            axes = tuple(self.samples.dims.index(dim) for dim in reduce.dims)
+            sums = reduce.moments(np.zeros(shape), axes)._asdict().items()
+            found |= {f"{term}/{name}": (one.dtype, one.shape) for name in results for term, one in sums}
+        return found
+
+    def to_arrays(self, part: _Piece) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a block: results, generated inputs and moments, by kind and name."""
+        found = {f"results/{name}": values for name, values in part.results.items()}
+        found |= {f"inputs/{name}": values for name, values in part.inputs.items()}
+        for name, moments in part.moments.items():
+            found |= {f"{term}/{name}": values for term, values in moments._asdict().items()}
+        return found
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> _Piece:
+        """Return the block with these arrays."""
+        kinds: dict[str, Inputs] = {kind: {} for kind in ("results", "inputs", *Moments._fields)}
+        for key, values in arrays.items():
+            kind, _, name = key.partition("/")
+            kinds[kind][name] = values
+        moments = {name: Moments(*(kinds[term][name] for term in Moments._fields)) for name in kinds["evaluations"]}
+        return _Piece(kinds["results"], moments, kinds["inputs"])
+
+    def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the types of results and of generated inputs, from one evaluation."""
+        examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
+        shape = (1,) * len(self.samples.axes)
+        inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
+        found = self._by_kernel(inputs, shape) or self._by_function(inputs)
+        results = {name: np.asarray(value).dtype for name, value in found.items()}
+        for name, dtype in results.items():
+            if dtype.kind not in "iufb":
+                raise InvalidInput("function", f"expected numbers as the result {name}", str(dtype))
+            variables = [name] if self.reduce is None else [f"{name}_{one}" for one in self.reduce.variables]
+            for variable in variables:
+                if variable in self.samples.names or variable in self.samples.dims:
+                    reason = "expected a result named otherwise than every input and dimension"
+                    raise InvalidInput("function", reason, variable)
+        generated = [axis for place, axis in enumerate(self.samples.axes) if axis.generated and place in self.kept]
+        return results, {name: examples[name].dtype for axis in generated for name in axis.names}
+
+    def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
+        """Return the result of the compiled kernel; `None` if there is none, or an input is out of its range."""
+        of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
+        kernel = compiled_kernels().get(self.function) if of_linea else None
+        if kernel is None or not shape:
+            return None
+        name = _result_name(self.function)
+        out = np.empty(shape, dtype=np.int64) if into is None else into[name]
+        return {name: out} if kernel(inputs, out) else None
+
+    def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the function's results; the inputs are read-only, because they are used again."""
+        given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
+        for value in given.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        bound = inspect.signature(self.function).bind(**given)  # a function of `numba.vectorize` takes no keywords
+        return _named(self.function, self.function(*bound.args, **bound.kwargs))
+
+    def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
+        by_kernel = self._by_kernel(inputs, shape, into)
+        if by_kernel is not None:
+            return by_kernel
+        values = self._by_function(inputs)
+        if set(values) != set(self.types_of_results):
+            raise InvalidInput(
+                "function", f"expected the results {', '.join(self.types_of_results)} every time", [*values]
+            )
+        found = {name: _of_shape(name, value, shape) for name, value in values.items()}
+        if into is not None:
+            for name, value in found.items():
+                _put(name, into[name], value)
+        return found
+
+
+class _Kept:
+    """Stored arrays of a sweep: results or tables, and generated coordinates."""
+
+    def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
+        self._job = job
+        self._axes = [job.samples.axes[place] for place in job.kept]
+        shape = tuple(len(axis) for axis in self._axes)
+        self.results: Inputs = {}
+        self._tables: dict[str, Table] = {}
+        if job.reduce is None:
+            self.results = {name: np.empty(shape, dtype=dtype) for name, dtype in result_types.items()}
+        else:
+            self._tables = {name: Table(shape, job.reduce) for name in result_types}
+            if job.reduce.holds_values:
+                self.results = {name: np.empty(job.samples.shape, dtype) for name, dtype in result_types.items()}
+        lengths = {name: len(axis) for axis in self._axes for name in axis.names}
+        self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
+
+    def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
+        """Store the result of a block."""
+        cells = tuple(block[place] for place in self._job.kept)
+        for name, found in piece.results.items():  # of the samples' shape, reduced or not
+            _put(name, part_of(self.results[name], block), found)
+        for name, moments in piece.moments.items():
+            self._tables[name].merge(cells, moments)
+        for axis, part in zip(self._axes, cells, strict=True):
+            for name in set(axis.names) & set(piece.inputs):
+                self.inputs[name][part] = piece.inputs[name]
+
+    def dataset(self, units: Mapping[str, str]) -> "xarray.Dataset":
+        """Return the whole result as a Dataset."""
+        import xarray
+
+        def described(name: str) -> dict[str, str]:
+            return {"units": units[name]} if name in units else {}
+
+        dims = tuple(axis.dim for axis in self._axes)
+        coordinates: dict[str, Any] = {}
+        for axis in self._axes:
+            columns = self.inputs if axis.generated else axis.values(0, len(axis))
+            coordinates |= {name: (axis.dim, columns[name], described(name)) for name in axis.names}
+        for name, constant in self._job.samples.constants.items():
+            coordinates[name] = ((), constant, described(name))
+        variables: dict[str, Any] = {}
+        reduce = self._job.reduce
+        if reduce is None:
+            variables = {name: (dims, values, described(name)) for name, values in self.results.items()}
+        else:
+            for name, table in self._tables.items():
+                variables |= table.variables(name, dims, self._of_values(name, reduce), described(name))
+                coordinates |= level_coordinates(reduce, described(name))
+        return with_metadata(xarray.Dataset(variables, coordinates, self._attributes()))
+
+    def _of_values(self, name: str, reduce: Over) -> dict[str, NDArray[np.float64]]:
+        """Return the statistics of a result that need all evaluations."""
+        if not reduce.holds_values:
+            return {}
+        reduced = [place for place in range(len(self._job.samples.axes)) if place not in self._job.kept]
+        ordered = self.results[name].transpose(*self._job.kept, *reduced)
+        cells = prod(len(axis) for axis in self._axes)
+        return reduce.of_values(ordered.reshape(cells, -1))
+
+    def _attributes(self) -> dict[str, Constant]:
+        job = self._job
+        attributes: dict[str, Constant] = {"function": _result_name(job.function), "evaluations": job.samples.size}
+        for axis in job.samples.axes:
+            if axis.generated or axis not in self._axes:
+                attributes |= axis.attributes()
+        if job.reduce is not None:
+            attributes["reduced_over"] = ", ".join(job.reduce.dims)
+        return attributes | versions()
+
+
+def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | None, chunk: int | None) -> _Job:
+    if not isinstance(samples, Samples):
+        raise InvalidInput("samples", "expected what grid, sobol or monte_carlo returns, or a product of such", samples)
+    if reduce is not None and not isinstance(reduce, Over):
+        raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
+    _check_inputs(function, samples)
+    _check_dims(samples, reduce)
+    for taken in () if reduce is None else reduce.coordinates:
+        if taken in samples.names or taken in samples.dims:
+            raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", taken)
+    if reduce is None or reduce.holds_values:
+        held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns hold every evaluation"
+        check_limit(samples.size, "evaluations", LARGEST_RESULT, f": {held}")
+    if reduce is not None:
+        cells = prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims)
+        advice = ": reduce over more dimensions, or take fewer edges"
+        check_limit(cells * _sums(reduce), "numbers of a reduction", LARGEST_RESULT, advice)
+    blocks = blocks_of(samples, None if chunk is None else whole_scalar("chunk", chunk, minimum=1))
+    return _Job(function, samples, blocks, reduce)
+
+
+def _sums(reduce: Over) -> int:
+    """Return the number of values that a reduction keeps for each cell."""
+    return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
+
+
+def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
+    checked_function("function", function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        reason = "expected a function that names its parameters, such as a lambda"
+        raise InvalidInput("function", reason, function) from None
+    taken = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in samples.names:
+            if name not in taken:
+                close = get_close_matches(name, [free for free in taken if free not in samples.names], 1, 0.5)
+                hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(taken)}"
+                raise InvalidInput("samples", f"expected inputs of {_result_name(function)}: {hint}", name)
+    needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
+    if missing := [name for name in needed if name not in samples.names]:
+        raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
+
+
+def _ends(axis: Axis) -> list[Inputs]:
+    """Return the first and last values of a generated axis, which identify its seed and distributions."""
+    count = len(axis)
+    return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
+
+
+def _check_dims(samples: Samples, reduce: Over | None) -> None:
+    for dim in () if reduce is None else reduce.dims:
+        if dim not in samples.dims:
+            close = get_close_matches(dim, samples.dims, 1, 0.5) or [", ".join(samples.dims)]
+            raise InvalidInput("reduce", f"expected dimensions of the samples, such as {close[0]}", dim)
+
+
+def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
+    """Return the formulas that have a compiled kernel, with their kernels.
+
+    >>> from feemodel.linea.priority import priority_fee
+    >>> compiled_kernels()[priority_fee].__name__
+    'sweep_priority_fee'
+    """
+    from feemodel.linea import from_l1, kernels, priority  # numba, which most sweeps do not need
+
+    return {
+        priority.priority_fee: kernels.sweep_priority_fee,
+        priority.verification_priority_fee: kernels.sweep_verification_priority_fee,
+        from_l1.priority_fee_from_l1: kernels.sweep_priority_fee_from_l1,
+    }
+
+
+def _result_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "result")
+    return name if name.isidentifier() else "result"
+
+
+def _named(function: Callable[..., Any], value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        return {_result_name(function): value}
+    return {text("function", name): result for name, result in value.items()}
+
+
+def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if np.ma.is_masked(value):
+        raise InvalidInput("function", f"expected a result {name} without a mask, which would be lost", value)
+    array = np.asarray(value)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise InvalidInput("function", f"expected a result {name} of a shape like {shape}", array.shape) from None
+
+
+def _put(name: str, place: NDArray[Any], values: NDArray[Any]) -> None:
+    if not np.can_cast(values.dtype, place.dtype):
+        raise InvalidInput("function", f"expected {place.dtype} as its first result {name}", str(values.dtype))
+    place[...] = values

@@ -1,0 +1,57 @@
+"""The operator's costs besides posting data: finalization with its proof, proving, overhead."""
+
+from dataclasses import dataclass
+
+from feemodel.checks import check_fields, check_plausible
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT
+from feemodel.simulation.closed_loop._accounts import CostTerms
+
+MONTH = 30 * 86_400.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Costs of the operator apart from submissions; everything is 0 unless given.
+
+    Linea paid as much for finalization as for data in January 2026: 66,000–67,000 gas for each blob posted.
+
+    >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
+    True
+    """
+
+    finalization_gas: float = 0.0  #: L1 gas of a finalization with its proof [gas]
+    finalization_gas_per_blob: float = 0.0  #: further gas for each blob that it finalizes [gas]
+    finalize_blobs: int | None = None  #: finalize whenever so many blobs are posted
+    finalize_seconds: float | None = None  #: or whenever so much time has passed [s]
+    proving_per_gas: float = 0.0  #: of L2 gas [wei / gas]
+    proving_per_byte: float = 0.0  #: of data [wei / byte]
+    overhead_per_month: float = 0.0  #: of 30 days [wei]
+
+    def __post_init__(self) -> None:
+        check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
+        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", lowest=60.0)
+        check_plausible("overhead_per_month", self.overhead_per_month, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
+        for name in ("proving_per_gas", "proving_per_byte"):
+            check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
+        if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
+            reason = "expected it, or finalize_seconds, with finalization gas"
+            raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)
+
+    @property
+    def finalizes(self) -> bool:
+        """Whether finalization costs anything."""
+        return bool(self.finalization_gas or self.finalization_gas_per_blob)
+
+    def terms(self, step: float) -> CostTerms:
+        """The numbers that the compiled loop takes."""
+        return CostTerms(
+            finalizes=self.finalizes,
+            finalization_gas=float(self.finalization_gas),
+            finalization_gas_per_blob=float(self.finalization_gas_per_blob),
+            finalize_blobs=float(self.finalize_blobs or 0),
+            finalize_seconds=float(self.finalize_seconds or 0.0),
+            proving_per_gas=float(self.proving_per_gas),
+            proving_per_byte=float(self.proving_per_byte),
+            overhead=float(self.overhead_per_month * step / MONTH),
+        )

@@ -1,0 +1,198 @@
+"""L1 fees and posting as the compiled loop takes them: one row a step, with what looks back and ahead over them."""
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from feemodel._compiled import kept
+from feemodel.checks import RealArray, real, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.linea import _price_cap as price_cap
+from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
+from feemodel.simulation.closed_loop._stopping import HOUR_SECONDS, Limits, posting_limits
+from feemodel.simulation.posting import KINDS, Posting
+from feemodel.simulation.scenarios import check_scenario, tips_of
+
+
+def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
+    """The quantile of the last `window` values up to each one, with linear interpolation; fewer at the beginning.
+
+    >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
+    [3.0, 2.0, 2.0, 2.0]
+    """
+    whole_scalar("window", window, minimum=1)
+    if not real_scalar("quantile", quantile) <= 1.0:
+        raise InvalidInput("quantile", "expected between 0 and 1", quantile)
+    distinct, ranks = np.unique(real("values", values, minimum=None), return_inverse=True)
+    return np.asarray(_rolling_quantile(distinct, ranks.astype(np.int64), window, quantile))
+
+
+@kept(nogil=True, error_model="numpy")
+def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
+    """Counts by rank in a binary indexed tree: logarithmic in the number of distinct values."""
+    size = distinct.size
+    top = 1
+    while top * 2 <= size:
+        top *= 2
+    tree = np.zeros(size + 1, dtype=np.int64)
+    found = np.empty(ranks.size)
+    for i in range(ranks.size):
+        place = ranks[i] + 1
+        while place <= size:
+            tree[place] += 1
+            place += place & -place
+        if i >= window:
+            place = ranks[i - window] + 1
+            while place <= size:
+                tree[place] -= 1
+                place += place & -place
+        held = min(i + 1, window)
+        position = quantile * (held - 1)
+        lower = int(position)
+        low = distinct[_ranked(tree, top, size, lower)]
+        share = position - lower
+        if share > 0.0:
+            low += share * (distinct[_ranked(tree, top, size, lower + 1)] - low)
+        found[i] = low
+    return found
+
+
+@kept(nogil=True, error_model="numpy")
+def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
+    """The rank of the value that is `number`-th in order, from 0."""
+    place, bit, left = 0, top, number + 1
+    while bit > 0:
+        following = place + bit
+        if following <= size and tree[following] < left:
+            place = following
+            left -= tree[following]
+        bit //= 2
+    return place
+
+
+def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
+    """Return for each step the cheapest step from it to `window` steps later, the latest of equal ones.
+
+    >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
+    [1, 1, 2, 3]
+    """
+    return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
+
+
+@kept(nogil=True, error_model="numpy")
+def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
+    count = costs.size
+    best = np.empty(count, dtype=np.int64)
+    queue = np.empty(count, dtype=np.int64)  # steps in order of time from the tail on, of falling cost
+    head, tail = 0, 0
+    for k in range(count - 1, -1, -1):
+        while tail > head and costs[queue[tail - 1]] > costs[k]:
+            tail -= 1
+        queue[tail] = k
+        tail += 1
+        while queue[head] > k + window:
+            head += 1
+        best[k] = queue[head]
+    return best
+
+
+MIB = 1 << 20
+
+
+def held_rows(elapsed: RealArray, step: float) -> NDArray[np.int64]:
+    """Return the row of a scenario that holds in each step: rows a step apart as they are, others until the next one.
+
+    >>> held_rows(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), held_rows(np.array([0.0, 12.0]), 12.0).tolist()
+    ([0, 0, 1, 1], [0, 1])
+    """
+    step = float(step)
+    if len(elapsed) > 1 and np.all(np.diff(elapsed) == step):
+        return np.arange(len(elapsed))
+    times = step * np.arange(int((elapsed[-1] - elapsed[0]) / step + 1e-9)) + elapsed[0]
+    return np.asarray(np.searchsorted(elapsed, times, side="right") - 1)
+
+
+def first_second(l1_fees: xr.Dataset) -> float | None:
+    """Return the start of a scenario since 1970, if it has dates [s].
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7e7] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
+    60.0
+    """
+    if "time" not in l1_fees.coords:
+        return None
+    return float(l1_fees["time"].to_numpy()[0].astype("datetime64[ns]").astype(np.int64)) / 1e9
+
+
+def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
+    """Base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its first second.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
+    >>> held_fees(replay(rows, source="by hand"), 12.0, 5.0)
+    ((array([70000000., 80000000.]), array([1., 2.]), array([5., 5.])), 60.0)
+    """
+    check_scenario("l1_fees", l1_fees)
+    if l1_fees.sizes["path"] != 1:
+        raise InvalidInput("l1_fees", "expected one path", l1_fees.sizes["path"])
+    rows = held_rows(l1_fees["elapsed"].to_numpy(), step)
+    base_fee, blob_base_fee = (
+        l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
+    )
+    return (base_fee, blob_base_fee, tips_of(l1_fees, tip)[0][rows]), first_second(l1_fees) or 0.0
+
+
+def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
+    """Return the fees that a posting looks at besides a step's own, in each step; empty if its kind needs none.
+
+    Parameters
+    ----------
+    base_fee, blob_base_fee, tip : of L1 in each step, or a tip that stays [wei / gas].
+    posting : the policy; step : [s].
+
+    >>> cap = looked_ahead(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
+    >>> cap.base_fee_percentile.tolist(), cap.blob_base_fee_percentile.tolist()
+    ([10.0, 11.0], [100000000.0, 100000000.0])
+    """
+    base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    limits = Limits(np.empty((0, 0)), 1)
+    if posting.kind == "price-cap":
+        window = max(1, round(posting.cap.window / step))
+        base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
+        blob = np.floor(rolling_quantile(blob_base_fee, window, price_cap.PERCENTILE))
+        blob = np.maximum(blob, price_cap.MIN_BLOB_FEE)
+    if posting.kind == "clairvoyant":
+        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
+        waiting = posting.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
+        cheapest = cheapest_step(cost + waiting * np.arange(len(cost)), round((posting.deadline or 0.0) / step))
+    if posting.kind == "forecast":
+        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
+        limits = posting_limits(cost, step=step, deadline=posting.deadline or 0.0, delay_cost=posting.delay_cost)
+    hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
+    return Caps(base, blob, hours, cheapest, limits)
+
+
+def posting_terms(posting: Posting) -> PostingTerms:
+    """The numbers of a `Posting` that the compiled loop takes.
+
+    >>> posting_terms(Posting()).capacity
+    130048.0
+    """
+    submission, cap = posting.submission, posting.cap
+    return PostingTerms(
+        kind=KINDS.index(posting.kind),
+        capacity=float(submission.capacity),
+        need=float(submission.capacity) * float(posting.blobs),
+        execution_gas=float(submission.execution_gas),
+        further_blob_gas=float(posting.further_blob_gas),
+        blob_gas=float(submission.blob_gas),
+        deadline=float(posting.deadline or 0.0),
+        layer_cost=float(posting.layer_cost_per_mib / MIB),
+        commitment_gas=float(posting.commitment_gas),
+        target_delay=float(cap.target_delay),
+        adjustment=float(cap.adjustment),
+        tip_paid=cap.tip == "paid",
+        from_first_byte=bool(cap.from_first_byte),
+        coefficient=float(cap.coefficient),
+        tip_cap=float(cap.tip_cap),
+    )

@@ -1,0 +1,81 @@
+"""Parameters of policies, posting, demand and costs: their values in text, and the same object with others."""
+
+import inspect
+import json
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from feemodel.errors import InvalidInput
+
+OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may leave out
+
+Record = TypeVar("Record")
+
+
+def attributes(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, or the parameters and public data attributes of another object, by name.
+
+    >>> from feemodel.simulation.closed_loop._costs import Costs
+    >>> attributes(Costs())["proving_per_byte"]
+    0.0
+    """
+    if is_dataclass(record):
+        return {one.name: getattr(record, one.name) for one in fields(record)}
+    of_classes = {name for kind in type(record).__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
+    names = [*_accepted(record), *getattr(record, "__dict__", ()), *OPTIONAL, *sorted(of_classes)]
+    found = {name: getattr(record, name) for name in dict.fromkeys(names) if hasattr(record, name)}
+    return {name: value for name, value in found.items() if not callable(value) or name not in of_classes}
+
+
+def parameters(record: Any) -> tuple[str, ...]:
+    """Return the names of the constructor's parameters that are attributes of the object too.
+
+    >>> from feemodel.simulation.closed_loop._costs import Costs
+    >>> parameters(Costs())[0]
+    'finalization_gas'
+    """
+    return tuple(name for name in _accepted(record) if name in attributes(record))
+
+
+def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
+    """Return an object like another one, made anew with some parameters changed.
+
+    Raises `InvalidInput` where the constructor needs a parameter that is not an attribute.
+
+    >>> from feemodel.simulation.closed_loop._costs import Costs
+    >>> with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
+    3.0
+    """
+    if not changed:
+        return record
+    held = attributes(record)
+    for name, one in _accepted(record).items():
+        if name not in held and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
+            reason = "expected an attribute of that name, to make the object anew with other parameters"
+            raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
+    kept = parameters(record)
+    made = type(record)(**{name: held[name] for name in kept} | changed)
+    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*kept}:
+        setattr(made, name, held[name])  # which was set after the object was made
+    return made
+
+
+def described(record: Any) -> str:
+    """Return a class and the attributes of its object, as JSON.
+
+    >>> from feemodel.simulation.closed_loop._costs import Costs
+    >>> described(Costs())[:42]
+    '{"kind": "Costs", "finalization_gas": 0.0,'
+    """
+    told = asdict(record) if is_dataclass(record) and not isinstance(record, type) else attributes(record)
+    shown = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in told.items()}
+    return json.dumps({"kind": type(record).__name__, **shown}, default=str)
+
+
+def _accepted(record: Any) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(type(record)).parameters)
+    except (TypeError, ValueError):  # a class of a compiled module
+        return {}

@@ -1,0 +1,182 @@
+"""Pricing policies where they enter the loop: their checks, their states, and the loop compiled with them."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from feemodel.checks import check_plausible, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI_OF_ETH, MIN_AMOUNT
+from feemodel.simulation._l1_columns import FEES
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.closed_loop._accounts import Path
+from feemodel.simulation.closed_loop._parameters import OPTIONAL
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
+from feemodel.simulation.policies.base import MAX_LAG, Pricing
+from feemodel.simulation.policies.execution import (
+    OF_POLICY,
+    ExecutionPrice,
+    ExecutionState,
+    FixedExecution,
+    execution_state,
+)
+from feemodel.simulation.policies.fixed import Fixed
+from feemodel.simulation.policies.linea import LineaPricing
+
+POLICIES = "feemodel.simulation.policies"
+ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
+
+
+def checked_pricing(pricing: Any) -> Pricing:
+    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`, an execution price `Fixed`.
+
+    Raises `InvalidInput` for what lacks a function, for a level, lag or target balance that is not a number in its
+    range, and for an attribute that is nearly named as one of them.
+
+    >>> checked_pricing(PricingRule(window=600.0)).window
+    600.0
+    """
+    if isinstance(pricing, PricingRule) and not isinstance(pricing, LineaPricing):
+        return LineaPricing(**{field.name: getattr(pricing, field.name) for field in fields(pricing)})
+    if isinstance(pricing, ExecutionPrice):
+        return Fixed(price=0.0, execution=pricing)
+    for name in ("start", "announce", "settle"):
+        if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
+            raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
+    for name in ("level", "target_balance"):
+        real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
+    balance = getattr(pricing, "target_balance", 0.0)
+    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
+    for name in ("l1_lag", "balance_lag"):
+        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MAX_LAG)
+    if not _is_built_in(pricing.start):
+        _check_names(pricing)
+        if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):
+            reason = "expected announce and settle of its own, next to a start of its own"
+            raise InvalidInput("pricing", reason, pricing)
+    return pricing  # type: ignore[no-any-return]
+
+
+def _is_built_in(function: Any) -> bool:
+    """Whether a policy's function is of this package: a state of somebody else would mislead its compiled rules."""
+    return str(getattr(function, "__module__", "")).startswith(f"{POLICIES}.")
+
+
+def has_own_loop(pricing: Any) -> bool:
+    """Whether a policy is a built-in one as it is, whose module has the loop compiled with its functions."""
+    functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
+    return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
+
+
+def _check_names(pricing: Any) -> None:
+    for name in dir(pricing):
+        if name.startswith("_") or name in OPTIONAL or name in ("start", "announce", "settle"):
+            continue
+        if meant := get_close_matches(name, [one for one in OPTIONAL if not hasattr(pricing, one)], 1, ALIKE):
+            raise InvalidInput(f"pricing.{name}", f"expected another name: did you mean {meant[0]}?", name)
+
+
+def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
+    """Try a policy of the user's own on the first step, in Python, where an index outside of an array is an error.
+
+    Raises `InvalidInput` for a state of another kind, and for what the three functions raise.
+    """
+    state = started(pricing, setting)
+    if has_own_loop(pricing):
+        return
+    seen, settled, price = (empty_record(dtype) for dtype in (SEEN, SETTLED, PRICE))
+    seen.base_fee, seen.blob_base_fee = (float(l1_fees[name][0, 0]) for name in FEES)
+    seen.gas_used_ratio = seen.blob_gas_used_ratio = 1.0
+    settled.posted_bytes, settled.posted_cost = 1e5, 1e13
+    for name, given in (("announce", (state, seen, price)), ("settle", (state, settled))):
+        tried = getattr(pricing, name)
+        try:
+            with np.errstate(all="ignore"):
+                getattr(tried, "py_func", tried)(*given)
+        except Exception as error:  # whatever the user's function raises
+            reason = f"expected a function of the records that runs in the first step, it raises {error!r}"
+            raise InvalidInput(f"pricing.{name}", reason, tried) from error
+
+
+def started(pricing: Pricing, setting: Setting) -> State:
+    """The state of a policy at the start of a path, with memory of its own.
+
+    >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
+    7000000.0
+    """
+    try:
+        state = pricing.start(setting)
+        parts = [np.array(part) for part in (state if _is_named_tuple(state) else (state,))]
+    except InvalidInput:
+        raise
+    except Exception as error:  # whatever the user's function raises, or returns
+        raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
+    for part in parts:
+        columns = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
+        numbers = all(column.dtype.kind in "iuf" and not np.isnan(column).any() for column in columns)
+        if not numbers or part.ndim > 1 or (part.ndim == 0 and not part.dtype.names):
+            reason = "expected a policy_state, or an array of numbers in one dimension"
+            raise InvalidInput("pricing.start", reason, state)
+    made = [_as_records(part) if part.dtype.names else part.astype(np.float64) for part in parts]
+    return type(state)(*made) if _is_named_tuple(state) else made[0]
+
+
+def _is_named_tuple(state: Any) -> bool:
+    return isinstance(state, tuple) and hasattr(state, "_fields")
+
+
+def _as_records(part: NDArray[Any]) -> Any:
+    """One record or several, whose fields are attributes in plain Python too."""
+    return part.view(np.dtype((np.record, part.dtype)))[()]
+
+
+def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
+    """Return the state of the price of L2 execution; a policy of the user's own announces one itself.
+
+    >>> execution_of(Fixed(price=1e8), Setting(12.0, 119.42, 165_000.0, 0.0, False)).terms.per_gas.item()
+    0.0
+    """
+    if not _is_built_in(pricing.announce):
+        return execution_state(OF_POLICY)
+    return (getattr(pricing, "execution", None) or FixedExecution()).start(setting)
+
+
+def runner(pricing: Any) -> Callable[[State, Path], None]:
+    """Return the loop with a policy: a built-in one's is kept on disk, another one is compiled in every process.
+
+    >>> runner(Fixed(price=1e8)) is Fixed.run
+    True
+    """
+    if has_own_loop(pricing):
+        own: Callable[[State, Path], None] = pricing.run
+        return own
+    announce, settle = pricing.announce, pricing.settle
+    if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
+        return _compiled_loop(announce, settle)
+    slowly: Any = run_loop
+    return lambda state, path: slowly.py_func(announce, settle, state, path)
+
+
+@lru_cache(maxsize=64)
+def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
+    """The loop compiled with a policy's functions: as arguments of each call they would take long to recognise."""
+
+    @numba.njit(nogil=True, error_model="numpy")
+    def run(state, path):  # type: ignore[no-untyped-def]
+        run_loop(announce, settle, state, path)
+
+    compiled: Callable[[State, Path], None] = run
+    return compiled
+
+
+def state_arrays(state: State) -> list[Any]:
+    """Return a state as arrays: its own, or those of a named tuple."""
+    return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]

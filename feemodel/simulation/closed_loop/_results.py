@@ -1,0 +1,173 @@
+"""Statistics of one simulated path, and the Dataset that holds all of them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.closed_loop._accounts import DATA_LINES, DAY, LINES
+
+HOUR = 3_600.0  # seconds
+DELAYS = (0.5, 0.95, 0.99)
+SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # units
+
+#: Variables over path and day: units, long name.
+DAILY = {
+    "data_fees": ("wei", "fees that users paid for data"),
+    "execution_fees": ("wei", "fees that users paid for L2 execution"),
+    "operator_fees": ("wei", "fees that users paid by the transaction"),
+    **{line: ("wei", f"cost, cash: {line.replace('_', ' ')}") for line in LINES},
+    "accrued_data_cost": ("wei", "cost of posting the bytes that came on the day"),
+    "accrued_finalization_cost": ("wei", "cost of finalizing the bytes of the day"),
+    "transactions": ("1", "transactions"),
+    "bytes": ("byte", "compressed bytes that came"),
+    "submissions": ("1", "submissions"),
+    "blobs": ("1", "blobs posted"),
+    "finalizations": ("1", "finalizations"),
+    "last_price": ("wei / byte", "data price in the last step"),
+    "least_balance": ("wei", "least balance of the operator at the end of a step"),
+    "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
+}
+
+#: Variables over path: units, long name.
+OF_PATH = {
+    "recovery": ("1", "data fees over the cost of posting"),
+    "total_recovery": ("1", "all fees over all costs"),
+    "under_recovery_days": ("1", "whole days whose data fees are below the accrued cost of their bytes"),
+    "under_recovery_probability": ("1", "under_recovery_days over whole days"),
+    "whole_days": ("1", "days that the path covers wholly"),
+    "volatility": ("1", "standard deviation of the changes of the log of hourly mean data prices"),
+    "p99_over_median": ("1", "99th percentile of the data price over its median"),
+    "overcharge": ("1", "sum of bytes times price above their own cost, over the cost of posting"),
+    "undercharge": ("1", "sum of bytes times price below their own cost, over the cost of posting"),
+    "bytes_below_cost": ("1", "share of bytes that paid less than their own cost"),
+    "worst_drawdown": ("wei", "deepest fall of the operator's balance below an earlier height"),
+    "drawdown_days": ("d", "worst_drawdown in days of the path's mean cost"),
+    "mean_price": ("wei / byte", "mean data price over steps"),
+    "peak_price": ("wei / byte", "greatest data price of a step"),
+    "data_cost": ("wei", "cost of posting data"),
+    "total_cost": ("wei", "all costs"),
+    "total_fees": ("wei", "all fees"),
+    "break_even_level": ("1", "factor on the data price at which data fees would cover posting, demand unchanged"),
+    "lost_demand": ("1", "lost transactions over demand at the reference fee"),
+    "lost_fees": ("wei", "lost transactions at the reference fee"),
+    "mean_wait": ("s", "mean wait of a byte until its submission"),
+    "deadline_share": ("1", "share of bytes that left at the deadline"),
+    **{f"wait_p{100 * level:g}": ("s", f"{level:.0%} of bytes wait at most so long") for level in DELAYS},
+}
+
+
+class PathResult(NamedTuple):
+    """The results of one path."""
+
+    days: NDArray[Any]  #: records of the type `feemodel.simulation.closed_loop._accounts.DAY`
+    summary: dict[str, float]
+    series: NDArray[Any] | None  #: of a recorded path, a record of the type `SERIES` for each step
+
+
+def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,
+               day_steps: int) -> dict[str, float]:  # fmt: skip
+    """The statistics of a path from what the loop filled.
+
+    >>> from feemodel.simulation.closed_loop._accounts import ACCOUNTS
+    >>> from feemodel.simulation.closed_loop.observations import empty_record, records
+    >>> days = records(1, DAY)
+    >>> days["data_fees"], days["data_blob_fee"], days["steps"] = 6.0, 4.0, 2.0
+    >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
+    1.5
+    """
+    # Day by day as rows of a table, so that sums do not depend on how NumPy takes a field's strides.
+    total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
+    data_fees = total["data_fees"]
+    data_cost = np.array([total[line] for line in DATA_LINES]).sum()
+    fees = data_fees + total["execution_fees"] + total["operator_fees"]
+    cost = np.array([total[line] for line in LINES]).sum()
+    whole = days[days["steps"] == day_steps]
+    below = whole["data_fees"] < whole["accrued_data_cost"]
+    length = len(prices) / day_steps
+    drawdown = accounts["drawdown"]
+    median, p99 = np.quantile(prices, (0.5, 0.99))
+    found = {
+        "recovery": _over(data_fees, data_cost),
+        "total_recovery": _over(fees, cost),
+        "under_recovery_days": float(below.sum()),
+        "under_recovery_probability": _over(below.sum(), len(whole)),
+        "whole_days": float(len(whole)),
+        "volatility": volatility(prices, step),
+        "p99_over_median": _over(p99, median),
+        "overcharge": _over(total["overcharge"], data_cost),
+        "undercharge": _over(total["undercharge"], data_cost),
+        "bytes_below_cost": _over(total["bytes_below_cost"], total["bytes"]),
+        "worst_drawdown": float(drawdown),
+        "drawdown_days": _over(drawdown, cost / length),
+        "mean_price": float(prices.mean()),
+        "peak_price": float(prices.max()),
+        "data_cost": float(data_cost),
+        "total_cost": float(cost),
+        "total_fees": float(fees),
+        "break_even_level": _over(data_cost, data_fees),
+        "lost_demand": _over(total["lost_transactions"], total["transactions"] + total["lost_transactions"]),
+        "lost_fees": float(total["lost_fees"]),
+        "mean_wait": _over(accounts["waited"], waits.sum()),
+        "deadline_share": _over(accounts["at_deadline"], total["bytes"]),
+    }
+    reached = np.cumsum(waits) / waits.sum() if waits.any() else np.full(len(waits), np.nan)
+    for level in DELAYS:
+        place = float(np.searchsorted(reached, level - 1e-12)) * step if waits.any() else np.nan
+        found[f"wait_p{100 * level:g}"] = place
+    return found
+
+
+def volatility(prices: RealArray, step: float) -> float:
+    """Standard deviation of the changes of the log of hourly means; NaN where a mean is 0 or there is one hour.
+
+    Prices of 1, e and 1 wei in three hours change by 1 and −1:
+
+    >>> volatility(np.repeat([1.0, np.e, 1.0], 300), 12.0)
+    1.0
+    """
+    steps = max(1, round(HOUR / step))
+    hours = len(prices) // steps
+    if hours < 2:
+        return float("nan")
+    means = prices[: hours * steps].reshape(hours, steps).mean(axis=1)
+    if not (means > 0.0).all():
+        return float("nan")
+    return float(np.diff(np.log(means)).std())
+
+
+def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
+    """The results of all paths over `path` and `day`, and `step` for recorded paths.
+
+    >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(OF_PATH, 1.0), None)
+    >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)
+    {'path': 1, 'day': 2}
+    """
+    days = np.stack([one.days for one in results])
+    variables: dict[str, Any] = {
+        name: (("path", "day"), days[name].copy(), units, text) for name, (units, text) in DAILY.items()
+    }
+    with np.errstate(invalid="ignore"):
+        mean = days["price_sum"] / days["steps"]
+    variables["mean_price_of_day"] = (("path", "day"), mean, "wei / byte", "mean data price")
+    for name, (units, text) in OF_PATH.items():
+        variables[name] = ("path", np.array([one.summary[name] for one in results]), units, text)
+    coordinates: dict[str, Any] = {
+        "path": np.arange(len(results)),
+        "day": ("day", np.arange(days.shape[1]), "d", "day of the path"),
+        "covered": ("day", days["steps"][0] / day_steps, "1", "covered part of the day"),
+    }
+    if recorded:
+        series = np.stack([one.series for one in results[:recorded] if one.series is not None])
+        for name, units in SERIES.items():
+            variables[name] = (("recorded_path", "step"), series[name].copy(), units)
+        coordinates["recorded_path"] = np.arange(len(series))
+        coordinates["elapsed"] = ("step", step * np.arange(series.shape[1]), "s")
+    return described_dataset(variables, coordinates)
+
+
+def _over(amount: Any, whole: Any) -> float:
+    return float(amount / whole) if whole else float("nan")

@@ -1,0 +1,81 @@
+"""Regressors of the linear quantile regression, each known at its origin."""
+
+import numpy as np
+
+from feemodel.checks import RealArray
+from feemodel.simulation.forecast._series import DAY, WEEK, FeeSeries, days_before
+
+HOUR, SIX_HOURS, THREE_DAYS = 6, 36, 3 * DAY  # [bins]
+HARMONICS = 2
+
+
+def trailing_mean(values: RealArray, length: int) -> RealArray:
+    """Mean of the newest `length` values at each place, of fewer at the beginning; the shape of `values`.
+
+    >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
+    array([1., 2., 4.])
+    """
+    sums, places = np.concatenate(([0.0], np.cumsum(values))), np.arange(len(values))
+    begins = np.maximum(places - length + 1, 0)
+    return np.asarray((sums[places + 1] - sums[begins]) / (places + 1 - begins))
+
+
+def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
+    """Value `lag` bins before the target of each origin; NaN before the beginning of the series.
+
+    >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
+    array([nan,  1.,  3.])
+    """
+    places = np.arange(len(values)) + horizon - lag
+    return np.where(places < 0, np.nan, values[np.maximum(places, 0)])
+
+
+def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
+    """Values that a fee may stay at or return to, each known at its origin; every one of shape (bins).
+
+    `newest` is the newest fee, `seasonal` the fee at the target's time of day on the newest complete day, and `level`
+    the mean of `seasonal` and the mean of three days.
+
+    >>> from feemodel.simulation.forecast._series import binned
+    >>> series = binned(600.0 * np.arange(145), np.exp(np.arange(145.0)))
+    >>> {name: float(values[-1]) for name, values in anchors(series, 1).items()}
+    {'newest': 144.0, 'seasonal': 1.0, 'level': 36.5}
+    """
+    seasonal = before_target(series.means, horizon, days_before(horizon))
+    return {
+        "newest": series.newest,
+        "seasonal": seasonal,
+        "level": (seasonal + trailing_mean(series.means, THREE_DAYS)) / 2,
+    }
+
+
+def features(series: FeeSeries, horizon: int) -> RealArray:
+    """The regressors of each origin, shape (bins, 14); NaN in the first day.
+
+    They are the newest fee; the mean of its bin, of an hour, six hours and a day; the value one day and seven days
+    before the target; the change over an hour; the standard deviation over six hours; two harmonics of the target's
+    time of day; and whether the target lies on a weekend. A series of less than a week has the value of one day before
+    the target for that of seven.
+
+    >>> from feemodel.simulation.forecast._series import binned
+    >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
+    (300, 14)
+    """
+    means = series.means - series.means[0]  # near 0, so that sums lose no digits
+    a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
+    square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
+    target = series.first_bin + np.arange(len(series)) + horizon
+    columns = [
+        series.newest - series.means[0],
+        means,
+        *(trailing_mean(means, length) for length in (HOUR, SIX_HOURS, DAY)),
+        a_day,
+        np.where(np.isnan(a_week), a_day, a_week),
+        means - before_target(means, 0, HOUR),
+        np.sqrt(np.maximum(square, 0.0)),
+    ]
+    for harmonic in range(1, HARMONICS + 1):
+        angle = 2 * np.pi * harmonic * (target % DAY) / DAY
+        columns += [np.cos(angle), np.sin(angle)]
+    columns.append(((target // DAY + 3) % 7 >= 5).astype(np.float64))  # 1970-01-01 was a Thursday
+    return np.stack(columns, axis=1)

@@ -1,0 +1,302 @@
+"""Fee parameters of a chain for a target, from sample paths of L1's fees.
+
+A chain's rule turns L1's fees into a price for a byte. Some fees are paid before the byte is posted, and the tip is not
+in most rules: the recommended factor on the rule covers both with the wanted probability.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import (
+    RealArray,
+    above_zero,
+    check_int64,
+    check_plausible,
+    choice,
+    instance,
+    real_scalar,
+    share,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
+from feemodel.linea.parameters import COORDINATOR, NODE
+from feemodel.rollups.optimism import L1_GAS_PER_BYTE
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.forecast._series import BIN, DAY
+from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, QUANTILES, SUBMISSION, forecast, history_of
+from feemodel.simulation.forecast.methods import Method
+from feemodel.simulation.scenarios import Rng
+from feemodel.simulation.surfaces import Submission
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from feemodel.simulation._l1_columns import HasTable
+
+Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
+FAMILIES: tuple[str, ...] = get_args(Family)
+HOLD = 86_400.0  # [s]
+LONGEST_HOLD = 3 * 86_400.0  # [s]
+ARBITRUM_UNITS_PER_BYTE = 16
+PARTS = 5  # steps in ten minutes
+STEP = BIN // PARTS  # at which prices follow L1 [s]
+INTERVAL = 720.0  # in which 1.45 transactions a second fill a blob, nearly [s]
+BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A recommended value."""
+
+    value: float
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """Fee parameters of a chain, and what they are expected to do."""
+
+    family: str
+    parameters: Mapping[str, Parameter]  #: by the chain's own names
+    factor: (
+        float  #: on the chain's rule, where 1 covers L1 fees that stay as they are, without a tip the rule lacks [1]
+    )
+    loss_probability: float  #: that fees over `hold` do not pay for posting, on the sample paths [1]
+    expected_margin: float  #: median of fees over the cost of posting, minus 1 [1]
+    hold: float  #: how long the parameters are meant to stay [s]
+    holds_for: float  #: until the loss probability passes the target; twice `hold` where it does not until then [s]
+    set_again: str  #: when that is, ISO 8601, UTC
+    cost_per_byte: tuple[float, float, float]  #: quantiles 5, 50, 95 % of the mean over `hold` [wei / byte]
+    #: over `step`, one for each submission as far as twice `hold`, and `quantile`: `cost_per_byte` of posting the bytes
+    #: of a step, and `price_per_byte` that they have paid [wei / byte]; over `step`: `loss_probability` of all steps so
+    #: far [1]; with the coordinates `elapsed` [s] and `time`
+    outlook: xr.Dataset = field(compare=False, repr=False)
+
+
+def recommend(
+    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
+    *,
+    family: Family,
+    loss_probability: float | None = None,
+    margin: float | None = None,
+    hold: float = HOLD,
+    interval: float = INTERVAL,
+    submission: Submission = SUBMISSION,
+    bytes_per_transaction: float = BYTES_PER_TRANSACTION,
+    method: Method = "auto",
+    paths: int = 1_000,
+    rng: Rng = 0,
+) -> Recommendation:
+    """Recommend fee parameters for a probability of a loss, or for a margin.
+
+    | family | what is recommended |
+    |---|---|
+    | linea | the coordinator's margin, `variableCost` and `fixedCost` now, and the `estimate_margin` |
+    | op-stack | the two scalars from Ecotone on, and an operator fee by the transaction, which pays for the tip |
+    | scroll | the two scalars of Galileo |
+    | zksync | the multiplier on the price of pubdata in blobs |
+    | arbitrum | the reward per unit: the controller follows L1 by itself |
+
+    Parameters
+    ----------
+    l1 : L1 fees up to now, as `feemodel.forecast` takes them.
+    family : whose rule.
+    loss_probability : target, that fees over `hold` do not pay for posting, at least one path of `paths`; 0.05 unless
+        it or `margin` is given.
+    margin : target for the median of fees over the cost of posting, minus 1, in place of a loss probability [1].
+    hold : how long the parameters stay, an hour to three days, in whole multiples of ten minutes [s].
+    interval : between two submissions, at most a day and `hold`, in whole multiples of two minutes [s].
+    submission : which carries the bytes to L1.
+    bytes_per_transaction : posted for one, that an operator fee by the transaction counts with [byte].
+    method, paths, rng : of the forecast.
+
+    Returns
+    -------
+    Recommendation.
+
+    Raises
+    ------
+    InvalidInput : as `feemodel.forecast`, both targets, or times that are no multiple of their step.
+
+    >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
+    >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
+    >>> found = recommend(flat, family="op-stack", paths=20, hold=7_200.0, rng=1)
+    >>> 1.0 < found.factor < 1.3, found.parameters["operator_fee_scalar"].value
+    (True, 0)
+    """
+    choice("family", family, FAMILIES)
+    if loss_probability is not None and margin is not None:
+        raise InvalidInput("margin", "expected a margin or a loss probability, not both", margin)
+    wanted = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
+    if margin is not None:
+        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
+    drawn = whole_scalar("paths", paths, minimum=1)
+    if margin is None and drawn < 1.0 / wanted:
+        reason = f"expected at least one part in {drawn:,}: the paths tell no smaller probability"
+        raise InvalidInput("loss_probability", reason, wanted)
+    length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
+    window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
+    check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
+    if not submission.execution_gas and not submission.blob_gas:
+        raise InvalidInput("submission", "expected gas or blob gas, which a price has to pay for", submission)
+    size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
+    history = history_of(l1)
+    found = forecast(
+        l1, horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN], method=method, paths=paths, rng=rng,
+        submission=submission, blocks_per_step=BLOCKS_PER_STEP // PARTS,
+    )  # fmt: skip
+    base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
+    cost = found["cost"].to_numpy() / submission.capacity
+    tip = history.tip_of(submission)
+    price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
+    # Bytes of a window pay the prices of its steps, and are posted in the block after it.
+    count = length * PARTS // window
+    prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
+    costs = cost[:, window : (2 * count + 1) * window : window]
+    paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
+    ratio = posted[:, count - 1] / paid[:, count - 1]
+    factor = float(np.quantile(ratio, 1.0 - wanted) if margin is None else (1.0 + margin) * np.median(ratio))
+    losing = (factor * paid < posted).mean(axis=0)
+    reached = float(losing[count - 1])
+    late = np.flatnonzero(losing[count:] > max(wanted if margin is None else reached, reached))
+    holds_for = float((count + (late[0] if late.size else count)) * window * STEP)
+    again = np.datetime64(int(history.newest + holds_for), "s")
+    mean_cost = cost[:, : length * PARTS].mean(axis=1)
+    return Recommendation(
+        family=family,
+        parameters=_parameters(
+            family,
+            factor,
+            wanted,
+            submission,
+            tip=tip,
+            size=size,
+            now=now,
+            price=price,
+            cost=float(np.median(mean_cost)),
+        ),
+        factor=factor,
+        loss_probability=reached,
+        expected_margin=float(factor / np.median(ratio) - 1.0),
+        hold=float(length * BIN),
+        holds_for=holds_for,
+        set_again=str(np.datetime_as_string(again, timezone="UTC")),
+        cost_per_byte=tuple(np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()),
+        outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
+    )
+
+
+def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
+    """Quantiles of costs and prices (paths, steps) over the paths, and the loss probability of each step."""
+    elapsed = interval * np.arange(1, len(losing) + 1)
+    times = ((newest + elapsed) * 1e9).astype("datetime64[ns]")
+    dimensions = ("quantile", "step")
+    return described_dataset(
+        {
+            "cost_per_byte": (dimensions, np.quantile(costs, QUANTILES, axis=0), "wei / byte"),
+            "price_per_byte": (dimensions, np.quantile(prices, QUANTILES, axis=0), "wei / byte"),
+            "loss_probability": ("step", losing, "1"),
+        },
+        {
+            "quantile": ("quantile", np.array(QUANTILES), "1"),
+            "elapsed": ("step", elapsed, "s"),
+            "time": ("step", times, None, "date and time, UTC"),
+        },
+        {},
+    )
+
+
+def _steps(name: str, seconds: float, step: int, least: float, most: float) -> int:
+    found = real_scalar(name, seconds, unit="s")
+    if found % step or not least <= found <= most:
+        raise InvalidInput(name, f"expected multiples of {step} s from {least:,.0f} to {most:,.0f}", seconds)
+    return int(found) // step
+
+
+def _rule_price(
+    family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
+) -> tuple[RealArray, float]:
+    """Price of a byte by the chain's rule at a factor of 1, (paths, steps), and its value now [wei / byte]."""
+    if family == "zksync":
+        return blob_base_fee, history.fees["blob_base_fee"]
+    if family != "linea":
+        # An operator fee by the transaction pays for the tip on the OP Stack; the other rules know none.
+        counted = tip if family == "op-stack" else 0.0
+        plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity
+        return plain, float(plain[0, 0])
+    # The coordinator averages L1 over 12,000 s.
+    window = round(COORDINATOR.window / STEP)
+    bins = -(-window // PARTS)
+    past = [
+        np.repeat(np.exp(history.series[name].means[-bins:]), PARTS)[-window:] for name in ("base_fee", "blob_base_fee")
+    ]
+    fees = [
+        np.concatenate((np.broadcast_to(before, (len(ahead), window)), ahead), axis=1)
+        for before, ahead in zip(past, (base_fee, blob_base_fee), strict=True)
+    ]
+    costs = submission.cost(fees[0], tip, fees[1]) / COORDINATOR.bytes_per_submission
+    sums = np.cumsum(costs, axis=1)
+    averaged = (sums[:, window:] - sums[:, :-window]) / window
+    return averaged, float(costs[0, :window].mean())
+
+
+def _parameters(
+    family: str,
+    factor: float,
+    wanted: float,
+    submission: Submission,
+    *,
+    tip: float,
+    size: float,
+    now: float,
+    price: RealArray,
+    cost: float,
+) -> dict[str, Parameter]:
+    gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
+    if family == "op-stack":
+        constant = math.ceil(factor * tip * gas * size)
+        if constant >= 1 << 64:
+            reason = "expected bytes and a tip whose operator fee by the transaction fits 64 bits"
+            raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
+        return {
+            "base_fee_scalar": Parameter(
+                value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="on the L1 base fee"
+            ),
+            "blob_base_fee_scalar": Parameter(
+                value=math.ceil(factor * blob_gas * 1e6), unit="1e-6", meaning="on the blob base fee"
+            ),
+            "operator_fee_scalar": Parameter(value=0, unit="1e-6", meaning="gas of L2 costs nothing on L1"),
+            "operator_fee_constant": Parameter(
+                value=constant, unit="wei", meaning="pays for the tip, by the transaction"
+            ),
+        }
+    if family == "scroll":
+        return {
+            "exec_scalar": Parameter(value=math.ceil(factor * gas * 1e9), unit="1e-9", meaning="on the L1 base fee"),
+            "blob_scalar": Parameter(
+                value=math.ceil(factor * blob_gas * 1e9), unit="1e-9", meaning="on the blob base fee"
+            ),
+        }
+    if family == "zksync":
+        return {"pubdata_multiplier": Parameter(value=factor, unit="1", meaning="on the price of pubdata in blobs")}
+    if family == "arbitrum":
+        reward = math.ceil(max(0.0, factor - 1.0) * cost / ARBITRUM_UNITS_PER_BYTE)
+        return {"l1_reward": Parameter(value=reward, unit="wei / unit", meaning="on top of what batches cost")}
+    soon = np.quantile(price[:, PARTS] / now, 1.0 - wanted)
+    return {
+        "margin": Parameter(value=factor, unit="1", meaning="of the coordinator's variable cost"),
+        "variable_cost": Parameter(
+            value=math.ceil(factor * now / 1e3) * 1_000, unit="wei / byte", meaning="to announce now, in whole kwei"
+        ),
+        "fixed_cost": Parameter(value=NODE.fixed_cost, unit="wei / gas", meaning="as it is: it does not follow L1"),
+        "estimate_margin": Parameter(
+            value=float(max(1.0, soon)), unit="1", meaning="that an estimate covers the variable cost ten minutes later"
+        ),
+    }

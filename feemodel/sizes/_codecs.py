@@ -1,0 +1,416 @@
+"""Compressed sizes of payloads by zstd (the default), brotli, deflate and FastLZ.
+
+| name    | measured                                                                     | never more than the payload |
+|---------|------------------------------------------------------------------------------|-----------------------------|
+| zstd    | a frame of level 3, magicless, without content size, checksum, dictionary id | yes (`capped`)              |
+| brotli  | Arbitrum's measure of a transaction: quality 1, window 22                    | no, as Arbitrum has it      |
+| deflate | a raw stream of level 6                                                      | no                          |
+| fastlz  | the OP Stack's measure of a transaction since Fjord                          | no, as the OP Stack has it  |
+
+A codec is any object with `name`, `size(data)` and `sizes(payloads)`. The codecs of this module are frozen, hashable
+and thread-safe.
+"""
+
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
+
+import brotli
+import numpy as np
+import zstandard
+
+from feemodel._extras import has_numba
+from feemodel._processors import cores, map_in_order
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._transaction_table import is_table, transactions_of
+from feemodel.progress import Progress, reporting
+from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
+
+CHUNK = 2_048  # payloads per task of a thread: some milliseconds of zstd
+DICTIONARY_SIZE = 65_536  # bytes, as in Linea's production compressor
+SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
+
+
+class Codec(Protocol):
+    """Interface of a codec: a name, the size of one payload, the sizes of many."""
+
+    @property
+    def name(self) -> str:
+        """Name of the codec."""
+
+    def size(self, data: Payload) -> int:
+        """Return the compressed size of a payload [byte]."""
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the compressed size of each payload [byte]."""
+
+
+def _check_dictionary(dictionary: Any, level: int) -> None:
+    if not isinstance(dictionary, bytes) or not dictionary:
+        raise InvalidInput("dictionary", "expected at least one byte", dictionary)
+    try:
+        zstandard.ZstdCompressionDict(dictionary).precompute_compress(level=level)
+    except zstandard.ZstdError as error:
+        reason = f"expected a whole trained dictionary after its magic number ({error})"
+        raise InvalidInput("dictionary", reason, dictionary) from None
+
+
+def _in_range(name: str, value: Any, lowest: int, highest: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
+        raise InvalidInput(name, f"expected an int from {lowest:,} to {highest:,}", value)
+    return int(value)
+
+
+def _check_field(codec: Any, name: str, lowest: int, highest: int) -> None:
+    object.__setattr__(codec, name, _in_range(name, getattr(codec, name), lowest, highest))
+
+
+@dataclass(frozen=True)
+class Zstd:
+    """Length of a zstd frame.
+
+    Parameters
+    ----------
+    level : 1 to 22.
+    dictionary : a trained dictionary (recognised by its magic number, 0xEC30A437), or any other bytes as raw content.
+    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the level's value at the payload's length.
+    magicless : leave out the 4 bytes that open a frame.
+    content_size : write the payload's length into the frame's header.
+    checksum : close the frame with 4 bytes of checksum.
+    capped : limit the size to the payload's length, because a rollup publishes such a payload uncompressed.
+
+    The dictionary's id is never written. Raises `InvalidInput` for a level or window outside its range and for a
+    dictionary that is empty or damaged. Source: RFC 8878; facebook/zstd 1.5.
+
+    >>> Zstd().size(bytes(1000)), Zstd(magicless=False).size(bytes(1000)), Zstd().size(b"ab")
+    (14, 18, 2)
+    """
+
+    level: int = 3
+    dictionary: bytes | None = field(default=None, repr=False)
+    window_log: int | None = None
+    magicless: bool = True
+    content_size: bool = False
+    checksum: bool = False
+    capped: bool = True
+    name: ClassVar[str] = "zstd"
+    _parameters: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_field(self, "level", 1, zstandard.MAX_COMPRESSION_LEVEL)
+        if self.window_log is not None:
+            _check_field(self, "window_log", zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
+        if self.dictionary is not None:
+            _check_dictionary(self.dictionary, self.level)
+        parameters = (self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum)
+        object.__setattr__(self, "_parameters", parameters)
+
+    def size(self, data: Payload) -> int:
+        """Return the size of one payload [byte]."""
+        if type(data) is not bytes:
+            data = payload_bytes(data)
+        length = len(_this_thread.compressor(*self._parameters).compress(data))
+        return min(length, len(data)) if self.capped else length
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on this thread."""
+        chunk = payload_list(payloads)
+        if not any(chunk):  # multi_compress_to_buffer refuses payloads that are all empty
+            return np.full(len(chunk), self.size(b""), dtype=np.int64)
+        compressed = lengths_of(_this_thread.compressor(*self._parameters).multi_compress_to_buffer(chunk, threads=1))
+        return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
+
+    def compress(self, data: Payload) -> bytes:
+        """Return the compressed frame whose length is the size."""
+        return _this_thread.compressor(*self._parameters).compress(payload_bytes(data))
+
+
+class _ThisThread(threading.local):
+    """Cached zstd compressors of the running thread; they are not thread-safe and are expensive to create."""
+
+    def __init__(self) -> None:
+        self.compressor = lru_cache(maxsize=8)(_zstd_compressor)
+
+
+def _zstd_compressor(
+    level: int, dictionary: bytes | None, window_log: int | None, magicless: bool, content_size: bool, checksum: bool
+) -> zstandard.ZstdCompressor:
+    # From the level alone, libzstd chooses its parameters for each payload's length.
+    parameters = zstandard.ZstdCompressionParameters(
+        compression_level=level,
+        window_log=window_log or 0,
+        format=zstandard.FORMAT_ZSTD1_MAGICLESS if magicless else zstandard.FORMAT_ZSTD1,
+        write_content_size=content_size,
+        write_checksum=checksum,
+        write_dict_id=False,
+    )
+    trained = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
+    return zstandard.ZstdCompressor(dict_data=trained, compression_params=parameters)
+
+
+_this_thread = _ThisThread()
+
+
+@dataclass(frozen=True)
+class Brotli:
+    """Length of a brotli stream.
+
+    Parameters
+    ----------
+    quality : 0 to 11. The default is Arbitrum's since ArbOS 20; OP Stack batches use 10; the library's default is 11.
+    window : base-2 logarithm of the window [bytes], 10 to 24.
+
+    Source: RFC 7932; OffchainLabs/nitro, arbos/l1pricing/l1pricing.go (2026-04-23).
+
+    >>> Brotli().size(bytes(1000)), Brotli(quality=11).size(bytes(1000))
+    (20, 11)
+    """
+
+    quality: int = 1
+    window: int = 22
+    name: ClassVar[str] = "brotli"
+
+    def __post_init__(self) -> None:
+        _check_field(self, "quality", 0, 11)
+        _check_field(self, "window", 10, 24)
+
+    def size(self, data: Payload) -> int:
+        """Return the size of one payload [byte]."""
+        return len(self.compress(data))
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on this thread."""
+        return lengths_of([self.compress(data) for data in payload_list(payloads)])
+
+    def compress(self, data: Payload) -> bytes:
+        """Return the compressed stream whose length is the size."""
+        stream: bytes = brotli.compress(payload_bytes(data), quality=self.quality, lgwin=self.window)
+        return stream
+
+
+@dataclass(frozen=True)
+class Deflate:
+    """Length of a deflate stream.
+
+    Parameters
+    ----------
+    level : 0 to 9; the default is zlib's.
+    zlib_header : add zlib's 2 bytes of header and 4 bytes of checksum, as OP Stack channels do.
+
+    Source: RFC 1951, RFC 1950.
+
+    >>> Deflate().size(bytes(1000)), Deflate(zlib_header=True).size(bytes(1000))
+    (11, 17)
+    """
+
+    level: int = 6
+    zlib_header: bool = False
+    name: ClassVar[str] = "deflate"
+
+    def __post_init__(self) -> None:
+        _check_field(self, "level", 0, 9)
+
+    def size(self, data: Payload) -> int:
+        """Return the size of one payload [byte]."""
+        return len(self.compress(data))
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on this thread."""
+        return lengths_of([self.compress(data) for data in payload_list(payloads)])
+
+    def compress(self, data: Payload) -> bytes:
+        """Return the compressed stream whose length is the size."""
+        window_bits = zlib.MAX_WBITS if self.zlib_header else -zlib.MAX_WBITS
+        return zlib.compress(payload_bytes(data), self.level, wbits=window_bits)
+
+
+@dataclass(frozen=True)
+class FastLz:
+    """Length of the FastLZ level 1 stream, the OP Stack's measure of a signed transaction since Fjord.
+
+    Source: ethereum-optimism/op-geth, core/types/rollup_cost.go (2024-10-23).
+
+    >>> FastLz().size(bytes(1000))
+    21
+    """
+
+    name: ClassVar[str] = "fastlz"
+
+    def size(self, data: Payload) -> int:
+        """Return the size of one payload [byte]."""
+        return int(self.sizes([payload_bytes(data)])[0])
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on this thread."""
+        from feemodel.sizes._fastlz import fastlz_lengths  # imported late, because it is compiled
+
+        chunk = payload_list(payloads)
+        bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
+        np.cumsum(lengths_of(chunk), out=bounds[1:])
+        joined = b"".join(chunk)
+        measured: Sizes = fastlz_lengths(np.frombuffer(joined, dtype=np.uint8) if has_numba() else joined, bounds)
+        return measured
+
+
+# Scroll's measure since its codec version 8 (scroll-tech/da-codec, libzstd). Scroll also turns off the compression of
+# literals, which python-zstandard does not support; the sizes in Scroll's tests are the same without it.
+SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
+
+CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), Brotli(), Deflate(), FastLz())})
+
+
+def get_codec(codec: str | Codec) -> Codec:
+    """Return the codec of a name, with its default parameters; a codec object is returned unchanged.
+
+    Parameters
+    ----------
+    codec : "zstd", "brotli", "deflate" or "fastlz", or a codec object.
+
+    Returns
+    -------
+    Codec.
+
+    Raises
+    ------
+    InvalidInput : an unknown name; "lzss", which needs a dictionary; or an object that is not a codec.
+
+    >>> get_codec("zstd")
+    Zstd(level=3, window_log=None, magicless=True, content_size=False, checksum=False, capped=True)
+    """
+    if isinstance(codec, str):
+        if codec in CODECS:
+            return CODECS[codec]
+        if codec == "lzss":
+            hint = "lzss needs a dictionary: pass feemodel.sizes._lzss.Lzss(Path(FILE).read_bytes())"
+            raise InvalidInput("codec", hint, codec)
+    elif not isinstance(codec, type) and all(hasattr(codec, member) for member in ("name", "size", "sizes")):
+        return codec
+    raise InvalidInput("codec", f"expected one of {', '.join(CODECS)}, or a codec object", codec)
+
+
+def compressed_size(data: Payload, codec: str | Codec = "zstd") -> int:
+    """Compressed size of one payload.
+
+    Parameters
+    ----------
+    data : bytes-like object.
+    codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
+
+    Returns
+    -------
+    int [byte].
+
+    Raises
+    ------
+    InvalidInput : a payload that is not bytes-like, or an unknown codec.
+
+    >>> compressed_size(bytes(1000))
+    14
+    """
+    return get_codec(codec).size(payload_bytes(data))
+
+
+def compressed_sizes(
+    payloads: Iterable[Payload],
+    codec: str | Codec = "zstd",
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Sizes:
+    """Compressed sizes of many payloads, in their order.
+
+    Parameters
+    ----------
+    payloads : iterable of bytes-like objects, which is read in chunks; or a table of transactions, whose `fee_payloads`
+        are measured.
+    codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
+    threads : number of threads, at least 1; `None` for one per processor.
+    progress : function that is called with the number of payloads in each finished chunk; `True` for a progress bar, if
+        standard error is a terminal.
+
+    Returns
+    -------
+    int64 array, one size for each payload [byte].
+
+    Raises
+    ------
+    InvalidInput : a payload that is not bytes-like, named by its index; an unknown codec; fewer than one thread.
+
+    >>> compressed_sizes([bytes(1000), b"ab"]).tolist()
+    [14, 2]
+    """
+    measured_by = get_codec(codec)
+    payloads = _of_table(payloads)
+    if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
+        raise InvalidInput("payloads", "expected an iterable of payloads; use compressed_size for one", payloads)
+    threads = cores() if threads is None else whole_scalar("threads", threads, minimum=1)
+    total = len(payloads) if isinstance(payloads, Sized) else None
+
+    def measure(piece: tuple[int, list[Payload]]) -> Sizes:
+        first, chunk = piece
+        return measured_by.sizes(payload_list(chunk, first))
+
+    measured = [np.empty(0, dtype=np.int64)]
+    with reporting(progress, total, "payloads measured") as report:
+        for sizes in map_in_order(measure, _chunks(payloads, total, threads), threads):
+            measured.append(sizes)
+            report(len(sizes))
+    return np.concatenate(measured)
+
+
+def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
+    """Yield lists of at most `CHUNK` payloads, each with the index of its first one; `total` may be `None`."""
+    # A short list is split into smaller chunks, so that every thread gets some.
+    size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
+    remaining, first = iter(payloads), 0
+    while chunk := list(islice(remaining, size)):
+        yield first, chunk
+        first += len(chunk)
+
+
+def _of_table(payloads: Any) -> Any:
+    if not is_table(payloads):
+        return payloads
+    return [sent.measured("sender_unsigned") for sent in transactions_of(payloads)]
+
+
+def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:
+    """Train a zstd dictionary on sample payloads, for `Zstd(dictionary=...)`.
+
+    Parameters
+    ----------
+    payloads : samples, or a table of transactions. A few hundred samples, together at least ten times as long as the
+        dictionary, give a good one.
+    size : maximum length of the dictionary, at least 256 [byte]; few samples give a shorter one.
+    level : compression level at which the dictionary will be used, 1 to 22.
+
+    Returns
+    -------
+    bytes.
+
+    Raises
+    ------
+    InvalidInput : too few or too short samples, or a size or level outside its range.
+
+    Source: facebook/zstd, lib/dictBuilder (the fast cover trainer).
+
+    >>> samples = [b"transfer(address,uint256)" + n.to_bytes(4, "big") * 8 for n in range(500)]
+    >>> dictionary = train_dictionary(samples, size=1_024)
+    >>> dictionary[:4].hex(), len(dictionary) <= 1_024  # the magic number, little endian
+    ('37a430ec', True)
+    >>> Zstd(dictionary=dictionary).size(samples[7]) < Zstd().size(samples[7])
+    True
+    """
+    size = _in_range("size", size, SMALLEST_DICTIONARY, 2**31 - 1)
+    level = _in_range("level", level, 1, zstandard.MAX_COMPRESSION_LEVEL)
+    samples = payload_list(_of_table(payloads))
+    try:
+        return zstandard.train_dictionary(size, samples, level=level).as_bytes()
+    except zstandard.ZstdError as error:
+        found = f"{len(samples):,} of together {sum(map(len, samples)):,} bytes"
+        raise InvalidInput("payloads", f"expected more or longer samples to train on ({error})", found) from None

@@ -1,0 +1,85 @@
+"""Length of the FastLZ level 1 stream of a payload, as the OP Stack measures it since Fjord.
+
+A stream consists of runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of
+data, 3 bytes for up to 264).
+
+The measure is `FlzCompressLen`, which advances before it tests for the end of the input. It therefore discards a match
+that begins 14 bytes before the end, although the format allows one there.
+
+Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel._compiled import kept
+
+TABLE_SIZE = 8192  # entries: the last position of each hashed triple of bytes
+HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
+WINDOW = 8191  # maximum distance of a match
+TAIL = 14  # no match starts in the last 14 bytes
+MATCH_TAIL = 4  # no match extends into the last 4 bytes
+LITERAL_RUN = 32
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, another token is needed
+
+
+@kept(nogil=True)
+def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
+
+    All payloads use the same table, which is not reset: an entry from before a payload is replaced by the payload's
+    first byte, which is also the meaning of an empty entry in FastLZ.
+
+    Parameters
+    ----------
+    data : concatenated payloads: a uint8 array for the compiled function; `bytes` without numba.
+    bounds : int64 array of their start indices, and the end of the last one.
+
+    Returns
+    -------
+    int64 array, one length for each payload [byte].
+    """
+    lengths = np.empty(len(bounds) - 1, dtype=np.int64)
+    table = np.zeros(TABLE_SIZE, dtype=np.int64)
+    for k in range(len(lengths)):
+        start, end = bounds[k], bounds[k + 1]
+        length, literals = 0, start
+        here = start + 2  # the first two bytes are always literals
+        while here < end - TAIL:
+            slot = _slot(data[here], data[here + 1], data[here + 2])
+            there = max(table[slot], start)
+            table[slot] = here
+            if (
+                here - there > WINDOW
+                or data[there] != data[here]
+                or data[there + 1] != data[here + 1]
+                or data[there + 2] != data[here + 2]
+            ):
+                here += 1
+                continue
+            compared = 0  # bytes compared after the first three, including the one that differs
+            while here + 3 + compared < end - MATCH_TAIL:
+                compared += 1
+                if data[there + 2 + compared] != data[here + 2 + compared]:
+                    break
+            whole, rest = divmod(compared - 1, LONGEST_MATCH)
+            length += _literal_bytes(here - literals) + 3 * whole + (3 if rest >= SHORT_MATCH else 2)
+            here += compared
+            for _ in range(2):  # the last two bytes of the match
+                table[_slot(data[here], data[here + 1], data[here + 2])] = here
+                here += 1
+            literals = here
+        lengths[k] = length + _literal_bytes(end - literals)
+    return lengths
+
+
+@kept(nogil=True)
+def _slot(first: int, second: int, third: int) -> int:
+    return ((first | second << 8 | third << 16) * HASH_FACTOR >> HASH_SHIFT) & (TABLE_SIZE - 1)
+
+
+@kept(nogil=True)
+def _literal_bytes(run: int) -> int:
+    return run + (run + LITERAL_RUN - 1) // LITERAL_RUN

@@ -1,0 +1,205 @@
+"""Compressed sizes of the production compressor of Linea's blobs, exact to the byte.
+
+The compressor is LZSS with a dictionary of 65,536 bytes. The dictionary is published, but not included in this package:
+`prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
+Consensys/linea-monorepo. A node measures the packed size (since May 2025) of the sender and the unsigned transaction
+(since February 2026; before, of the signed transaction).
+"""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, overload
+
+import numpy as np
+
+from feemodel._extras import has_numba
+from feemodel.checks import WholeArray, raise_first, whole
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, unreadable
+from feemodel.sizes._lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
+from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
+
+if TYPE_CHECKING:
+    from feemodel.sizes._lzss_dictionary import DictionaryIndex
+
+FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and bytes of a field element in a blob
+_LARGEST_PACKED = 2**59  # bytes; the number of bits still fits an int64
+CHUNK = 512  # payloads per call of the kernel; at most 128 MiB
+
+# SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
+PUBLISHED_DICTIONARIES = MappingProxyType(
+    {
+        "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0": "2024",
+        "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d": "2025-04-21",
+    }
+)
+
+
+class UnknownDictionary(UserWarning):
+    """Warning that a dictionary is not a published one, so sizes differ from those of mainnet."""
+
+
+@dataclass(frozen=True)
+class Lzss:
+    """Codec of the production compressor with one dictionary.
+
+    The codec is thread-safe. With numba, the first size compiles the kernel, which takes some seconds once per
+    installation; without numba, plain Python takes milliseconds for each payload.
+
+    Parameters
+    ----------
+    dictionary : bytes that payloads often contain; `from_file` reads a published dictionary.
+
+    Raises
+    ------
+    InvalidInput : a dictionary that is not bytes.
+    LimitExceeded : a dictionary of more than 1,835,008 bytes.
+
+    Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
+
+    A header of 3 bytes, a zero of 8 bits, and a reference of 30 bits to it for the other 99 zeros:
+
+    >>> Lzss(b"").size(bytes(100))
+    8
+    """
+
+    dictionary: bytes = field(repr=False)
+    name: ClassVar[str] = "lzss"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dictionary, bytes):
+            raise InvalidInput("dictionary", "expected bytes", self.dictionary)
+        if len(self.dictionary) > LONGEST_DICTIONARY:
+            raise LimitExceeded(f"dictionary: more than the {LONGEST_DICTIONARY:,} bytes within reach")
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
+        """Create the codec with the dictionary in a file.
+
+        Warns with `UnknownDictionary` if the dictionary is not a published one.
+
+        Parameters
+        ----------
+        path : path of the file.
+
+        Raises
+        ------
+        UnreadableFile : a file that cannot be read.
+        """
+        try:
+            with Path(path).open("rb") as file:
+                codec = cls(file.read(LONGEST_DICTIONARY + 1))
+        except OSError as error:
+            raise unreadable(os.fspath(path), error) from error
+        if codec.dictionary_name is None:
+            published = ", ".join(f"{name}: {digest}" for digest, name in PUBLISHED_DICTIONARIES.items())
+            text = f"{os.fspath(path)}: {len(codec.dictionary):,} bytes with SHA-256 {codec.sha256}"
+            warnings.warn(f"{text}, not a published dictionary ({published})", UnknownDictionary, stacklevel=2)
+        return codec
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 hash of the dictionary, in hexadecimal."""
+        return hashlib.sha256(self.dictionary).hexdigest()
+
+    @property
+    def dictionary_name(self) -> str | None:
+        """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other."""
+        return PUBLISHED_DICTIONARIES.get(self.sha256)
+
+    def size(self, data: Payload) -> int:
+        r"""Return the compressed size of one payload [byte], at most the payload's length plus three.
+
+        >>> Lzss(b"").size(b"\xff"), Lzss(b"").raw_size(b"\xff")  # a reserved byte needs a reference of 37 bits
+        (4, 8)
+        """
+        return int(self.sizes([payload_bytes(data)])[0])
+
+    def raw_size(self, data: Payload) -> int:
+        """Return the compressed size of one payload [byte], even if it is longer than the payload."""
+        return int(self._raw_sizes([payload_bytes(data)])[0])
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], an int64 array, computed on this thread.
+
+        Raises
+        ------
+        InvalidInput : a payload that is not bytes-like, named by its index.
+        LimitExceeded : a payload of more than 256 KiB.
+        """
+        remaining, done = iter(payloads), 0
+        measured = [np.empty(0, dtype=np.int64)]
+        while chunk := payload_list(islice(remaining, CHUNK), done):
+            raw, plain = self._raw_sizes(chunk), lengths_of(chunk)
+            measured.append(np.where(raw > plain, plain + HEADER_BYTES, raw))
+            done += len(chunk)
+        return np.concatenate(measured)
+
+    def _raw_sizes(self, payloads: list[Payload]) -> Sizes:
+        bounds = np.zeros(len(payloads) + 1, dtype=np.int64)
+        np.cumsum(lengths_of(payloads), out=bounds[1:])
+        longest = int(np.diff(bounds).max())
+        if longest > LONGEST_INPUT:
+            raise LimitExceeded(f"a payload of {longest:,} bytes, more than the {LONGEST_INPUT:,} of the compressor")
+        if not has_numba():
+            from feemodel.sizes._lzss_plain import lzss_size
+
+            dictionary = complete_dictionary(self.dictionary)
+            return np.array([lzss_size(bytes(one), dictionary) for one in payloads], dtype=np.int64)
+        from feemodel.sizes._lzss_kernel import lzss_sizes  # imported late, because it is compiled
+
+        return lzss_sizes(np.frombuffer(b"".join(payloads), dtype=np.uint8), bounds, self._index)
+
+    @cached_property
+    def _index(self) -> "DictionaryIndex":
+        from feemodel.sizes._lzss_dictionary import index_dictionary
+
+        return index_dictionary(complete_dictionary(self.dictionary))
+
+
+def complete_dictionary(dictionary: bytes) -> bytes:
+    """Return a dictionary that contains both reserved bytes; the compressor appends both if one is missing.
+
+    >>> complete_dictionary(b"ab").hex()
+    '6162feff'
+    """
+    return dictionary if all(byte in dictionary for byte in RESERVED) else dictionary + RESERVED
+
+
+@overload
+def packed_size(size: int) -> int: ...
+@overload
+def packed_size(size: WholeArray) -> WholeArray: ...
+def packed_size(size: int | WholeArray) -> int | WholeArray:
+    """Size after packing into field elements: `32 * ceil(8 * size / 254)`.
+
+    Parameters
+    ----------
+    size : size before packing, an int of at least 0 or an array of such integers [byte].
+
+    Returns
+    -------
+    int for a scalar, an int64 array otherwise [byte].
+
+    Raises
+    ------
+    InvalidInput : a size that is negative or not an integer.
+    Int64Overflow : a size of more than 2**59 in an array.
+
+    Source: Consensys/linea-monorepo, prover/lib/compressor/blob (2025-05-15).
+
+    8 · 103 = 824 bits fill 3.2 field elements, so 4 are used:
+
+    >>> packed_size(103), packed_size(128)
+    (128, 160)
+    """
+    size = whole("size", size, unit="bytes")
+    if not isinstance(size, int) and (large := size > _LARGEST_PACKED).any():
+        raise_first("size", "expected at most 2**59 bytes in an array", size, large, Int64Overflow)
+    return -(-8 * size // FIELD_ELEMENT_BITS) * FIELD_ELEMENT_BYTES

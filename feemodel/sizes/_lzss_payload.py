@@ -1,0 +1,151 @@
+"""Workspace of the LZSS kernel: for each index of a payload, the earlier indices with the same key."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from feemodel.sizes._lzss_format import LONGEST, SHORTEST_NEAR
+from feemodel.sizes._lzss_primitives import (
+    PADDING,
+    Data,
+    Positions,
+    all_equal,
+    hashed,
+    is_reserved,
+    load_word,
+    run_key,
+    signed,
+    trailing_zeros,
+    unsigned,
+)
+
+# Slots of the table of latest positions: two for each byte of a payload, within these limits.
+FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
+_RANK_BITS = 32  # of a head: its low bits; the high bits are the position
+_RANK_MASK = (1 << _RANK_BITS) - 1
+_EVERY_BYTE = np.uint64(0x0101010101010101)
+_KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
+
+
+class Workspace(NamedTuple):
+    """Arrays that are used for one payload after the other."""
+
+    data: Data  # the payload, followed by zeros
+    runs: Positions  # length of the run of equal bytes from each index on, if it is at least `SHORTEST_NEAR`
+    previous: Positions  # latest earlier index with the same hashed key; negative: none
+    rank: Positions  # number of earlier indices with the same hashed key
+    previous_run: Positions  # for the start of such a run, the start of the run of this byte before; negative: none
+    previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
+    previous_byte: Positions  # for a reserved byte, its latest earlier index; negative: none
+    savings: Positions  # bits that the best reference saves, if they are tabulated
+    heads: NDArray[np.int64]  # latest position of each hashed key, counted from 1 at the first payload, and its rank
+    last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 too
+    last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
+    last_bytes: Positions  # [2]: latest position of each reserved byte
+
+
+def new_workspace(longest: int) -> Workspace:
+    """Return a workspace for payloads of up to `longest` bytes."""
+    room = longest + PADDING
+    previous, rank, runs, previous_run, previous_pair, previous_byte, savings = np.empty((7, room), dtype=np.int32)
+    return Workspace(
+        np.empty(room, dtype=np.uint8), runs, previous, rank, previous_run, previous_pair, previous_byte, savings,
+        np.zeros((1 << _head_bits(longest)) + LONGEST, dtype=np.int64),
+        *(np.zeros(size, dtype=np.int32) for size in (256, 512, 2)),
+    )  # fmt: skip
+
+
+@njit(nogil=True)
+def _head_bits(length: int) -> int:
+    bits = FEWEST_HEADS
+    while bits < MAX_HEADS and 1 << bits < 2 * length:
+        bits += 1
+    return bits
+
+
+@njit(inline="always")
+def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
+    """Copy `buffer[start:start + length]` to the workspace; successive payloads must be adjacent in the buffer.
+
+    The tables of latest positions are never reset, because positions before `start` become negative indices.
+    """
+    for i in range(length):
+        payload.data[unsigned(i)] = buffer[unsigned(start + i)]
+    for i in range(length, length + PADDING):
+        payload.data[unsigned(i)] = 0
+    origin = start + 1  # so that 0 is a position before the first payload
+    shift = np.uint64(64 - _head_bits(length))
+    i = 0
+    while i + SHORTEST_NEAR <= length:
+        word, byte = load_word(payload.data, i), payload.data[unsigned(i)]
+        if all_equal(word, SHORTEST_NEAR):
+            end = _end_of_run(payload.data, i, length)
+            _enter_run(payload, i, end, origin, shift)
+            if is_reserved(byte):
+                for index in range(i, end + 1 - SHORTEST_NEAR):
+                    _enter_reserved(payload, index, origin)
+            i = end + 1 - SHORTEST_NEAR
+            continue
+        _enter(payload, i, origin, signed(hashed(word & _KEY_MASK) >> shift))
+        if is_reserved(byte):
+            _enter_reserved(payload, i, origin)
+        i += 1
+    while i < length:
+        if is_reserved(payload.data[unsigned(i)]):
+            _enter_reserved(payload, i, origin)
+        i += 1
+
+
+@njit(inline="always")
+def _end_of_run(data: Data, i: int, length: int) -> int:
+    """Return the first index after `i` with another byte, at most `length`."""
+    repeated = np.uint64(data[unsigned(i)]) * _EVERY_BYTE
+    while i < length:
+        difference = load_word(data, i) ^ repeated
+        if difference != 0:
+            return int(min(i + (trailing_zeros(difference) >> 3), length))
+        i += 8
+    return length
+
+
+@njit(inline="always")
+def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
+    head = payload.heads[unsigned(slot)]
+    previous = (head >> _RANK_BITS) - origin
+    rank = (head & _RANK_MASK) + 1 if previous >= 0 else 0
+    payload.previous[unsigned(i)] = previous
+    payload.rank[unsigned(i)] = rank
+    payload.heads[unsigned(slot)] = (origin + i) << _RANK_BITS | rank
+
+
+@njit(inline="always")
+def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
+    """Enter the indices of a run that are followed by at least `SHORTEST_NEAR` of its bytes.
+
+    They match beyond the run's end only if the same number of bytes remains of another run. So the key of each index is
+    the byte, the byte after the run, and the number of bytes that remain. Indices with `LONGEST` bytes or more
+    remaining do not match beyond the end, and are in no chain.
+    """
+    byte = payload.data[unsigned(i)]
+    payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin
+    payload.last_runs[unsigned(byte)] = origin + i
+    first = signed(hashed(run_key(0, byte, payload.data[unsigned(end)])) >> shift)
+    for run in range(LONGEST, end - i + 1):
+        payload.runs[unsigned(end - run)] = run
+        payload.previous[unsigned(end - run)] = -1
+        payload.rank[unsigned(end - run)] = 0
+    for run in range(SHORTEST_NEAR, min(end - i + 1, LONGEST)):
+        payload.runs[unsigned(end - run)] = run
+        _enter(payload, end - run, origin, first + run)
+
+
+@njit(inline="always")
+def _enter_reserved(payload: Workspace, i: int, origin: int) -> None:
+    byte = payload.data[unsigned(i)] & 1
+    pair = 256 * byte + payload.data[unsigned(i + 1)]
+    payload.previous_pair[unsigned(i)] = payload.last_pairs[unsigned(pair)] - origin
+    payload.last_pairs[unsigned(pair)] = origin + i
+    payload.previous_byte[unsigned(i)] = payload.last_bytes[unsigned(byte)] - origin
+    payload.last_bytes[unsigned(byte)] = origin + i
