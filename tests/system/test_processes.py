@@ -30,7 +30,9 @@ LOAD = 1.5  # seconds before and after something happens
 PAUSE = 10.0  # seconds without any answer: a busy machine may take long, a server must not
 SOON = 40.0  # seconds for processes to start or end, on a busy machine
 GRACE = 45.0  # seconds in which a server that was told to stop has ended
-SILENCE = 60.0  # seconds until a worker that hangs has been replaced
+#: Seconds until a worker that hangs has been replaced: 30 for its health check, 30 more where it was stopped before its
+#: parent had seen it ready, and time for a busy machine.
+SILENCE = 100.0
 TWO = ("--workers", "2")
 ADDRESS = "0x" + "7a" * 20
 #: Signals that every process may get: of a terminal that changes its size, and to go on.
