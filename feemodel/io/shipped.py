@@ -86,7 +86,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
     if not of_day:
         reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or both L1 fees given"
         raise InvalidInput(name, reason, day)
-    return fees_at(of_day, quantile)
+    return _fees_at(of_day, quantile)
 
 
 def month_l1_fees(quantile: float = 0.5) -> L1Fees:
@@ -95,10 +95,10 @@ def month_l1_fees(quantile: float = 0.5) -> L1Fees:
     >>> month_l1_fees()
     L1Fees(base_fee=69335406, blob_base_fee=4002699)
     """
-    return fees_at(shipped_l1_samples(), quantile)
+    return _fees_at(shipped_l1_samples(), quantile)
 
 
-def fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
+def _fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
     """Return a quantile of each fee over samples, interpolated linearly and rounded to whole wei."""
     base_fees = np.array([one.base_fee for one in samples])
     blob_base_fees = np.array([one.blob_base_fee for one in samples])

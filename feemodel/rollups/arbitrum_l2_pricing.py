@@ -13,7 +13,7 @@ the header of block N + 2. A chain without constraints follows the legacy rule, 
 ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. This is
 not enabled on Arbitrum One and Nova.
 
-Products saturate as in the node's 64-bit arithmetic, see `saturated_product`.
+Products saturate as in the node's 64-bit arithmetic, see `_saturated_product`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l2pricing/{model, gas_constraint, multi_gas_constraint,
 multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor}.go, util/arbmath/{math, bips}.go.
@@ -108,10 +108,10 @@ class BaseFees(NamedTuple):
     backlogs: tuple[int, ...]  #: after the last block, one for each constraint [gas]
 
 
-def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
+def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     """Return min(value · factor, limit), where `limit` is the maximum of the node's integer type.
 
-    >>> saturated_product(2**62, 8) == 2**64 - 1
+    >>> _saturated_product(2**62, 8) == 2**64 - 1
     True
     """
     return min(whole_scalar("value", value) * whole_scalar("factor", factor), whole_scalar("limit", limit))
@@ -151,8 +151,8 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
     backlogs = _backlogs(backlogs, constraints)
     total = 0
     for backlog, one in zip(backlogs, constraints, strict=True):
-        scale = min(saturated_product(one.window, one.target), INT64_MAX)
-        total = min(total + saturated_product(backlog, BIPS, INT64_MAX) // scale, INT64_MAX)
+        scale = min(_saturated_product(one.window, one.target), INT64_MAX)
+        total = min(total + _saturated_product(backlog, BIPS, INT64_MAX) // scale, INT64_MAX)
     return total
 
 
@@ -385,7 +385,7 @@ def change_multi_gas_backlog(
     shrinks = flag("shrink", shrink)
     changed = whole_scalar("backlog", backlog, unit="gas")
     for kind in RESOURCE_KINDS:
-        product = saturated_product(
+        product = _saturated_product(
             constraint.weights.get(kind, 0), whole_scalar(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
         )
         changed = max(0, changed - product) if shrinks else min(changed + product, UINT64_MAX)
@@ -404,13 +404,13 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     exponents: dict[str, int] = {}
     for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
         instance("constraints", one, MultiGasConstraint)
-        scaled = saturated_product(one.target, one.largest_weight)
-        scale = min(saturated_product(one.window, scaled), INT64_MAX)
+        scaled = _saturated_product(one.target, one.largest_weight)
+        scale = min(_saturated_product(one.window, scaled), INT64_MAX)
         for kind in RESOURCE_KINDS:
             weight = one.weights.get(kind, 0)
             if weight and backlog and kind != SINGLE_DIMENSION:
-                weighted = min(saturated_product(backlog, weight), INT64_MAX)
-                term = saturated_product(weighted, BIPS, INT64_MAX) // scale
+                weighted = min(_saturated_product(backlog, weight), INT64_MAX)
+                term = _saturated_product(weighted, BIPS, INT64_MAX) // scale
                 exponents[kind] = min(exponents.get(kind, 0) + term, INT64_MAX)
     return exponents
 
@@ -525,7 +525,7 @@ def _paid_off(
     """Return the backlogs after `seconds` without new gas."""
     elapsed = whole_scalar("seconds", seconds, unit="seconds")
     rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
-    return tuple(max(0, backlog - saturated_product(elapsed, one.target)) for backlog, one in rows)
+    return tuple(max(0, backlog - _saturated_product(elapsed, one.target)) for backlog, one in rows)
 
 
 def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | MultiGasConstraint]) -> tuple[int, ...]:

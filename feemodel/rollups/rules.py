@@ -63,12 +63,12 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
     return found
 
 
-def linea_rule(parameters: Parameters) -> Rule:
+def _linea_rule(parameters: Parameters) -> Rule:
     """Linea's cost-per-byte form, with the variable cost that its coordinator would publish at the L1 fees.
 
     The L1 part is the part of the fee that depends on the size; the L2 part consists of base fee and fixed cost.
 
-    >>> linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
+    >>> _linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
     """
     terms = instance("parameters", parameters, Parameters).known(
@@ -86,10 +86,10 @@ def linea_rule(parameters: Parameters) -> Rule:
     return Rule.of(parameters, ("gas", "linea_size"), terms, taken_apart)
 
 
-def op_stack_rule(parameters: Parameters) -> Rule:
+def _op_stack_rule(parameters: Parameters) -> Rule:
     """OP Stack chains; before Ecotone with `overhead` and `scalar`, then with the two scalars of the L1 fee.
 
-    >>> op_stack_rule(parameters_of("base", at="2024-08-01")).columns
+    >>> _op_stack_rule(parameters_of("base", at="2024-08-01")).columns
     ('gas', 'fastlz_size')
     """
     instance("parameters", parameters, Parameters)
@@ -131,10 +131,10 @@ def op_stack_rule(parameters: Parameters) -> Rule:
     return Rule.of(parameters, ("gas", *sizes), terms, taken_apart, upgrade)
 
 
-def arbitrum_rule(parameters: Parameters) -> Rule:
+def _arbitrum_rule(parameters: Parameters) -> Rule:
     """Arbitrum at the equilibrium price per unit of its controller, for batches like the assumed one.
 
-    >>> arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
+    >>> _arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
     """
     terms = instance("parameters", parameters, Parameters).known(
@@ -169,10 +169,10 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
 )  #: columns and parameters of each upgrade
 
 
-def scroll_rule(parameters: Parameters) -> Rule:
+def _scroll_rule(parameters: Parameters) -> Rule:
     """Scroll; `SCROLL_INPUTS` has the columns and scalars of each upgrade.
 
-    >>> scroll_rule(CHAINS["scroll"].at()).columns
+    >>> _scroll_rule(CHAINS["scroll"].at()).columns
     ('gas', 'zstd_size')
     """
     upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
@@ -191,10 +191,10 @@ FEE_MODEL = ("minimal_l2_gas_price", "compute_overhead_part", "pubdata_overhead_
              "max_gas_per_batch", "max_pubdata_per_batch")  # fmt: skip
 
 
-def zksync_rule(parameters: Parameters) -> Rule:
+def _zksync_rule(parameters: Parameters) -> Rule:
     """ZK Stack chains, for batches posted at the L1 fees.
 
-    >>> zksync_rule(CHAINS["zksync-era"].at()).columns
+    >>> _zksync_rule(CHAINS["zksync-era"].at()).columns
     ('gas', 'pubdata')
     """
     terms = instance("parameters", parameters, Parameters).known(*FEE_MODEL, "pubdata_mode")
@@ -210,7 +210,7 @@ def zksync_rule(parameters: Parameters) -> Rule:
     return Rule.of(parameters, ("gas", "pubdata"), terms, taken_apart)
 
 
-def zksync_os_rule(parameters: Parameters) -> Rule:
+def _zksync_os_rule(parameters: Parameters) -> Rule:
     """Chains on ZKsync OS: gas at native price · native_per_gas, and pubdata converted to native units and to gas.
 
     A transaction is charged max(gas, native units // native_per_gas). This rule assumes that execution uses all native
@@ -218,7 +218,7 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
 
     200 bytes at (1 + 393) · 2 // 1 = 788 native units, 1,576 gas of 100 wei:
 
-    >>> zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
+    >>> _zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
     """
     terms = instance("parameters", parameters, Parameters).known("native_price", "native_per_gas", "pubdata_mode")
@@ -236,10 +236,10 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
     return Rule.of(parameters, ("gas", "pubdata"), terms, taken_apart)
 
 
-def taiko_rule(parameters: Parameters) -> Rule:
+def _taiko_rule(parameters: Parameters) -> Rule:
     """Taiko: gas at the minimum base fee, without a fee for the bytes.
 
-    >>> taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
+    >>> _taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
     """
     terms = instance("parameters", parameters, Parameters).known("min_base_fee")
@@ -253,12 +253,12 @@ def taiko_rule(parameters: Parameters) -> Rule:
 PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_profit")
 
 
-def polygon_rule(parameters: Parameters) -> Rule:
+def _polygon_rule(parameters: Parameters) -> Rule:
     """Polygon zkEVM, for transactions that offer the suggested price; the L2 part is gas at the minimum gas price.
 
     Raises `InvalidInput` if the L1 fees are so low that the node would charge its minimum of 1 wei.
 
-    >>> polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
+    >>> _polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
     ...                                                 base_fee=100, blob_base_fee=1)
     Fees(l1=11600, l2=5000)
     """
@@ -313,14 +313,14 @@ class Family(NamedTuple):
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "linea": Family(linea_rule, bounds.linea_bound, "in gas price"),
-        "op-stack": Family(op_stack_rule, bounds.op_stack_bound, assumed={"l2_gas_price": 1_000_000}),
-        "arbitrum": Family(arbitrum_rule, bounds.arbitrum_bound, "as gas"),
-        "scroll": Family(scroll_rule, bounds.scroll_bound),
-        "zksync": Family(zksync_rule, None, "in gas price"),
-        "zksync-os": Family(zksync_os_rule, bounds.zksync_os_bound, "in gas price"),
-        "taiko": Family(taiko_rule, bounds.taiko_bound, "in gas price"),
-        "polygon": Family(polygon_rule, None, "in gas price"),
+        "linea": Family(_linea_rule, bounds.linea_bound, "in gas price"),
+        "op-stack": Family(_op_stack_rule, bounds.op_stack_bound, assumed={"l2_gas_price": 1_000_000}),
+        "arbitrum": Family(_arbitrum_rule, bounds.arbitrum_bound, "as gas"),
+        "scroll": Family(_scroll_rule, bounds.scroll_bound),
+        "zksync": Family(_zksync_rule, None, "in gas price"),
+        "zksync-os": Family(_zksync_os_rule, bounds.zksync_os_bound, "in gas price"),
+        "taiko": Family(_taiko_rule, bounds.taiko_bound, "in gas price"),
+        "polygon": Family(_polygon_rule, None, "in gas price"),
         "mantle": Family(mantle_rule, bounds.mantle_bound),
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }

@@ -227,7 +227,7 @@ def simulate(
         raise InvalidInput("timestamp", f"expected an end of at most {LATEST_SECOND:,} s", begin)
     columns: dict[str, list[NDArray[np.float64]]] = {}
     for stream in generator_of(rng).spawn(count):
-        for name, values in simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
+        for name, values in _simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
             columns.setdefault(name, []).append(values.reshape(steps, per_step).mean(axis=1))
     elapsed = np.arange(steps) * (SLOT * per_step)
     found = scenario(
@@ -240,7 +240,7 @@ def simulate(
     return with_metadata(found.assign_coords(time=("step", dates)), rng)
 
 
-def simulated_blocks(
+def _simulated_blocks(
     model: DemandModel, blocks: int, timestamp: int, rules: BlobRules, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
     """One path, block by block: the columns of a scenario.
@@ -250,7 +250,7 @@ def simulated_blocks(
     >>> wave = 1e8 * np.exp(np.sin(days / 40_000) + 0.1 * np.sin(days / 700))
     >>> history = replay({"timestamp": days, "base_fee": wave, "blob_base_fee": wave}, source="two waves")
     >>> rules = MAINNET.at(1_770_000_000)
-    >>> path = simulated_blocks(fit(history), 50, 1_770_000_000, rules, np.random.default_rng(1))
+    >>> path = _simulated_blocks(fit(history), 50, 1_770_000_000, rules, np.random.default_rng(1))
     >>> [*path], path["base_fee"].shape, bool(path["blob_gas_used_ratio"].max() <= 1)
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """

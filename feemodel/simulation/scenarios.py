@@ -175,7 +175,7 @@ def bootstrap(
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     source = f"{method} block bootstrap of {history.attrs['source']}"
     found = scenario(drawn, np.arange(steps) * step, source=source, unit="wei")
-    found = found.assign_attrs(block_seconds=length * step, assumed=assumed_of_rows(history))
+    found = found.assign_attrs(block_seconds=length * step, assumed=_assumed_of_rows(history))
     return with_metadata(found, rng)
 
 
@@ -193,11 +193,11 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
         raise InvalidInput("block_seconds", reason, block_seconds)
 
 
-def assumed_of_rows(history: xr.Dataset) -> str:
+def _assumed_of_rows(history: xr.Dataset) -> str:
     """Return the assumption about a history whose rows are placed one median step apart.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
-    >>> assumed_of_rows(replay(rows, source="by hand"))
+    >>> _assumed_of_rows(replay(rows, source="by hand"))
     'rows 12 s apart, also over gaps: 1 of more than 60 s, the longest 7,176 s, 99.67% of the time in all'
     """
     assumed = str(instance("history", history, xr.Dataset).attrs.get("assumed", "nothing"))

@@ -24,13 +24,13 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonze
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def value_at(values, k):  # type: ignore[no-untyped-def]
+def _value_at(values, k):  # type: ignore[no-untyped-def]
     """Return the value of a step from an array, or a single constant value."""
     return values[k] if values.size > 1 else values[0]
 
 
 @kept(nogil=True, error_model="numpy")
-def hour_of_week(time):  # type: ignore[no-untyped-def]
+def _hour_of_week(time):  # type: ignore[no-untyped-def]
     """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` since 1970 [s]."""
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
@@ -38,7 +38,7 @@ def hour_of_week(time):  # type: ignore[no-untyped-def]
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
     """Return the tip of a capped transaction in step `k` after `elapsed` [s], or -1 if it waits [wei / gas]."""
-    factor = caps.hours[hour_of_week(time)]
+    factor = caps.hours[_hour_of_week(time)]
     risen = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, factor)
     risen_blob = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, 1.0)
     return tip_within_caps(
@@ -239,7 +239,7 @@ def _poisson(rng, mean):  # type: ignore[no-untyped-def]
 def _arrive(k, per_byte, price, path):  # type: ignore[no-untyped-def]
     """Return the transactions of the step, and the mean number lost compared to the reference fee."""
     demand = path.demand
-    wanted = demand.rate * path.clock.step * value_at(path.activity, k)
+    wanted = demand.rate * path.clock.step * _value_at(path.activity, k)
     mean = wanted
     if demand.elasticity > 0.0:
         fee = per_byte * demand.bytes_per_transaction
@@ -259,9 +259,9 @@ def _look(k, path):  # type: ignore[no-untyped-def]
     then = min(max(k - path.policy.l1_lag, 0), k)
     seen.step, seen.time = k, clock.start + k * clock.step
     seen.base_fee, seen.blob_base_fee = l1.base_fee[then], l1.blob_base_fee[then]
-    seen.tip = value_at(l1.tip, then)
-    seen.gas_used_ratio = value_at(l1.gas_used_ratio, then)
-    seen.blob_gas_used_ratio = value_at(l1.blob_gas_used_ratio, then)
+    seen.tip = _value_at(l1.tip, then)
+    seen.gas_used_ratio = _value_at(l1.gas_used_ratio, then)
+    seen.blob_gas_used_ratio = _value_at(l1.blob_gas_used_ratio, then)
     seen.balance = _delayed(path.balances, k, path.accounts.balance)
 
 
@@ -283,7 +283,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     """Pay L1 for the submissions of the step, and the operator's other costs, from the balance."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
-    fees = Fees(path.l1.base_fee[k], path.l1.blob_base_fee[k], value_at(path.l1.tip, k))
+    fees = Fees(path.l1.base_fee[k], path.l1.blob_base_fee[k], _value_at(path.l1.tip, k))
     accounts.step_bytes, accounts.step_cost = 0.0, 0.0
     if last or path.posting.kind == BY_DEADLINE or accounts.arrived - accounts.posted >= path.posting.need:
         _post(k, last, fees, path, day)

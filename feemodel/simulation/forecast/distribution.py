@@ -112,7 +112,7 @@ def forecast(
     """
     history = history_of(l1)
     bins = horizon_bins(horizons)
-    levels = checked_quantiles(quantiles)
+    levels = _checked_quantiles(quantiles)
     chosen = choice("method", method, METHODS)
     check_length(len(history.series["base_fee"]), int(bins[-1]), method=chosen)
     count = whole_scalar("paths", paths)
@@ -240,10 +240,10 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
     return np.unique(found)
 
 
-def checked_quantiles(quantiles: Any) -> RealArray:
+def _checked_quantiles(quantiles: Any) -> RealArray:
     """Quantiles as an array; raises `InvalidInput` unless they rise, above 0 and below 1.
 
-    >>> checked_quantiles([0.1, 0.9])
+    >>> _checked_quantiles([0.1, 0.9])
     array([0.1, 0.9])
     """
     found = np.asarray(real("quantiles", quantiles))
