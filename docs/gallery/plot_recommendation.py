@@ -16,4 +16,4 @@ from feemodel.plots import plot_loss_probability, plot_recommended_price
 found = feemodel.recommend(read_shipped_l1_fees(), family="linea", loss_probability=0.05, paths=500, rng=1)
 fig, (above, below) = plt.subplots(2, figsize=(8, 6), sharex=True, height_ratios=(2, 1), layout="constrained")
 plot_recommended_price(found.outlook, above)
-plot_loss_probability(found.outlook, below, hold=found.hold, holds_for=found.holds_for, target=0.05)
+plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=0.05)

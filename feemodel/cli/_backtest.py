@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
 BLOCK_HOURS = 24.0  # which keeps the daily cycle mostly whole
-MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "worst_drawdown")
+MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "max_drawdown")
 OF_RULE = (
     "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
     "usage_exponent",
@@ -252,7 +252,7 @@ _LABELS = {
     "unprofitable_share": "transactions below their cost",
     "total_revenue": "revenue [ETH]",
     "total_cost": "posting cost [ETH]",
-    "worst_drawdown": "worst drawdown [ETH]",
+    "max_drawdown": "maximum drawdown [ETH]",
 }
 
 

@@ -61,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     print(f"Loss probability over {found.hold / 3_600:g} h: {found.loss_probability:.1%}.")
     print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
     # The paths end there, whether or not the loss probability has passed its target.
-    at_least = "at least " if found.holds_for >= float(found.outlook["elapsed"][-1]) else ""
-    print(f"Holds for {at_least}{found.holds_for / 3_600:.1f} h; set again by {found.set_again}.")
+    at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
+    print(f"Valid for {at_least}{found.valid_for / 3_600:.1f} h, until {found.valid_until}.")
     return 0
 
 
@@ -74,5 +74,5 @@ def _draw(path: Path, found: "Recommendation", target: float | None) -> None:
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
     plot_recommended_price(found.outlook, above)
-    plot_loss_probability(found.outlook, below, hold=found.hold, holds_for=found.holds_for, target=target)
+    plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=target)
     figure.savefig(path, dpi=120)

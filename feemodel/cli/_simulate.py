@@ -52,7 +52,7 @@ MEASURES = (
     ("p99OverMedian", "p99_over_median", "price, 99th percentile over median"),
     ("overcharge", "overcharge", "overcharge over posting cost"),
     ("undercharge", "undercharge", "undercharge over posting cost"),
-    ("drawdownDays", "drawdown_days", "worst drawdown, days of mean cost"),
+    ("drawdownDays", "drawdown_days", "maximum drawdown, days of mean cost"),
     ("lostDemand", "lost_demand", "lost demand"),
     ("breakEvenLevel", "break_even_level", "level that breaks even"),
     ("meanWaitHours", "mean_wait", "mean wait of a byte, hours"),
@@ -252,10 +252,10 @@ def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
     """A history with one row a step, which a bootstrap draws from."""
     import numpy as np
 
-    from feemodel.simulation.closed_loop._l1_steps import held_rows
+    from feemodel.simulation.closed_loop._l1_steps import rows_by_step
     from feemodel.simulation.scenarios import scenario
 
-    rows = held_rows(l1_fees["elapsed"].to_numpy(), step)
+    rows = rows_by_step(l1_fees["elapsed"].to_numpy(), step)
     columns = {str(name): l1_fees[name].to_numpy()[:, rows] for name in l1_fees.data_vars}
     held = scenario(columns, step * np.arange(len(rows)), source=l1_fees.attrs["source"])
     return held.assign_attrs(l1_fees.attrs)

@@ -79,7 +79,7 @@ def _l1_fees() -> "tuple[xr.Dataset, BreakEven]":
 
 @lru_cache(maxsize=CACHED_MONTHS)
 def _simulated(pricing: str, posting: str, sla_hours: float, elasticity: float) -> dict[str, Any]:
-    from feemodel.simulation.closed_loop._l1_steps import held_fees
+    from feemodel.simulation.closed_loop._l1_steps import fees_by_step
     from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
     from feemodel.simulation.closed_loop.demand import Demand
     from feemodel.simulation.closed_loop.simulator import simulate
@@ -89,7 +89,7 @@ def _simulated(pricing: str, posting: str, sla_hours: float, elasticity: float) 
     rule = baseline_posting(posting, sla=sla_hours * HOUR)
     found = simulate(fees, baseline_pricing(pricing, even), rule, demand, days="utc", record=1)
     submission = rule.submission
-    (base_fee, blob_base_fee, tip), first = held_fees(fees, STEP, submission.tip)
+    (base_fee, blob_base_fee, tip), first = fees_by_step(fees, STEP, submission.tip)
     l1_cost = (base_fee + tip) * submission.execution_gas + blob_base_fee * submission.blob_gas
     price, balance, backlog = (found[name].to_numpy()[0] for name in ("price", "balance", "backlog"))
     starts = np.arange(0, len(price), STEPS)

@@ -73,7 +73,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
             said += tuple(name for name in FEES if units.get(names.get(name, "")) == "wei / gas")
         _check_unit(table, said)
         table = in_order(_with_ratio(table), "timestamp" if table["block_number"].isna().any() else "block_number")
-        table.attrs["units_said"] = said
+        table.attrs["units_given"] = said
         return table
 
 

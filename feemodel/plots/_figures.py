@@ -58,7 +58,7 @@ def plot_recovery(
     >>> plot_recovery(surface, Figure().subplots(), margin=1.0).get_xlim()
     (np.float64(1.0), np.float64(10.0))
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
     _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue over posting cost, margin {margin:g}")
     if observed is not None:
@@ -102,7 +102,7 @@ def plot_fee_by_size(
     >>> [line.get_ydata().tolist() for line in ax.get_lines()]  # [gwei]
     [[1000.0, 3000.0], [1000.0, 2000.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     for colour, (label, (size, fee)) in zip(cycle(COLOURS), series.items(), strict=False):
         ax.plot(
             size, np.asarray(fee, dtype=float) / WEI_PER_GWEI, ".", color=colour, markersize=3, alpha=0.35, label=label
@@ -149,7 +149,7 @@ def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None,
     >>> ax.get_legend_handles_labels()[1][0]
     'below: the median pays the minimum, 1 gwei'
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     chosen = surface.sel(margin=margin)
     x, y = surface["gas_price_ratio"].values, surface["verification_gas_cost"].values / 1e6
     _filled(ax, x, y, chosen["recovery"].values, f"fees over verification cost, margin {margin:g}")
@@ -194,7 +194,7 @@ def plot_fee_curves(
     >>> ax.get_lines()[0].get_ydata().tolist()  # [gwei / gas]
     [1.0, 2.0]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     for colour, (label, middle, lower, upper) in zip(cycle(COLOURS), curves, strict=False):
         ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
         ax.fill_between(size, lower / WEI_PER_GWEI, upper / WEI_PER_GWEI, color=colour, alpha=0.18, linewidth=0)
@@ -227,7 +227,7 @@ def plot_distributions(
     >>> ax.get_lines()[0].get_xydata().tolist()
     [[10.0, 0.5], [30.0, 1.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     for colour, (name, values) in zip(cycle(COLOURS), series.items(), strict=False):
         ordered = np.sort(np.asarray(values))
         ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
@@ -258,21 +258,21 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
     >>> ax.get_lines()[0].get_xdata().tolist()  # totals [gwei]
     [2.0, 7.0]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     ordered = sorted(rows, key=lambda row: row[1] + row[2])
-    place = np.arange(len(ordered))
+    position = np.arange(len(ordered))
     total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
     parts = np.array([[l1, l2] for _, l1, l2 in ordered], dtype=float) / WEI_PER_GWEI
     parts[parts <= 0.0] = np.nan
-    ax.hlines(place, np.fmin(np.nanmin(parts, axis=1), total), total, color="#cccccc", linewidth=1.5, zorder=1)
-    ax.plot(total, place, "|", color="black", markersize=14, markeredgewidth=2, label="total")
+    ax.hlines(position, np.fmin(np.nanmin(parts, axis=1), total), total, color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(total, position, "|", color="black", markersize=14, markeredgewidth=2, label="total")
     for column, colour, marker, label in ((0, BLUE, "o", "L1 part (data)"), (1, ORANGE, "D", "L2 part (execution)")):
-        ax.plot(parts[:, column], place, marker, color=colour, markersize=6, label=label)
-    for y, value in zip(place, total, strict=True):
+        ax.plot(parts[:, column], position, marker, color=colour, markersize=6, label=label)
+    for y, value in zip(position, total, strict=True):
         shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
         ax.annotate(shown, (value, y), (7, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
-    ax.set_yticks(place, [name for name, _, _ in ordered])
+    ax.set_yticks(position, [name for name, _, _ in ordered])
     ax.invert_yaxis()
     return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
 
@@ -298,7 +298,7 @@ def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -
     >>> ax.texts[0].get_text()
     '3 gwei after 2 s'
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     for colour, (label, path) in zip(cycle(COLOURS), paths.items(), strict=False):
         fees = path / WEI_PER_GWEI
         ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
@@ -340,21 +340,21 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     >>> [line.get_ydata().tolist() for line in ax.get_lines()][:2]  # total and data fee [gwei]
     [[3.0], [1.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     days = list(dict.fromkeys(table["day"]))
     table = table[(table["without"] == "") & (table["token"] == "ETH")]
     chains = list(dict.fromkeys(table["chain"]))
     width = 0.8 / len(days)
-    for place, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
+    for position, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
         rows = table[table["day"] == day].set_index("chain")
-        x = np.array([chains.index(name) for name in rows.index]) + (place - (len(days) - 1) / 2) * width
+        x = np.array([chains.index(name) for name in rows.index]) + (position - (len(days) - 1) / 2) * width
         total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
         first = rows.iloc[0]
         label = f"{day}: L1 base fee {first['base_fee'] / WEI_PER_GWEI:.3g} gwei ({first['source']})"
         ax.vlines(x, data.where(data > 0, total), total, color=colour, alpha=0.4, linewidth=1.5)
         ax.plot(x, total, "o", color=colour, markersize=7, label=label)
         ax.plot(x, data.where(data > 0), "_", color=colour, markersize=11, markeredgewidth=2.5)
-    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="data fee, the part of it for L1")
+    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="part of the fee for L1 data")
     ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
     low, high = ax.get_ylim()
     ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
@@ -387,18 +387,18 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
     >>> [line.get_xdata() for line in plot_padding(pd.DataFrame([row]), Figure().subplots()).get_lines()][2]
     [1.1, 1.1]
     """
-    ax = given_or_new(ax)
-    place = np.arange(len(table))
+    ax = axes_or_new(ax)
+    position = np.arange(len(table))
     bound, quantile = table["bound"].to_numpy(float), table["quantile"].to_numpy(float)
-    ax.hlines(place, quantile, np.where(np.isnan(bound), quantile, bound), color="#cccccc", linewidth=1.5, zorder=1)
-    ax.plot(quantile, place, "o", color=BLUE, markersize=6, label="99 % quantile over a month of L1")
-    ax.plot(bound, place, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="bound of the protocol")
+    ax.hlines(position, quantile, np.where(np.isnan(bound), quantile, bound), color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(quantile, position, "o", color=BLUE, markersize=6, label="99 % quantile over a month of L1")
+    ax.plot(bound, position, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="bound of the protocol")
     factors = [float(name.removeprefix("fails_")) for name in table.columns if name.startswith("fails_")]
     for number, factor in enumerate(factors):
         label = "flat factors of wallets: " + ", ".join(f"{one:g}" for one in factors)
         ax.axvline(factor, color=GREY, linestyle=":", linewidth=1, label=None if number else label)
-    ax.set(xscale="log", xlabel="factor on the fee of now")
-    ax.set_yticks(place, [f"{row.chain}, {row.blocks:,}" for row in table.itertuples()])
+    ax.set(xscale="log", xlabel="factor on the current fee")
+    ax.set_yticks(position, [f"{row.chain}, {row.blocks:,}" for row in table.itertuples()])
     ax.set_ylabel("chain, blocks ahead")
     ax.invert_yaxis()
     return finished(ax, plain="x", grid="x", fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.06))
@@ -424,24 +424,24 @@ def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -
     >>> plot_posting([("a blob", 100_000, 80_000)], Figure().subplots()).texts[0].get_text()
     '-20%'
     """
-    ax = given_or_new(ax)
-    places = np.arange(len(rows))
-    ax.hlines(places, [min(row[1:]) for row in rows], [max(row[1:]) for row in rows], color="#cccccc", zorder=1)
+    ax = axes_or_new(ax)
+    positions = np.arange(len(rows))
+    ax.hlines(positions, [min(row[1:]) for row in rows], [max(row[1:]) for row in rows], color="#cccccc", zorder=1)
     for column, colour, marker, label in ((1, GREY, "o", "today"), (2, ORANGE, "D", "draft")):
-        ax.plot([row[column] for row in rows], places, marker, color=colour, markersize=7, label=label)
-    for place, (_, today, draft) in zip(places, rows, strict=True):
+        ax.plot([row[column] for row in rows], positions, marker, color=colour, markersize=7, label=label)
+    for position, (_, today, draft) in zip(positions, rows, strict=True):
         change = f"{draft / today - 1:+.0%}"
-        ax.annotate(change, (max(today, draft), place), (8, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(change, (max(today, draft), position), (8, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set(xscale="log", xlabel="execution gas on L1", ylim=(-0.6, len(rows) - 0.4))
     low, high = ax.get_xlim()
     ax.set_xlim(low / 1.5, high * 2)
     log_ticks(ax.xaxis, span=100)
-    ax.set_yticks(places, [row[0] for row in rows])
+    ax.set_yticks(positions, [row[0] for row in rows])
     ax.invert_yaxis()
     return finished(ax, grid="x", loc="upper right")
 
 
-def given_or_new(ax: Axes | None) -> Axes:
+def axes_or_new(ax: Axes | None) -> Axes:
     """Return the given axes, or those of a new figure.
 
     Raises

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.plots._figures import BLUE, GREY, ORANGE, draw_bands, finished, given_or_new, log_ticks
+from feemodel.plots._figures import BLUE, GREY, ORANGE, axes_or_new, draw_bands, finished, log_ticks
 from feemodel.plots._simulation import FEE_NAMES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plot_forecast(
     >>> plot_forecast(found, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # median [gwei / gas]
     [2.0, 3.0]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     times, values = found["time"].to_numpy(), found[fee].to_numpy() / WEI_PER_GWEI
     draw_bands(ax, times, values, BANDS)
     ax.plot(times, np.median(values, axis=0), color=BLUE, linewidth=1.6, label="median")
@@ -58,7 +58,7 @@ def plot_forecast(
         first = times[0] - (times[-1] - times[0])
         seen = (history["time"].to_numpy() >= first) & (history["time"].to_numpy() <= times[-1])
         before = history.isel(step=seen, path=0)
-        ax.plot(before["time"], before[fee] / WEI_PER_GWEI, color=ORANGE, linewidth=1.0, label="what was")
+        ax.plot(before["time"], before[fee] / WEI_PER_GWEI, color=ORANGE, linewidth=1.0, label="observed")
         ax.axvline(times[0], color="black", linewidth=0.6)
     _date_axis(ax)
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
@@ -95,7 +95,7 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
     >>> [line.get_ydata().tolist() for line in ax.get_lines()[:2]]  # cost and price [gwei / byte]
     [[2.0, 2.0], [3.0, 3.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     times = outlook["time"].to_numpy()
     cost, price = (outlook[name] / WEI_PER_GWEI for name in ("cost_per_byte", "price_per_byte"))
     for low, high, opacity in BANDS:
@@ -114,7 +114,7 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 
 
 def plot_loss_probability(
-    outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, holds_for: float, target: float | None = None
+    outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, valid_for: float, target: float | None = None
 ) -> Axes:
     """Plot the probability that fees up to each time do not cover posting costs.
 
@@ -123,7 +123,7 @@ def plot_loss_probability(
     outlook : result of `feemodel.recommend`; `loss_probability` (time) [1] and `elapsed` (time) [s].
     ax : axes to draw on; `None` makes a new figure.
     hold : time for which the parameters are to be held [s].
-    holds_for : time after which the parameters must be set again [s].
+    valid_for : time after which the parameters must be set again [s].
     target : requested loss probability [1]; `None` draws no line.
 
     Returns
@@ -140,18 +140,18 @@ def plot_loss_probability(
     >>> outlook = xarray.Dataset(
     ...     {"loss_probability": ("time", [0.0, 0.25])}, {"time": times, "elapsed": ("time", [0.0, 86_400.0])}
     ... )
-    >>> ax = plot_loss_probability(outlook, Figure().subplots(), hold=43_200, holds_for=86_400)
+    >>> ax = plot_loss_probability(outlook, Figure().subplots(), hold=43_200, valid_for=86_400)
     >>> ax.get_lines()[0].get_ydata().tolist()  # [%]
     [0.0, 25.0]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     times, begin = outlook["time"].to_numpy(), outlook["time"].to_numpy()[0]
     ax.plot(times, 100 * outlook["loss_probability"], color=BLUE, linewidth=1.6, label="loss probability so far")
     if target is not None:
         ax.axhline(100 * target, color=ORANGE, linewidth=1.0, label="target")
     elapsed = outlook["elapsed"].to_numpy()
     for seconds, colour, style, label in (
-        (hold, GREY, "-", "end of the time to hold"), (holds_for, "black", "--", "set again by"),
+        (hold, GREY, "-", "end of the planned time"), (valid_for, "black", "--", "valid until"),
     ):  # fmt: skip
         after = np.timedelta64(round((seconds - elapsed[0]) * 1e9), "ns")
         ax.axvline(begin + after, color=colour, linewidth=1.2, linestyle=style, label=label)

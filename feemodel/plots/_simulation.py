@@ -22,9 +22,9 @@ from feemodel.plots._figures import (
     GREY,
     ORANGE,
     VERMILION,
+    axes_or_new,
     draw_bands,
     finished,
-    given_or_new,
     log_ticks,
 )
 
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 HOURS_A_DAY = 24
 BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
-ATTACK_NAMES = {"paid": "paid by the attacker", "data": "of it for data", "posting": "posting costs the operator"}
+ATTACK_NAMES = {
+    "paid": "paid by the attacker",
+    "data": "data fees of the attacker",
+    "posting": "posting costs of the operator",
+}
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
@@ -65,7 +69,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     >>> [line.get_ydata().tolist() for line in plot_recovery_over_time(result, Figure().subplots()).get_lines()[:2]]
     [[1.5, 0.5], [1.5, 1.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
     dated = "time" in result.coords
     days = result["time"].to_numpy() if dated else (result["hour"].to_numpy() + 1) / HOURS_A_DAY
@@ -74,17 +78,17 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     if len(hourly) == 1:
         ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
         ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
-        ax.plot(days, daily[0], color=BLUE, linewidth=1.8, label="the day before")
+        ax.plot(days, daily[0], color=BLUE, linewidth=1.8, label="last 24 hours")
     else:
         low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
-        ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, the day before")
+        ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, last 24 hours")
     ax.axhline(1.0, color="black", linewidth=0.8)
     ax.set(yscale="log", ylabel="revenue over posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
-        places = AutoDateLocator()  # type: ignore[no-untyped-call]
-        ax.xaxis.set_major_locator(places)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
+        positions = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(positions)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(positions))  # type: ignore[no-untyped-call]
     else:
         ax.set_xlabel("days")
     if revenue == "size_revenue":
@@ -117,9 +121,9 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ...     {"ratio_low": ("ratio", [0.0, 0.5, 1.0, 2.0]), "ratio_high": ("ratio", [0.5, 1.0, 2.0, np.inf])},
     ... )
     >>> plot_charges(result, Figure().subplots()).get_title()
-    '25.00% paid less than their bytes cost'
+    '25.00% pay less than their bytes cost'
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
@@ -130,7 +134,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
     ax.axvline(1.0, color="black", linewidth=0.8)
     below = share[high <= 1.0].sum()
-    ax.set_title(f"{below:.2%} paid less than their bytes cost", fontsize=10)
+    ax.set_title(f"{below:.2%} pay less than their bytes cost", fontsize=10)
     ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
     seen = share > 1e-4
     ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
@@ -171,14 +175,14 @@ def plot_fee_fan(
     >>> plot_fee_fan(scenario, Figure().subplots()).get_lines()[0].get_xydata().tolist()  # [day], [gwei / gas]
     [[0.0, 1.0], [1.0, 2.0]]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     days = scenario["elapsed"].to_numpy() / 86_400
     values = scenario[fee].to_numpy() / WEI_PER_GWEI
     draw_bands(ax, days, values, BANDS)
     ax.plot(days, values[0], color=GREY, linewidth=0.7, label="one path")
     if history is not None:
         seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
-        ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="what was")
+        ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="observed")
     ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
     # Above the axes, which the fan fills.
     return finished(ax, plain="y", ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
@@ -214,25 +218,25 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     >>> [text.get_text() for text in ax.get_yticklabels()]  # from the bottom up
     ['margin', 'gas']
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     base = float(swings.attrs["base"])
     at_low, at_high = swings["at_low"].to_numpy(), swings["at_high"].to_numpy()
     size = np.abs(np.log(at_high / at_low) if logarithmic else at_high - at_low)
     ordered = swings.isel(input=np.argsort(size))
-    places = np.arange(ordered.sizes["input"])
+    positions = np.arange(ordered.sizes["input"])
     for end, colour in (("low", ORANGE), ("high", BLUE)):
         other = "high" if end == "low" else "low"
         values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
-        ax.barh(places, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
+        ax.barh(positions, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
         right = (values > others) | ((values == others) & (end == "high"))  # which label goes there
-        for place, value, side, text in zip(places, values, right, ordered[end].to_numpy(), strict=True):
+        for position, value, side, text in zip(positions, values, right, ordered[end].to_numpy(), strict=True):
             at, offset = (max(value, base), 4) if side else (min(value, base), -4)
             ax.annotate(
-                str(text), (at, place), (offset, 0), textcoords="offset points",
+                str(text), (at, position), (offset, 0), textcoords="offset points",
                 ha="left" if side else "right", va="center", fontsize=7,
             )  # fmt: skip
     ax.axvline(base, color="black", linewidth=0.8)
-    ax.set(xscale="log" if logarithmic else "linear", xlabel=label, yticks=places)
+    ax.set(xscale="log" if logarithmic else "linear", xlabel=label, yticks=positions)
     ax.set_yticklabels(ordered["input"].to_numpy())
     ax.margins(x=0.18)
     if logarithmic:
@@ -263,7 +267,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
     >>> plot_attack({"fill blobs": run}, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # [ETH]
     [1.0, 3.0]
     """
-    ax = given_or_new(ax)
+    ax = axes_or_new(ax)
     is_fee = variable in FEE_NAMES
     for (label, run), colour in zip(runs.items(), cycle((*COLOURS, GREY, "black")), strict=False):
         values = run[variable]
@@ -284,8 +288,8 @@ def _trailing(values: RealArray) -> RealArray:
 
 def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
     if "resampling" in result.attrs:
-        said = str(result.attrs["resampling"])
-        text = f"L1 fees: {result.attrs['l1_fees']}.\n{said[0].upper()}{said[1:]}."
+        description = str(result.attrs["resampling"])
+        text = f"L1 fees: {result.attrs['l1_fees']}.\n{description[0].upper()}{description[1:]}."
         ax.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top", fontsize=6)
     return ax
 

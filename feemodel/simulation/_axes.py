@@ -101,7 +101,7 @@ class GeneratedAxes:
     dim: str = SAMPLE
     generated: bool = True
     sampling: ClassVar[str]
-    taken: ClassVar[str]
+    range_name: ClassVar[str]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class GeneratedAxes:
 
     def attributes(self) -> dict[str, Constant]:
         """Return a result's attributes: the sampling method, the distributions, and the seed."""
-        described = {f"{name}_{self.taken}": described_values(of) for name, of in self.ranges.items()}
+        described = {f"{name}_{self.range_name}": described_values(of) for name, of in self.ranges.items()}
         # As text, because a seed may be longer than 64 bits.
         key = ", ".join(map(str, self.seed.spawn_key))
         seed = {"seed": str(self.seed.entropy)} | ({"seed_spawn_key": key} if key else {})
@@ -127,7 +127,7 @@ class Draws(GeneratedAxes):
     """Independent random draws."""
 
     sampling = "Monte Carlo"
-    taken = "drawn_from"
+    range_name = "drawn_from"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
         """Return the inputs from one row to another, in these arrays if they are given."""
@@ -150,11 +150,11 @@ class Draws(GeneratedAxes):
     def _part_of_block(self, number: int, start: int, stop: int, into: Inputs | None) -> Inputs:
         first = number * DRAW_BLOCK
         last = min(first + DRAW_BLOCK, self.count)
-        place = None if into is None else _part(into, max(first - start, 0), last - start)
+        target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
-            return _draw_block(self, number, place)
+            return _draw_block(self, number, target)
         # With other axes, many chunks take parts of one block.
-        return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), place)
+        return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class SobolPoints(GeneratedAxes):
     """Points of a scrambled Sobol sequence."""
 
     sampling = "Sobol"
-    taken = "range"
+    range_name = "range"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
         """Return the inputs from one row to another, in these arrays if they are given."""
@@ -324,8 +324,8 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     # SciPy warns of a first stretch that is no power of two; here the whole is one, and a stretch a part of it.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
-    for place, (name, within) in enumerate(points.ranges.items()):
-        found |= columns_at(name, within, unit[:, place])
+    for index, (name, within) in enumerate(points.ranges.items()):
+        found |= columns_at(name, within, unit[:, index])
     return found
 
 

@@ -89,7 +89,7 @@ def backtest(
     Dataset. Over path and hour: `revenue`, of it `size_revenue` (what the size adds to the fees), `cost` when posted,
     `attributed_cost` in the hour when the transactions came [wei]; `transactions`, `unprofitable` (those that paid
     less than their bytes cost) [1]; `variable_cost`, the mean announced [wei / byte]. Over path: `total_revenue`,
-    `total_size_revenue`, `total_cost`, `worst_drawdown` (the deepest fall of revenue minus cost below an earlier
+    `total_size_revenue`, `total_cost`, `max_drawdown` (the deepest fall of revenue minus cost below an earlier
     height, at the ends of hours) [wei], `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, `fill`
     (bytes over capacity) [1]. Over path and ratio_bin: `charged`, how many paid which multiple of their cost [1].
     Sums are doubles.
@@ -140,8 +140,8 @@ def resampling(rate: float) -> str:
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
     """
-    told = f"{real_scalar('rate', rate):g} a second"
-    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {told}"
+    per_second = f"{real_scalar('rate', rate):g} a second"
+    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {per_second}"
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
@@ -283,14 +283,14 @@ def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, f
         "total_revenue": revenue,
         "total_size_revenue": size_revenue,
         "total_cost": cost,
-        "worst_drawdown": float((np.maximum.accumulate(balance) - balance).max()),
+        "max_drawdown": float((np.maximum.accumulate(balance) - balance).max()),
         "recovery": revenue / cost,
         "size_recovery": size_revenue / cost,
         "unprofitable_share": float(sums["unprofitable"].sum() / sums["transactions"].sum()),
         "submissions": float(submissions),
         "fill": fill,
     }
-    wei = {"total_revenue", "total_size_revenue", "total_cost", "worst_drawdown"}
+    wei = {"total_revenue", "total_size_revenue", "total_cost", "max_drawdown"}
     return xr.Dataset(
         {name: (("path", "hour"), values[None], {"units": units.get(name, "1")}) for name, values in sums.items()}
         | {name: ("path", [value], {"units": "wei" if name in wei else "1"}) for name, value in totals.items()}

@@ -38,9 +38,9 @@ class Blocks:
         """Return the slice of each axis in the block with a given number."""
         if not self.shape:
             return ()
-        leading, place = divmod(number, self._steps)
+        leading, step = divmod(number, self._steps)
         indices = np.unravel_index(leading, self.shape[: self.split]) if self.split else ()
-        start = place * self.step
+        start = step * self.step
         return (
             *(slice(int(index), int(index) + 1) for index in indices),
             slice(start, min(start + self.step, self.shape[self.split])),
@@ -81,10 +81,10 @@ def inputs_of(
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}
-    for place, (axis, part) in enumerate(zip(samples.axes, block, strict=True)):
-        kept = {name: into[name][part] for name in axis.names if name in into}
-        values = axis.values(part.start, part.stop, kept or None)
-        trailing = (1,) * (len(block) - 1 - place)
+    for index, (axis, part) in enumerate(zip(samples.axes, block, strict=True)):
+        targets = {name: into[name][part] for name in axis.names if name in into}
+        values = axis.values(part.start, part.stop, targets or None)
+        trailing = (1,) * (len(block) - 1 - index)
         inputs |= {name: column.reshape(-1, *trailing) for name, column in values.items()}
         if axis.generated:
             generated |= values
@@ -93,8 +93,8 @@ def inputs_of(
 
 def part_of(array: NDArray[Any], block: tuple[slice, ...]) -> NDArray[Any]:
     """A view of the part of an array that a block is; of an array without axes too."""
-    place: Any = (*block, ...)
-    part: NDArray[Any] = array[place]
+    index: Any = (*block, ...)
+    part: NDArray[Any] = array[index]
     return part
 
 

@@ -287,7 +287,7 @@ def calibrate_histories(
     margins = np.empty((len(lengths), 1 + count))
     streams = generator_of(rng).spawn(len(lengths))
     with reporting(progress, margins.size, "calibrations") as advance:
-        for place, (length, stream) in enumerate(zip(lengths, streams, strict=True)):
+        for index, (length, stream) in enumerate(zip(lengths, streams, strict=True)):
             drawn = bootstrap(history, paths=count, block_seconds=length, method="circular", rng=stream)
             for number in range(1 + count):
                 source = history if number == 0 else drawn.isel(path=[number - 1])
@@ -306,7 +306,7 @@ def calibrate_histories(
                     executor=executor,
                     workers=workers,
                 )
-                margins[place, number] = np.nan if found.margin is None else found.margin
+                margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
     # A history without a margin counts as one that needs more than any.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
@@ -365,22 +365,22 @@ def smallest_margin(
     count = whole_scalar("paths", paths, minimum=1)
     check_limit(count, "paths", MAX_PATHS)
     function("surplus", surplus)
-    step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
-    if step == 0.0 or most < step:
-        raise InvalidInput("tolerance", f"expected more than 0 and at most {most:g}", tolerance)
+    step, maximum = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
+    if step == 0.0 or maximum < step:
+        raise InvalidInput("tolerance", f"expected more than 0 and at most {maximum:g}", tolerance)
     search = _Search(surplus, count, brackets)
     fewest, allowed, unproven = _allowed_losses(count, bound, level)
-    margin = smallest(lambda margin: search.losing(margin) <= allowed, most, step)
-    low = smallest(lambda margin: search.losing(margin) <= unproven, most, step)
-    high = smallest(lambda margin: search.losing(margin) <= fewest, most, step) if fewest >= 0 else None
-    losing, reason = search.losing(most if margin is None else margin), ""
+    margin = smallest(lambda margin: search.losing(margin) <= allowed, maximum, step)
+    low = smallest(lambda margin: search.losing(margin) <= unproven, maximum, step)
+    high = smallest(lambda margin: search.losing(margin) <= fewest, maximum, step) if fewest >= 0 else None
+    losing, reason = search.losing(maximum if margin is None else margin), ""
     if margin is None:
-        reason = f"no margin up to {most:g} does: at it {losing} of {count} paths lose, {allowed} may"
+        reason = f"no margin up to {maximum:g} does: at it {losing} of {count} paths lose, {allowed} may"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
         reason = f"the interval has no upper end: that takes at least {needed} paths, there are {count}"
     elif high is None:
-        reason = f"the interval has no upper end up to a margin of {most:g}"
+        reason = f"the interval has no upper end up to a margin of {maximum:g}"
     return Calibration(margin, low, high, bound, level, count, losing, search.evaluations, reason)
 
 

@@ -30,11 +30,13 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
-UNSEEN = {"eval", "exec", "globals", "locals", "__import__", "import_module"}  # reach what no name in the code says
-LOOKED_UP = {"getattr", "vars", "hasattr", "__dict__"}  # reach any name of a module that the code mentions
-LISTED = 32  # parts of a collection that are described one by one; of more there is a digest
-LONGEST = 80  # characters of a text that is shown
-NOT_OF_A_CLASS = {
+#: Names that let a function use objects that its code does not name.
+UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
+#: Names that let a function use any attribute of the modules that its code names.
+DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
+MAX_LISTED = 32  # elements of a collection that are described individually; longer collections get a digest
+MAX_SHOWN = 80  # characters of a value that are written out
+IGNORED_CLASS_ATTRIBUTES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__",
     "__parameters__", "__orig_bases__", "__match_args__", "__protocol_attrs__", "_is_protocol",
@@ -80,7 +82,7 @@ def _sha(data: bytes) -> str:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… {_sha(text.encode())}"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… {_sha(text.encode())}"
 
 
 def installed(module: str) -> str | None:
@@ -115,7 +117,8 @@ class _Description:
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
-        self._met: dict[int, tuple[str, Any]] = {}  # with the object, so that its identity is not given to another
+        # The object is stored too, so that its id is not reused.
+        self._paths_by_id: dict[int, tuple[str, Any]] = {}
 
     def add(self, path: str, value: Any) -> None:
         if type(value) in PLAIN:
@@ -130,10 +133,10 @@ class _Description:
             self._object(path, value)
 
     def _first(self, path: str, value: Any) -> bool:
-        if id(value) in self._met:
-            self.parts[path] = f"as {self._met[id(value)][0]}"
+        if id(value) in self._paths_by_id:
+            self.parts[path] = f"as {self._paths_by_id[id(value)][0]}"
             return False
-        self._met[id(value)] = path, value
+        self._paths_by_id[id(value)] = path, value
         return True
 
     def _object(self, path: str, value: Any) -> None:
@@ -179,8 +182,8 @@ class _Description:
         elif kind in (list, tuple):
             self._items(path, f"{kind.__name__} of {len(value)}", dict(enumerate(value)))
         elif kind in (set, frozenset):
-            told = [sorted(description(element=one).items()) for one in value]
-            self.parts[path] = f"{kind.__name__} of {len(value)}, {_sha(repr(sorted(told)).encode())}"
+            described = [sorted(description(element=one).items()) for one in value]
+            self.parts[path] = f"{kind.__name__} of {len(value)}, {_sha(repr(sorted(described)).encode())}"
         else:
             self._instance(path, value)
 
@@ -189,7 +192,7 @@ class _Description:
         before = len(self.parts)
         for name, one in items.items():
             self.add(f"{path}[{name}]", one)
-        if len(items) > LISTED:
+        if len(items) > MAX_LISTED:
             inside = [*self.parts.items()][before:]
             self.parts = dict([*self.parts.items()][:before])
             self.parts[path] = f"{kind}, {_sha(repr(inside).encode())}"
@@ -220,12 +223,12 @@ class _Description:
     def _table(self, path: str, value: Any, columns: Iterable[tuple[Any, Any]]) -> None:
         """Describe a table, a column or an index of pandas."""
         index = getattr(value, "index", None)
-        told = [(_shown(name), column.to_numpy()) for name, column in columns]
+        described = [(_shown(name), column.to_numpy()) for name, column in columns]
         names = [_shown(name) for name in (value if index is None else index).names] + [
             _shown(getattr(value, "name", ""))
         ]
         labels = [] if index is None else index.to_numpy()
-        self._items(path, type(value).__name__, {"names": names, "index": labels, "values": told})
+        self._items(path, type(value).__name__, {"names": names, "index": labels, "values": described})
 
     def _distribution(self, path: str, value: Any) -> None:
         """A frozen distribution of SciPy, without the global random state that it holds."""
@@ -234,8 +237,8 @@ class _Description:
             name: one for name, one in of.items() if not callable(one) and name not in ("_random_state", "_ctor_param")
         }
         self.add(f"{path} class", type(value.dist))
-        told = {"name": getattr(value.dist, "name", ""), "args": value.args, "keywords": value.kwds, "of": own}
-        self._items(path, "distribution", told)
+        described = {"name": getattr(value.dist, "name", ""), "args": value.args, "keywords": value.kwds, "of": own}
+        self._items(path, "distribution", described)
 
     def _ufunc(self, path: str, value: np.ufunc) -> None:
         special: Any = sys.modules.get("scipy.special")
@@ -272,22 +275,22 @@ class _Description:
         if path in self.parts:
             return
         if isinstance(value, ModuleType):
-            self._module(path, value, set() if LOOKED_UP & set(names) else names)
+            self._module(path, value, set() if DYNAMIC_LOOKUPS & set(names) else names)
         else:
             self.add(path, value)
 
     def _function(self, path: str, value: FunctionType) -> None:
         home = value.__globals__.get("__name__") or value.__module__ or ""
         version = installed(home)
-        place: Any = sys.modules.get(home)
+        named: Any = sys.modules.get(home)
         for name in value.__qualname__.split("."):
-            place = getattr(place, name, None)
-        if version is not None and place is value:
+            named = getattr(named, name, None)
+        if version is not None and named is value:
             self.parts[path] = f"{home}.{value.__qualname__} of {version}"
             return
         code = value.__code__
         names = _names(code)
-        unseen = UNSEEN & names | ({"sys.modules"} if {"sys", "modules"} <= names else set())
+        unseen = UNTRACEABLE & names | ({"sys.modules"} if {"sys", "modules"} <= names else set())
         if version is None and unseen:
             raise _not_described(path, value, f"its code calls {min(unseen)}, which may reach anything")
         self.parts[path] = f"{home}.{value.__qualname__} {_sha(repr(_instructions(code, value.__doc__)).encode())}"
@@ -303,7 +306,7 @@ class _Description:
                 self.add(f"{path}.{name}", held)
         if version is not None:
             return
-        whole = _passed_on(code)
+        whole = _used_whole(code)
         for name in sorted(names & value.__globals__.keys()):
             self._named(f"{home}.{name}", value.__globals__[name], set() if name in whole else names)
         for module, level in _imports(code):
@@ -322,7 +325,7 @@ class _Description:
         for base in value.__mro__[1:]:
             if base is not object:
                 self.add(f"{path} base {base.__qualname__}", base)
-        for name in sorted(vars(value).keys() - NOT_OF_A_CLASS):
+        for name in sorted(vars(value).keys() - IGNORED_CLASS_ATTRIBUTES):
             held = vars(value)[name]
             if isinstance(held, functools.cached_property):
                 held = held.func
@@ -331,7 +334,7 @@ class _Description:
 
     def _instance(self, path: str, value: Any) -> None:
         kind = type(value)
-        own, made_in_c = installed(kind.__module__) is None, _made_in_c(kind)
+        own, implemented_in_c = installed(kind.__module__) is None, _is_implemented_in_c(kind)
         self.parts[path] = kind.__qualname__
         self.add(f"{path} class", kind)
         if is_dataclass(value) or own:
@@ -344,7 +347,7 @@ class _Description:
             for name in sorted(names - cached - {"__dict__", "__weakref__"}):
                 if hasattr(value, name):
                     self.add(f"{path}.{name}", getattr(value, name))
-            if not made_in_c:
+            if not implemented_in_c:
                 return
         try:
             reduced = value.__reduce_ex__(4)
@@ -356,11 +359,11 @@ class _Description:
         made, arguments, *state = reduced
         if made is not copyreg._reconstructor or not own:  # type: ignore[attr-defined]
             self.add(f"{path} made by", made)
-        for place, one in enumerate([arguments, *state[:1], *(list(each) for each in state[1:3] if each is not None)]):
-            self.add(f"{path} state {place}", [each for each in one if each is not kind] if place == 0 else one)
+        for number, one in enumerate([arguments, *state[:1], *(list(each) for each in state[1:3] if each is not None)]):
+            self.add(f"{path} state {number}", [each for each in one if each is not kind] if number == 0 else one)
 
 
-def _made_in_c(kind: type) -> bool:
+def _is_implemented_in_c(kind: type) -> bool:
     heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE
     return any(base is not object and not base.__flags__ & heap for base in kind.__mro__)
 
@@ -373,7 +376,7 @@ def _names(code: CodeType) -> set[str]:
     return {name for one in _codes(code) for name in one.co_names}
 
 
-def _passed_on(code: CodeType) -> set[str]:
+def _used_whole(code: CodeType) -> set[str]:
     """Global names whose value the code uses as a whole, and not only an attribute of it that it names."""
     found = set()
     for one in _codes(code):
@@ -405,11 +408,11 @@ def _instructions(code: CodeType, documentation: str | None = None) -> list[Any]
     constants = list(code.co_consts)
     if documentation is not None and constants[:1] == [documentation]:
         constants = constants[1:]
-    told: list[Any] = [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_flags]
-    told += [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_exceptiontable.hex()]
+    described: list[Any] = [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_flags]
+    described += [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_exceptiontable.hex()]
     for one in constants:
         if isinstance(one, CodeType):
-            told.append(_instructions(one))
+            described.append(_instructions(one))
         else:
-            told.append(repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one))
-    return told
+            described.append(repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one))
+    return described

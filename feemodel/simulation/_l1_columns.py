@@ -37,7 +37,7 @@ class L1Columns(NamedTuple):
     seconds: RealArray  #: when each block began [s]
     timed: bool  #: whether the table says when; otherwise its slots do, counted from 0
     assumed: tuple[str, ...]  #: what the table did not say
-    said: tuple[str, ...]  #: columns of fees whose unit was said, so that no range is checked
+    units_given: tuple[str, ...]  #: columns of fees whose unit the caller gave; their range is not checked
     gaps: str  #: "none", or how many there are, and the longest
 
 
@@ -54,7 +54,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     of_node = hasattr(table, "as_table")  # which the protocol has in wei
     given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
-    said = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_said", ())
+    units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
     if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # a table of Arrow or Polars
         given = given.to_pandas()
     check_table("table", given)
@@ -81,11 +81,11 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
         fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
         assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
     for name in (*FEES, TIP):
-        if name in fees and name not in said:
+        if name in fees and name not in units_given:
             check_unit(name, name, fees[name])
     if (gaps := gaps_of(seconds)) != NO_GAPS:
         assumed += (f"fees held constant over gaps: {gaps}",)
-    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed, tuple(said), gaps)
+    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed, tuple(units_given), gaps)
 
 
 def in_wei(fees: RealArray, scale: int) -> RealArray:
@@ -129,12 +129,13 @@ def gaps_of(seconds: RealArray) -> str:
     steps = np.diff(seconds)
     if not steps.size:
         return NO_GAPS
-    most = max(LONG_STEPS * float(np.median(steps)), LONG_SLOTS)
-    long = steps[steps > most]
+    maximum = max(LONG_STEPS * float(np.median(steps)), LONG_SLOTS)
+    long = steps[steps > maximum]
     if not long.size:
         return NO_GAPS
     share = long.sum() / (seconds[-1] - seconds[0])
-    return f"{long.size:,} of more than {most:,.6g} s, the longest {long.max():,.12g} s, {share:.2%} of the time in all"
+    longest = f"the longest {long.max():,.12g} s, {share:.2%} of the time in all"
+    return f"{long.size:,} of more than {maximum:,.6g} s, {longest}"
 
 
 def check_units(name: str, table: Any) -> None:
@@ -144,9 +145,9 @@ def check_units(name: str, table: Any) -> None:
     """
     check_table(name, table)
     for column in (*FEES, TIP):
-        said = getattr(table[column], "attrs", {}).get("units") if column in table else None
-        if isinstance(said, str) and _OTHER_UNIT.match(said):
-            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]}, not its attribute units", said)
+        units = getattr(table[column], "attrs", {}).get("units") if column in table else None
+        if isinstance(units, str) and _OTHER_UNIT.match(units):
+            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]} as the attribute units", units)
 
 
 def _absent(values: Any) -> bool:
@@ -173,11 +174,11 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
             raise_first("gas_used", "expected at most the gas limit, which is above 0", used, ~good)
         ratios["gas_used_ratio"] = used / limit
     if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
-        most = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
+        maximum = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
         blob_gas = _column("blob_gas_used", known["blob_gas_used"])
-        if (above := blob_gas > most).any():
+        if (above := blob_gas > maximum).any():
             raise_first("blob_gas_used", "expected at most what the blobs of a block use", blob_gas, above)
-        ratios["blob_gas_used_ratio"] = blob_gas / most
+        ratios["blob_gas_used_ratio"] = blob_gas / maximum
     return ratios
 
 
@@ -189,7 +190,7 @@ def _column(name: str, values: Any) -> RealArray:
         )
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "bSUmMc" or _holds_text(given):  # of which NumPy would make numbers
+        if given.dtype.kind in "bSUmMc" or _has_text(given):  # of which NumPy would make numbers
             raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
         doubles = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -202,7 +203,7 @@ def _column(name: str, values: Any) -> RealArray:
     return array
 
 
-def _holds_text(given: NDArray[Any]) -> bool:
+def _has_text(given: NDArray[Any]) -> bool:
     return given.dtype == object and any(isinstance(one, (str, bytes, bool, np.bool_)) for one in given.flat)
 
 
@@ -219,9 +220,9 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
         raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
     if name == "slot":
         seconds = seconds * SLOT
-    if (late := ~(np.abs(seconds) <= LATEST_SECOND)).any():
+    if (outside := ~(np.abs(seconds) <= LATEST_SECOND)).any():
         reason = f"expected seconds since 1970, at most {LATEST_SECOND:,}, which nanoseconds hold (not milliseconds)"
-        raise_first(name, reason, seconds, late)
+        raise_first(name, reason, seconds, outside)
     falls = np.append(False, np.diff(seconds) <= 0)
     if falls.any():
         reason = f"expected times that rise, each once; the row before it is at {seconds[np.argmax(falls) - 1]:.12g}"

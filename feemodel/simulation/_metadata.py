@@ -40,7 +40,7 @@ LONG_NAMES = {
     "unprofitable": "transactions that pay less than their bytes cost",
     "unprofitable_share": "share of transactions that pay less than their bytes cost",
     "variable_cost": "variable cost, of a compressed byte on L1",
-    "worst_drawdown": "largest fall of the balance",
+    "max_drawdown": "largest fall of the balance",
 }
 
 
@@ -92,9 +92,9 @@ def described_dataset(
         return (*given[:2], {name: text for name, text in named if text is not None})
 
     given = {"variables": variables, "coordinates": coordinates}
-    made, placed = ({key: column(one) for key, one in mapping(name, each).items()} for name, each in given.items())
+    made, coords = ({key: column(one) for key, one in mapping(name, each).items()} for name, each in given.items())
     try:
-        return with_metadata(xr.Dataset(made, placed, dict(mapping("attributes", attributes))))
+        return with_metadata(xr.Dataset(made, coords, dict(mapping("attributes", attributes))))
     except (TypeError, ValueError) as error:
         raise InvalidInput("variables", f"expected columns of a Dataset ({error})", [*made]) from None
 

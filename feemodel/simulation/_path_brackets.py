@@ -76,11 +76,11 @@ class PathBrackets:
         scaled = estimate_margin * size_part
         if self.counted == "revenue":
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
-            most = scaled
+            upper = scaled
         else:
-            most = scaled + gas  # the part without the size is rounded down too
-        least = scaled - (estimate_margin + 1.0) * gas
-        return least - ROUNDING * scaled, most + ROUNDING * scaled
+            upper = scaled + gas  # the part without the size is rounded down too
+        lower = scaled - (estimate_margin + 1.0) * gas
+        return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
@@ -94,8 +94,8 @@ class PathBrackets:
     def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
         def sides(margin: float) -> tuple[bool, bool]:
             """Return whether the path certainly has a loss, and whether it certainly has none."""
-            least, most = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
-            return most < cost, least >= cost
+            lower, upper = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
+            return upper < cost, lower >= cost
 
         low, high = 0.0, min(1.0, self.highest)
         if not sides(low)[0]:

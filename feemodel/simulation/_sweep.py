@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 
-LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
+LARGEST_RESULT = 1 << 30  # values of the result of a sweep that is not reduced: 8 GiB
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
     **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
@@ -62,9 +62,9 @@ def sweep(
     ----------
     function : takes every input of the samples by its name, as arrays that broadcast against each other and cannot be
         written to, and returns one array, or a mapping from names to arrays, of the shape that they broadcast to. The
-        fee formulas have compiled kernels that are used in their place.
+        fee formulas have compiled kernels that are used instead.
     samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
-    reduce : statistics in place of the evaluations, of `over`.
+    reduce : statistics instead of the evaluations, of `over`.
     executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
         any `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes
         needs `if __name__ == "__main__":`.
@@ -100,21 +100,21 @@ def sweep(
     named_units = {text("units", name): text(f"units[{name}]", unit) for name, unit in given.items()}
     types = job.types()
     try:
-        kept = _Kept(job, *types)
+        result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
     # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
-    work = replace(job, types_of_results=types[0], shared=(kept.results, kept.inputs) if in_place else None)
+    work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (
         reporting(progress, samples.size, "evaluations") as report,
         closing(parts(work, job.blocks.count, finished, executor=executor, workers=workers)) as found,
     ):
         for number, piece in enumerate(found):
             block = job.blocks.block(number)
-            kept.put(block, piece)
+            result.put(block, piece)
             report(int(np.prod(shape_of(block))))
-    return kept.dataset(UNITS | named_units)
+    return result.dataset(UNITS | named_units)
 
 
 class Plan(NamedTuple):
@@ -142,7 +142,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     """
     job = _checked_job(function, samples, reduce, chunk=None)
     results, inputs = job.types()
-    axes = [samples.axes[place] for place in job.kept]
+    axes = [samples.axes[index] for index in job.result_axes]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
     # Of a reduction: five sums and the counts of each bin and threshold, for every cell of every result.
@@ -174,18 +174,18 @@ class _Job:
     shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, where memory is shared
 
     @property
-    def kept(self) -> list[int]:
+    def result_axes(self) -> list[int]:
         """Return the indices of the axes that are not reduced."""
         reduced = () if self.reduce is None else self.reduce.dims
-        return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
+        return [index for index, dim in enumerate(self.samples.dims) if dim not in reduced]
 
     def __call__(self, number: int) -> _Piece:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
             generated = {}  # they are written to where they are kept
-        kept = {name for place in self.kept for name in self.samples.axes[place].names}
-        generated = {name: column for name, column in generated.items() if name in kept}
+        names = {name for index in self.result_axes for name in self.samples.axes[index].names}
+        generated = {name: column for name, column in generated.items() if name in names}
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
         found = self._evaluated(inputs, shape_of(block), into or None)
         if self.reduce is None:
@@ -220,7 +220,7 @@ class _Job:
         found: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
         if reduce is None or reduce.holds_values:
             found |= {f"results/{name}": (dtype, shape) for name, dtype in results.items()}
-        for index in self.kept:
+        for index in self.result_axes:
             axis, count = self.samples.axes[index], shape[index]
             if axis.generated:
                 found |= {f"inputs/{name}": (one.dtype, (count,)) for name, one in axis.example().items()}
@@ -262,7 +262,9 @@ class _Job:
                 if variable in self.samples.names or variable in self.samples.dims:
                     reason = "expected a result named otherwise than every input and dimension"
                     raise InvalidInput("function", reason, variable)
-        generated = [axis for place, axis in enumerate(self.samples.axes) if axis.generated and place in self.kept]
+        generated = [
+            axis for index, axis in enumerate(self.samples.axes) if axis.generated and index in self.result_axes
+        ]
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
@@ -300,12 +302,12 @@ class _Job:
         return found
 
 
-class _Kept:
+class _Result:
     """Stored arrays of a sweep: results or tables, and generated coordinates."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
-        self._axes = [job.samples.axes[place] for place in job.kept]
+        self._axes = [job.samples.axes[index] for index in job.result_axes]
         shape = tuple(len(axis) for axis in self._axes)
         self.results: Inputs = {}
         self._tables: dict[str, Table] = {}
@@ -320,7 +322,7 @@ class _Kept:
 
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
-        cells = tuple(block[place] for place in self._job.kept)
+        cells = tuple(block[index] for index in self._job.result_axes)
         for name, found in piece.results.items():  # of the samples' shape, reduced or not
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
@@ -357,8 +359,8 @@ class _Kept:
         """Return the statistics of a result that need all evaluations."""
         if not reduce.holds_values:
             return {}
-        reduced = [place for place in range(len(self._job.samples.axes)) if place not in self._job.kept]
-        ordered = self.results[name].transpose(*self._job.kept, *reduced)
+        reduced = [index for index in range(len(self._job.samples.axes)) if index not in self._job.result_axes]
+        ordered = self.results[name].transpose(*self._job.result_axes, *reduced)
         cells = prod(len(axis) for axis in self._axes)
         return reduce.of_values(ordered.reshape(cells, -1))
 
@@ -380,9 +382,9 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
         raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
     _check_inputs(function, samples)
     _check_dims(samples, reduce)
-    for taken in () if reduce is None else reduce.coordinates:
-        if taken in samples.names or taken in samples.dims:
-            raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", taken)
+    for name in () if reduce is None else reduce.coordinates:
+        if name in samples.names or name in samples.dims:
+            raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", name)
     if reduce is None or reduce.holds_values:
         held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns hold every evaluation"
         check_limit(samples.size, "evaluations", LARGEST_RESULT, f": {held}")
@@ -406,14 +408,14 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
     except (TypeError, ValueError):
         reason = "expected a function that names its parameters, such as a lambda"
         raise InvalidInput("function", reason, function) from None
-    taken = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    accepted = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in samples.names:
-            if name not in taken:
-                close = get_close_matches(name, [free for free in taken if free not in samples.names], 1, 0.5)
-                hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(taken)}"
+            if name not in accepted:
+                close = get_close_matches(name, [free for free in accepted if free not in samples.names], 1, 0.5)
+                hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(accepted)}"
                 raise InvalidInput("samples", f"expected inputs of {_result_name(function)}: {hint}", name)
-    needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
+    needed = [p.name for p in parameters if p.name in accepted and p.default is p.empty]
     if missing := [name for name in needed if name not in samples.names]:
         raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
 
@@ -468,7 +470,7 @@ def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         raise InvalidInput("function", f"expected a result {name} of a shape like {shape}", array.shape) from None
 
 
-def _put(name: str, place: NDArray[Any], values: NDArray[Any]) -> None:
-    if not np.can_cast(values.dtype, place.dtype):
-        raise InvalidInput("function", f"expected {place.dtype} as its first result {name}", str(values.dtype))
-    place[...] = values
+def _put(name: str, target: NDArray[Any], values: NDArray[Any]) -> None:
+    if not np.can_cast(values.dtype, target.dtype):
+        raise InvalidInput("function", f"expected {target.dtype} as its first result {name}", str(values.dtype))
+    target[...] = values

@@ -27,7 +27,7 @@ from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation._path_kernels import under_pressure
-from feemodel.simulation.scenarios import begins, check_scenario, duration
+from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
@@ -86,9 +86,9 @@ class PricingRule:
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
-        least = {"usage_exponent": -MAX_USAGE_EXPONENT}
-        most = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MAX_USAGE_EXPONENT}
-        check_fields(self, above_zero=positive, minimum=least, maximum=most)
+        minimum = {"usage_exponent": -MAX_USAGE_EXPONENT}
+        maximum = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MAX_USAGE_EXPONENT}
+        check_fields(self, above_zero=positive, minimum=minimum, maximum=maximum)
         for name in ("margin", "estimate_margin"):
             check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", highest=MAX_MARGIN)
         check_plausible("window", self.window, "in seconds; 1 h are 3,600", lowest=12.0)
@@ -215,9 +215,9 @@ def _window_average(
     rule: PricingRule,
 ) -> RealArray:
     fees = l1_fees[fee].to_numpy()[0]
-    paid = l1_fees["base_fee"].to_numpy()[0] if fee == "tip" else fees
-    weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else paid**rule.usage_exponent
-    edges = np.append(begins(l1_fees), duration(l1_fees))
+    weighting_fees = l1_fees["base_fee"].to_numpy()[0] if fee == "tip" else fees
+    weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else weighting_fees**rule.usage_exponent
+    edges = np.append(step_starts(l1_fees), duration(l1_fees))
     lengths = np.diff(edges)
 
     def between(values: RealArray) -> RealArray:

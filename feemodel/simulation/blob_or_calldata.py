@@ -46,13 +46,13 @@ def posting_interval(
     (200.0, 50.0)
     """
     data, delay = _positive("rate", rate), _positive("delay_cost", delay_cost)
-    best = np.asarray(np.sqrt(2.0 * _real("posting_cost", posting_cost) / (delay * data)))
+    cheapest = np.asarray(np.sqrt(2.0 * _real("posting_cost", posting_cost) / (delay * data)))
     if capacity is None:
-        return best
-    most = real_scalar("capacity", capacity, unit="bytes")
-    if most == 0.0:
+        return cheapest
+    limit = real_scalar("capacity", capacity, unit="bytes")
+    if limit == 0.0:
         raise InvalidInput("capacity", "expected above 0 bytes", capacity)
-    return np.asarray(np.minimum(best, most / data))
+    return np.asarray(np.minimum(cheapest, limit / data))
 
 
 def calldata_threshold(

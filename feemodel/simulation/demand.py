@@ -46,8 +46,8 @@ class Attack:
     transaction_calldata: int = NODE.max_transaction_calldata  #: maximum in one transaction [byte]
 
     def __post_init__(self) -> None:
-        most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
-        if whole_scalar("calldata", self.calldata, unit="bytes") > most * MAX_TRANSACTIONS:
+        maximum = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
+        if whole_scalar("calldata", self.calldata, unit="bytes") > maximum * MAX_TRANSACTIONS:
             raise LimitExceeded(f"more than {MAX_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
         if max(1.0, real_scalar("compression", self.compression)) * self.calldata >= 2**53:
             raise InvalidInput("compression", "expected compressed bytes of less than 2**53", self.compression)
@@ -62,9 +62,9 @@ class Attack:
         >>> Attack().transactions()
         (array([60000, 49000]), array([2421000, 1981000]))
         """
-        most = self.transaction_calldata
-        full, rest = divmod(self.calldata, most)
-        lengths = np.array([most] * full + [rest] * (rest > 0), dtype=np.int64)
+        maximum = self.transaction_calldata
+        full, rest = divmod(self.calldata, maximum)
+        lengths = np.array([maximum] * full + [rest] * (rest > 0), dtype=np.int64)
         sizes = np.ceil(lengths * self.compression).astype(np.int64)
         return sizes, calldata_floor_gas(0, lengths)
 

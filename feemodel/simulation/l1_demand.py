@@ -94,13 +94,13 @@ class DemandModel:
         if np.shape(real("cycle", self.cycle, minimum=None)) != (24,):
             raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
         positive = ("blobs_per_block", "blob_shape", "fast_time", "slow_time", "gas_limit")
-        most = {
+        maximum = {
             **dict.fromkeys(("blobs_per_block", "blob_shape"), MAX_BLOBS),
             **dict.fromkeys(("fast_time", "slow_time"), LONGEST_RELAXATION),
             **dict.fromkeys(("tail_scale", "deviation", "gas_noise"), LARGEST_LOG_PRICE),
             "fast_share": 1.0,
         }
-        check_fields(self, above_zero=positive, maximum=most)
+        check_fields(self, above_zero=positive, maximum=maximum)
         check_int64("gas_limit", self.gas_limit)
 
     def __repr__(self) -> str:  # short: a fitted model holds 424 numbers
@@ -263,10 +263,10 @@ def _simulated_blocks(
         check_int64(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
-    wanted = stream.negative_binomial(
+    demanded = stream.negative_binomial(
         model.blob_shape, model.blob_shape / (model.blob_shape + model.blobs_per_block), blocks
     )
-    blobs = np.minimum(wanted, rules.maximum)
+    blobs = np.minimum(demanded, rules.maximum)
     base_fee = max(1, round(float(demand[0])))
     # Steady state: blobs at their reserve price, where the rule has one.
     excess = round(rules.update_fraction * math.log(max(1.0, base_fee / 16))) if rules.reserve else 0
@@ -302,10 +302,10 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
     # Of variance 1 from the first block on.
     from scipy.signal import lfilter
 
-    kept = math.exp(-SLOT / time)
-    shocks = stream.standard_normal(blocks) * math.sqrt(1 - kept**2)
-    shocks[0] /= math.sqrt(1 - kept**2)
-    return np.asarray(lfilter([1.0], [1.0, -kept], shocks))
+    decay = math.exp(-SLOT / time)
+    shocks = stream.standard_normal(blocks) * math.sqrt(1 - decay**2)
+    shocks[0] /= math.sqrt(1 - decay**2)
+    return np.asarray(lfilter([1.0], [1.0, -decay], shocks))
 
 
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:

@@ -21,17 +21,17 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea import _price_cap as price_cap
-from feemodel.simulation.scenarios import begins, check_scenario, tips_of
+from feemodel.simulation.scenarios import check_scenario, step_starts, tips_of
 from feemodel.simulation.surfaces import Submission
 
 MAX_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
 MAX_BLOBS = 72  # in one submission: more than any block of L1 holds today
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
-DATED = ("deadline", "clairvoyant", "forecast")  # kinds with a deadline
+WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds with a deadline
 MAX_FORECAST_WAIT = 7 * 86_400.0  # of a cost, as of fees [s]
 #: Of an hour: at a deadline of 16 h, the mean delay in January 2026 is 0.95 h, with production's cap 0.90 h [1 / h].
 DELAY_COST = 0.25
-TIPS_PAID = ("paid", "constant")
+TIP_KINDS = ("paid", "constant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class PriceCap:
         check_plausible("window", self.window, "in seconds; 7 days are 604,800", lowest=600.0)
         check_plausible("coefficient", self.coefficient, "a factor; 90 % are 0.9", highest=10.0)
         check_plausible("tip_cap", self.tip_cap, IN_WEI, lowest=MIN_PRICE)
-        choice("tip", self.tip, TIPS_PAID)
+        choice("tip", self.tip, TIP_KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,9 @@ class Posting:
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
-        if (self.deadline is None) == (self.kind in DATED):
-            wanted = "a deadline" if self.deadline is None else "no deadline"
-            raise InvalidInput("deadline", f"expected {wanted} with kind {self.kind}", self.deadline)
+        if (self.deadline is None) == (self.kind in WITH_DEADLINE):
+            expected = "a deadline" if self.deadline is None else "no deadline"
+            raise InvalidInput("deadline", f"expected {expected} with kind {self.kind}", self.deadline)
         if self.kind == "forecast" and self.deadline is not None and self.deadline > MAX_FORECAST_WAIT:
             reason = f"expected at most {MAX_FORECAST_WAIT:,.0f} s with kind forecast"
             raise InvalidInput("deadline", reason, self.deadline)
@@ -166,7 +166,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
-    step = np.searchsorted(begins(l1_fees), times, side="right") - 1
+    step = np.searchsorted(step_starts(l1_fees), times, side="right") - 1
     base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
     tip = tips_of(l1_fees, posting.submission.tip)[0][step]
     return Posted(times, ends, posting.submission.cost(base_fee, tip, blob_base_fee))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from feemodel.checks import check_limit, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
-from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, moved_base_fee
+from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
 HIGHEST_PRICE = 2**62  # of a rise [wei / gas]; the fee after its last block still fits 64 bits
 
@@ -47,7 +47,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     >>> len(path) - 1, int(path[-2]) < 160_217_286 <= int(path[-1])
     (161, True)
     """
-    asked = whole_scalar("price", price, minimum=1, maximum=HIGHEST_PRICE, unit="wei")
+    target = whole_scalar("price", price, minimum=1, maximum=HIGHEST_PRICE, unit="wei")
     rules = instance("l1", l1, L1State).rules
     given = (rules.maximum,) if blobs is None else tuple(sequence("blobs", blobs))
     if not given:
@@ -57,17 +57,18 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    begun = (excess, base_fee)  # of this round of `blobs`
-    while fees[-1] < asked:
+    round_start = (excess, base_fee)  # of this round of `blobs`
+    while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
         excess = next_excess_blob_gas(excess, used[blocks % len(used)], base_fee, 0, schedule)
-        base_fee = moved_base_fee(base_fee, l1.gas_used_ratio)
+        base_fee = base_fee_after_block(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))
         if (blocks + 1) % len(used) == 0:
-            if excess <= begun[0] and base_fee <= begun[1]:  # a round that adds nothing will not add more later
+            # A round of `blobs` that raises neither value raises neither in later rounds.
+            if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
-                    "blobs", f"expected enough blobs to reach {asked:,} wei, stops at {max(fees):,}", blobs
+                    "blobs", f"expected enough blobs to reach {target:,} wei, stops at {max(fees):,}", blobs
                 )
-            begun = (excess, base_fee)
+            round_start = (excess, base_fee)
     return np.array(fees, dtype=np.int64)

@@ -84,12 +84,14 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     """
     function("surplus", surplus)
 
-    def left(margin: float) -> float:
+    def checked_surplus(margin: float) -> float:
         return real_scalar("surplus", surplus(margin), minimum=None)
 
-    found = smallest(lambda margin: left(margin) >= 0.0, highest, tolerance)
+    found = smallest(lambda margin: checked_surplus(margin) >= 0.0, highest, tolerance)
     if found is None:
-        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {highest:g}", left(highest))
+        raise InvalidInput(
+            "surplus", f"expected to be covered by a margin of at most {highest:g}", checked_surplus(highest)
+        )
     return found
 
 
@@ -102,14 +104,14 @@ def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75
     """
-    most, step = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
+    maximum, step = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
     if function("enough", enough)(0.0):
         return 0.0
-    low, high = 0.0, min(1.0, most)
+    low, high = 0.0, min(1.0, maximum)
     while not enough(high):
-        if high == most:
+        if high == maximum:
             return None
-        low, high = high, min(2.0 * high, most)
+        low, high = high, min(2.0 * high, maximum)
     while high - low > step and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

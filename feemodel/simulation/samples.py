@@ -49,9 +49,9 @@ class Samples:
                 real_scalar(text("constants", name), value, minimum=None)
         ordered = sorted(self.axes, key=lambda axis: (axis.dim == TRANSACTION) - axis.generated)
         object.__setattr__(self, "axes", tuple(ordered))
-        for names, what in ((self.dims, "dimension"), (self.names, "input")):
+        for names, kind in ((self.dims, "dimension"), (self.names, "input")):
             if twice := {name for name in names if names.count(name) > 1}:
-                raise InvalidInput("samples", f"expected every {what} once", sorted(twice))
+                raise InvalidInput("samples", f"expected every {kind} once", sorted(twice))
         for axis in self.axes:
             if axis.dim in self.names and axis.dim not in axis.names:
                 raise InvalidInput("samples", "expected an input named otherwise than the dimensions", axis.dim)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
-UNIT_SAID = "fees_said_to_be_in"  # the attribute of a scenario whose fees are not held against a range
+FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; the range of such fees is not checked
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
 MIN_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
@@ -91,10 +91,10 @@ def replay(
     (2, 24.0, 'nothing')
     """
     found = l1_columns(table, unit)
-    said = f"{type(table).__name__} of {len(found.seconds):,} blocks" if source is None else source
+    description = f"{type(table).__name__} of {len(found.seconds):,} blocks" if source is None else source
     elapsed = found.seconds - found.seconds[0]
     columns = {name: values[None, :] for name, values in found.fees.items()}
-    made = scenario(columns, elapsed, source=said, unit="wei" if found.said else None)
+    made = scenario(columns, elapsed, source=description, unit="wei" if found.units_given else None)
     made = made.assign_attrs(assumed="; ".join(found.assumed) or "nothing", gaps=found.gaps)
     if found.timed:
         made = made.assign_coords(time=("step", (found.seconds * 1e9).astype("datetime64[ns]")))
@@ -114,10 +114,10 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
     if not 0.0 < length <= held:
         raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s that the history holds", seconds)
-    begun = int((begins(history) < length).sum())
-    if begun < 2:
+    count = int((step_starts(history) < length).sum())
+    if count < 2:
         raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
-    return history.isel(step=slice(begun))
+    return history.isel(step=slice(count))
 
 
 def bootstrap(
@@ -230,7 +230,7 @@ def scenario(
     found = xr.Dataset(
         {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in arrays.items()},
         {"path": np.arange(paths), "elapsed": ("step", starts, {"units": "s"})},
-        {"source": text("source", source)} | ({UNIT_SAID: "wei"} if unit == "wei" else {}),
+        {"source": text("source", source)} | ({FEES_UNIT: "wei"} if unit == "wei" else {}),
     )
     check_scenario("columns", found)
     return with_metadata(found)
@@ -282,7 +282,7 @@ def check_scenario(name: str, found: Any) -> None:
         if not (good := np.isfinite(values) & (values > 0)).all():
             raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
     for fee in (*FEES, TIP):
-        if fee in found and found.attrs.get(UNIT_SAID) != "wei":
+        if fee in found and found.attrs.get(FEES_UNIT) != "wei":
             check_unit(f"{name}.{fee}", fee, np.asarray(real(f"{name}.{fee}", found[fee].to_numpy())))
     for column in (*RATIOS, TIP):
         if column in found:
@@ -292,7 +292,7 @@ def check_scenario(name: str, found: Any) -> None:
     text(f"{name}.source", found.attrs["source"])
     if not all(found.sizes.values()):
         raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
-    _begins(name, found)
+    _checked_starts(name, found)
 
 
 def check_scenario_size(paths: int, steps: int) -> None:
@@ -311,7 +311,7 @@ def step_seconds(found: xr.Dataset) -> float:
     >>> step_seconds(one)  # of 12 s and 24 s
     18.0
     """
-    elapsed = _begins("scenario", found)
+    elapsed = _checked_starts("scenario", found)
     if len(elapsed) < 2:
         raise InvalidInput("scenario", "expected at least two steps", len(elapsed))
     return float(np.median(np.diff(elapsed)))
@@ -325,17 +325,17 @@ def duration(found: xr.Dataset) -> float:
     54.0
     """
     last_step = step_seconds(found)
-    return float(begins(found)[-1]) + last_step
+    return float(step_starts(found)[-1]) + last_step
 
 
-def begins(found: xr.Dataset) -> RealArray:
+def step_starts(found: xr.Dataset) -> RealArray:
     """Return the start of each step since the first one [s]; also works for a part of a scenario.
 
     >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
-    >>> begins(replay(rows, source="by hand").isel(step=slice(1, 3)))
+    >>> step_starts(replay(rows, source="by hand").isel(step=slice(1, 3)))
     array([ 0., 24.])
     """
-    elapsed = _begins("scenario", found)
+    elapsed = _checked_starts("scenario", found)
     return np.asarray(elapsed - elapsed[0])
 
 
@@ -433,7 +433,7 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
     return np.asarray((centred[:, columns:] * centred[:, :-columns]).sum(axis=1) / (centred**2).sum(axis=1))
 
 
-def _begins(name: str, found: xr.Dataset) -> RealArray:
+def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
     """Return the checked start of each step [s]."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
@@ -464,11 +464,11 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
     whole_scalar("steps", steps, minimum=1, maximum=LARGEST_SCENARIO)
     whole_scalar("length", length, minimum=1, maximum=INT64_MAX)
     if choice("method", method, ("stationary", "circular")) == "circular":
-        begins = np.arange(steps) % length == 0
+        begins_block = np.arange(steps) % length == 0
     else:
-        begins = stream.random(steps) < 1 / length
-        begins[0] = True
-    places = np.arange(steps)
-    newest = np.maximum.accumulate(np.where(begins, places, 0))  # where the block of each step began
+        begins_block = stream.random(steps) < 1 / length
+        begins_block[0] = True
+    indices = np.arange(steps)
+    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of the block of each step
     starts = stream.integers(rows, size=steps)
-    return np.asarray((starts[newest] + places - newest) % rows)
+    return np.asarray((starts[newest] + indices - newest) % rows)

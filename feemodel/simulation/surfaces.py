@@ -114,14 +114,14 @@ class Workload:
         InvalidInput : a transaction that `feemodel.fee_payloads` refuses, or gas used that is known for some rows only.
         """
         sent = transactions_of(table, chain_id=chain_id)
-        said = assumptions(table, sent, chain_id=chain_id)
+        assumed = assumptions(table, sent, chain_id=chain_id)
         sizes = compressed_sizes([one.measured("sender_unsigned") for one in sent], codec, threads=threads)
         gas = known_column(table, "gas_used")
         if gas is None:
             gas = [one.transaction.gas_limit for one in sent]
-            said.append("gas limits in place of gas used")
+            assumed.append("gas limits in place of gas used")
         return cls(
-            f"{name} ({get_codec(codec).name}{'; assumed: ' + ', '.join(said) if said else ''})",
+            f"{name} ({get_codec(codec).name}{'; assumed: ' + ', '.join(assumed) if assumed else ''})",
             np.asarray(packed_size(sizes)) if packed else sizes,
             np.asarray(gas, dtype=np.int64),
             None if (times := known_column(table, "timestamp", partly=True)) is None else np.asarray(times),

@@ -41,7 +41,7 @@ def check_case(name: str, rng: np.random.Generator) -> list[str]:
     have = int(10 ** rng.uniform(11, 20))
     data = rng.bytes(int(rng.integers(0, 400))) if rng.random() < 0.5 else b""
     gas = 21_000 + 40 * len(data) + int(rng.integers(0, 10**5))
-    base_fee, later = moved_base_fee(name, parameters, ahead, rng)
+    base_fee, later = base_fee_after_block(name, parameters, ahead, rng)
     excess, l1_base_fee = int(rng.integers(0, 17 * blobs.update_fraction)), int(10 ** rng.uniform(7, 11))
     now = Now(
         base_fee=base_fee, l1_base_fee=l1_base_fee,
@@ -82,7 +82,7 @@ def l1_blocks(parameters, ahead: int) -> int:
     return 1 + ahead * parameters.get("block_milliseconds", 12_000) // 12_000 if ahead else 0
 
 
-def moved_base_fee(name: str, parameters, ahead: int, rng) -> tuple[int, int]:
+def base_fee_after_block(name: str, parameters, ahead: int, rng) -> tuple[int, int]:
     """The base fee of now, and after so many full blocks."""
     fee = int(10 ** rng.uniform(5, 9))
     if name == "arbitrum-one":

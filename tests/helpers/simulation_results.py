@@ -175,7 +175,7 @@ LOOPED = {
     ),
     "loop, OP Stack": lambda: loop(
         OpStackPricing(execution=Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0)),
-        Posting(blobs=3, further_blob_gas=900.0), answering(answers="total"),
+        Posting(blobs=3, further_blob_gas=900.0), answering(responds_to="total"),
     ),
     "loop, Taiko": lambda: loop(TaikoPricing(), demand=Demand(rate=120.0, poisson=True), rng=9),
     "loop, Arbitrum's execution": lambda: loop(ArbitrumExecution(), demand=Demand(rate=100.0, poisson=True), rng=9),

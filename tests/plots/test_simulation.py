@@ -55,7 +55,7 @@ def test_recovery_of_many_paths_is_a_median_and_a_band(ax, history):
     found = result(bootstrap(history, paths=5, block_seconds=DAY / 4, horizon=DAY, rng=1))
     plot_recovery_over_time(found, ax, revenue="revenue")
 
-    assert ax.get_legend_handles_labels()[1] == ["5 to 95 % of paths, each hour", "median path, the day before"]
+    assert ax.get_legend_handles_labels()[1] == ["5 to 95 % of paths, each hour", "median path, last 24 hours"]
     expected = (found["revenue"].sum("hour") / found["attributed_cost"].sum("hour")).median()
     assert ax.get_lines()[0].get_ydata()[-1] == pytest.approx(expected.item())
 
@@ -73,7 +73,7 @@ def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):
     plot_charges(found, ax)
 
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1.0)
-    assert ax.get_title() == f"{found['unprofitable_share'].item():.2%} paid less than their bytes cost"
+    assert ax.get_title() == f"{found['unprofitable_share'].item():.2%} pay less than their bytes cost"
 
 
 def test_the_fan_lies_between_the_paths(ax, history):

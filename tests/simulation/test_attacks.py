@@ -18,7 +18,13 @@ from feemodel.simulation.attacks.denial import (
     published_denial,
     published_finality_delay,
 )
-from feemodel.simulation.attacks.saturation import L1State, moved_base_fee, published_saturation, saturate, upgrade
+from feemodel.simulation.attacks.saturation import (
+    L1State,
+    base_fee_after_block,
+    published_saturation,
+    saturate,
+    upgrade,
+)
 from feemodel.simulation.attacks.surge import surge_prices, sustained_use
 from feemodel.simulation.demand import Attack, attack_cost
 
@@ -203,11 +209,11 @@ def test_a_budget_of_exactly_a_block_buys_it():
 
 
 def test_a_base_fee_moves_by_the_gas_that_blocks_use():
-    found = [moved_base_fee(8_000_000, share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    found = [base_fee_after_block(8_000_000, share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
     assert found == [7_000_000, 7_500_000, 8_000_000, 8_500_000, 9_000_000]
     with pytest.raises(InvalidInput, match="gas_used_ratio: expected at most 1"):
-        moved_base_fee(8_000_000, 1.01)
+        base_fee_after_block(8_000_000, 1.01)
 
 
 def test_the_fee_that_l1_starts_from_is_the_least_excess_that_gives_it():

@@ -19,7 +19,7 @@ from feemodel.simulation._backtest import Traffic, backtest, draw_traffic, poste
 from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.posting import Posted, Posting, post
-from feemodel.simulation.scenarios import beginning, begins, bootstrap, duration, replay
+from feemodel.simulation.scenarios import beginning, bootstrap, duration, replay, step_starts
 from feemodel.simulation.surfaces import Submission, Workload
 
 ONE_KIND = Workload("one kind", np.array([130]), np.array([21_000]))
@@ -282,7 +282,7 @@ def test_a_rise_of_l1_that_prices_do_not_follow_is_a_drawdown():
     assert (balance[:12] > 0).all()
     assert (balance[13:] < 0).all()
     fall = -np.cumsum(balance)[-1] + np.cumsum(balance).max()
-    assert found["worst_drawdown"].item() == pytest.approx(fall, rel=1e-9)
+    assert found["max_drawdown"].item() == pytest.approx(fall, rel=1e-9)
     assert found["unprofitable"].values[14:].sum() == found["transactions"].values[14:].sum()
 
 
@@ -290,7 +290,7 @@ def test_a_profit_throughout_has_no_drawdown():
     rule = PricingRule(fixed_cost=GWEI)
     found = backtest(ONE_KIND, FLAT, rule, arrival_rate=20.0, rng=1)
 
-    assert found["worst_drawdown"].item() == 0.0
+    assert found["max_drawdown"].item() == 0.0
     assert found["unprofitable_share"].item() == 0.0
 
 
@@ -321,7 +321,7 @@ def test_a_part_of_a_scenario_begins_with_its_first_step(month):
     again = part.assign_coords(elapsed=part["elapsed"] - part["elapsed"][0])
     posted = [post(np.cumsum(np.full(500, 1e4)), 360.0, Posting(), fees) for fees in (part, again)]
 
-    assert (duration(part), begins(part)[0], beginning(part, HOUR).sizes["step"]) == (300 * 600.0, 0.0, 6)
+    assert (duration(part), step_starts(part)[0], beginning(part, HOUR).sizes["step"]) == (300 * 600.0, 0.0, 6)
     assert posted[0].cost.tolist() == posted[1].cost.tolist()
     assert backtest(ONE_KIND, part, arrival_rate=0.1, rng=1).identical(
         backtest(ONE_KIND, again, arrival_rate=0.1, rng=1)

@@ -203,7 +203,7 @@ def test_an_arbitrum_base_fee_beyond_64_bits_is_refused():
 def test_the_vault_follows_its_published_controller():
     target, balances = 1e18, 1e18 * RNG.normal(1.0, 0.4, 300)
     rule = VaultPricing(kp=0.3, ki=0.01, kd=0.2, target_balance=target, max_price=2e9, min_price=1e6,
-                        least_proportional=0.0, gas_per_byte=0.5, blob_gas_per_byte=1.0)  # fmt: skip
+                        min_proportional=0.0, gas_per_byte=0.5, blob_gas_per_byte=1.0)  # fmt: skip
     found = driven(rule, 300, seen={"balance": balances})[:, 0]
     integral = filtered = before = 0.0
     for k in range(300):

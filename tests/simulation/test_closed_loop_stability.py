@@ -138,7 +138,7 @@ def test_eip1559_runs_away_from_the_elasticity_of_the_closed_form(denominator, l
         base_fee, target, count = 10**12, 20_000_000, 2_000
         demand = Demand(
             rate=count / 2.0, bytes_per_transaction=1.0, gas_per_transaction=target / count, elasticity=at,
-            reference_fee=target / count * base_fee, answers="total", lag=lag, choke=2.0,
+            reference_fee=target / count * base_fee, responds_to="total", lag=lag, choke=2.0,
         )  # fmt: skip
         rule = Eip1559(base_fee=int(1.0001 * base_fee), denominator=denominator, gas_limit=2 * target)
         found = recorded(rule, 400 * (lag + 1), demand=demand, step=2.0)
@@ -156,7 +156,7 @@ def test_arbitrums_shortest_constraint_has_the_same_threshold(lag):
         floor, target, count = 10**9, 10_000_000, 1_000
         demand = Demand(
             rate=float(count), bytes_per_transaction=1.0, gas_per_transaction=target / count, elasticity=elasticity,
-            reference_fee=1.5 * floor * target / count, answers="total", lag=lag, choke=2.0,
+            reference_fee=1.5 * floor * target / count, responds_to="total", lag=lag, choke=2.0,
         )  # fmt: skip
         rule = ArbitrumExecution(min_base_fee=floor, constraints=(GasConstraint(target, 9),))
         found = recorded(rule, 3_000, demand=demand, step=1.0)

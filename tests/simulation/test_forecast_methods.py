@@ -13,7 +13,7 @@ from feemodel.simulation.forecast import methods
 from feemodel.simulation.forecast._combination import combined
 from feemodel.simulation.forecast._quantile_regression import fit_quantiles
 from feemodel.simulation.forecast._series import DAY, binned
-from feemodel.simulation.forecast.methods import BASELINES, METHODS, least_bins, rolling_quantiles
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, min_bins, rolling_quantiles
 from feemodel.simulation.forecast.scores import pinball
 
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -180,7 +180,7 @@ def test_quantiles_rise(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_series_that_is_too_short_is_refused_and_one_bin_more_is_not(method):
-    least = least_bins(36, method=method)
+    least = min_bins(36, method=method)
     seconds, fees = walk(3, least, 0.0)
     bins = (seconds - seconds[0]) // 600
 

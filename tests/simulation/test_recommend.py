@@ -74,7 +74,7 @@ def test_the_variable_cost_is_in_whole_kwei_and_covers_the_average_of_l1(quiet):
 
     assert found.parameters["variable_cost"].value % 1_000 == 0
     assert found.parameters["variable_cost"].value == pytest.approx(found.factor * now, rel=1e-3)
-    assert found.holds_for >= found.hold
+    assert found.valid_for >= found.hold
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_the_verb_draws_the_recommendation_once(tmp_path, capsys):
 
 def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(month):
     found = recommend(month, family="linea", loss_probability=0.1, paths=50, hold=7_200.0, rng=1)
-    ax = plot_loss_probability(found.outlook, hold=found.hold, holds_for=found.holds_for, target=0.1)
+    ax = plot_loss_probability(found.outlook, hold=found.hold, valid_for=found.valid_for, target=0.1)
     labels = [line.get_label() for line in ax.lines]
 
-    assert labels == ["loss probability so far", "target", "end of the time to hold", "set again by"]
+    assert labels == ["loss probability so far", "target", "end of the planned time", "valid until"]
     assert ax.lines[1].get_ydata()[0] == 10.0
     drawn = plot_recommended_price(found.outlook)
     assert (drawn.lines[1].get_ydata() * 1e9).tolist() == pytest.approx(
@@ -150,4 +150,4 @@ def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
 
 def test_the_verb_says_at_least_where_the_paths_end_before_the_loss_probability_passes(capsys):
     assert main(["recommend", "op-stack", "--hold", "3600", "--paths", "20", "--margin", "9"]) == 0
-    assert "Holds for at least 2.0 h" in capsys.readouterr().out
+    assert "Valid for at least 2.0 h" in capsys.readouterr().out

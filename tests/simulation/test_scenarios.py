@@ -340,13 +340,13 @@ def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
         [[3.0, 4.0]],
         [[0.5, 0.75]],
     ]
-    said = {"assumed": "blocks 12 s apart", "gaps": "none", "fees_said_to_be_in": "wei"}
+    said = {"assumed": "blocks 12 s apart", "gaps": "none", "fees_unit": "wei"}
     assert found.attrs == {"source": "FeeHistory of 2 blocks"} | said | versions()
 
 
 def test_units_of_another_scale_are_refused_and_the_order_of_the_dimensions_is_said(history):
     gwei = (history["base_fee"] / 1e9).assign_attrs(units="gwei / gas")
-    with pytest.raises(InvalidInput, match=r"l1_fees.base_fee: expected wei / gas, .* got 'gwei / gas'"):
+    with pytest.raises(InvalidInput, match=r"l1_fees.base_fee: expected wei / gas as .* got 'gwei / gas'"):
         check_scenario("l1_fees", history.assign(base_fee=gwei))
     with pytest.raises(InvalidInput, match=r"table.base_fee: expected wei / gas"):
         replay(history.isel(path=0).assign(base_fee=gwei[0]))

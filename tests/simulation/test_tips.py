@@ -101,7 +101,7 @@ def test_the_price_of_finality_pays_the_tips_of_the_series():
     )
 
     assert same.equals(without)
-    assert (more["cost_at_once"] - without["cost_at_once"]).to_numpy() == pytest.approx(GAS * MORE, rel=1e-9)
+    assert (more["cost_when_due"] - without["cost_when_due"]).to_numpy() == pytest.approx(GAS * MORE, rel=1e-9)
 
 
 def test_a_forecast_pays_the_median_tip_of_the_newest_day():

@@ -33,7 +33,7 @@ from feemodel.simulation.attacks.saturation import (
     PUBLISHED_BLOBS,
     PUBLISHED_GROWTH,
     L1State,
-    moved_base_fee,
+    base_fee_after_block,
     saturate,
 )
 
@@ -198,8 +198,8 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     spent, lasted = 0.0, 0
     while spent + (cost := blobs * GAS_PER_BLOB * PUBLISHED_GROWTH**lasted + constant) <= held:
         spent, lasted = spent + cost, lasted + 1
-    left = (batches - PUBLISHED_BLOBS // attacked.batch_blobs) * attacked.batch_blobs
-    return int(2 * lasted + lasted * math.ceil(left / PUBLISHED_BLOBS))
+    remaining = (batches - PUBLISHED_BLOBS // attacked.batch_blobs) * attacked.batch_blobs
+    return int(2 * lasted + lasted * math.ceil(remaining / PUBLISHED_BLOBS))
 
 
 def denial(
@@ -253,11 +253,11 @@ def denial(
         raise InvalidInput("other_blobs", "expected room for a blob of the rollup", state.other_blobs)
     check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
-    most = LARGEST_EXPONENT * state.rules.update_fraction
+    max_excess = LARGEST_EXPONENT * state.rules.update_fraction
     excess, base_fee, waiting, backlog, spent = state.excess_blob_gas, state.base_fee, 0.0, 0.0, 0.0
     rows = []
     for block in range(count):
-        if excess > most:
+        if excess > max_excess:
             raise LimitExceeded(f"after {block:,} blocks the blob base fee is more than a block header holds")
         fee = int(blob_base_fee(excess, 0, schedule))
         if block % every == 0:
@@ -274,7 +274,7 @@ def denial(
         rows.append((data + attacked.execution, data, posting, fee, base_fee, backlog))
         used = (posted + state.other_blobs) * GAS_PER_BLOB
         excess = int(next_excess_blob_gas(excess, used, base_fee, 0, schedule))
-        base_fee = moved_base_fee(base_fee, state.gas_used_ratio)
+        base_fee = base_fee_after_block(base_fee, state.gas_used_ratio)
     if not rows:
         raise InvalidInput("budget", f"expected at least the {spent:,.0f} wei of the first block", budget)
     names = ("paid", "data", "posting", "blob_base_fee", "base_fee", "backlog")

@@ -71,8 +71,8 @@ class L1State:
         instance("rules", self.rules, BlobRules)
         for name in ("tip", "base_fee"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
-        most = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
-        check_fields(self, above_zero=("blob_base_fee",), maximum=most)
+        maximum = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
+        check_fields(self, above_zero=("blob_base_fee",), maximum=maximum)
         if self.other_blobs > self.rules.maximum:
             raise InvalidInput("other_blobs", f"expected at most {self.rules.maximum}, a full block", self.other_blobs)
 
@@ -170,16 +170,16 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
     while spent + (cost := rules.maximum * GAS_PER_BLOB * fee) <= held:
         spent, blocks = spent + cost, blocks + 1
         excess = int(next_excess_blob_gas(excess, rules.maximum * GAS_PER_BLOB, base_fee, 0, schedule))
-        base_fee = moved_base_fee(base_fee, state.gas_used_ratio)
+        base_fee = base_fee_after_block(base_fee, state.gas_used_ratio)
         fee = int(blob_base_fee(excess, 0, schedule))
         check_limit(blocks, "blocks that the budget fills", MAX_BLOCKS)
     return Saturation(blocks, spent, fee, _cooling(excess, 2 * start, quiet, base_fee, schedule))
 
 
-def _cooling(excess: int, least: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
+def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
     """Return the blocks until the fee is at most `least`, `None` if it stops falling before."""
     blocks = 0
-    while blob_base_fee(excess, 0, schedule) > least:
+    while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
         if following >= excess:  # the rule has no other memory: it will not fall later either
             return None
@@ -187,10 +187,10 @@ def _cooling(excess: int, least: int, blobs: int, base_fee: int, schedule: Sched
     return blocks
 
 
-def moved_base_fee(base_fee: int, gas_used_ratio: float) -> int:
+def base_fee_after_block(base_fee: int, gas_used_ratio: float) -> int:
     """Return the base fee after a block that used a share of its gas limit [wei / gas].
 
-    >>> moved_base_fee(8_000_000, 1.0)
+    >>> base_fee_after_block(8_000_000, 1.0)
     9000000
     """
     fee, share = whole_scalar("base_fee", base_fee, unit="wei"), real_scalar("gas_used_ratio", gas_used_ratio)

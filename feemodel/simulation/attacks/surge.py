@@ -127,9 +127,9 @@ def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int
         demand = float(surge.demand)
     elif second < end:
         demand = (end - second - 1) * surge.demand / surge.ramp
-    asked = waiting + max(demand, float(target))
+    demanded = waiting + max(demand, float(target))
     room = surge.throughput * price
-    return int(min(asked, room) / price), int(max(0.0, asked - room) / price)
+    return int(min(demanded, room) / price), int(max(0.0, demanded - room) / price)
 
 
 MIN_BASE_FEE = 1_000_000_000  # wei / gas, at which the chain's simulator has its demand

@@ -22,7 +22,7 @@ DAY = np.dtype(
         for name in (
             "data_fees", "execution_fees", "operator_fees", *LINES, "accrued_data_cost", "accrued_finalization_cost",
             "transactions", "bytes", "submissions", "blobs", "finalizations", "price_sum", "last_price",
-            "least_balance", "steps", "overcharge", "undercharge", "bytes_below_cost", "lost_transactions", "lost_fees",
+            "min_balance", "steps", "overcharge", "undercharge", "bytes_below_cost", "lost_transactions", "lost_fees",
         )
     ],
     align=True,
@@ -50,7 +50,7 @@ ACCOUNTS = np.dtype(
         ("step_bytes", np.float64),  # posted in the step [byte]
         ("step_cost", np.float64),  # of it [wei]
         ("day", np.int64),  # number of the day
-        ("left_of_day", np.int64),  # steps
+        ("steps_left_in_day", np.int64),  # steps
         ("refused", np.int64),  # number of the step, from 1 on, whose prices were refused
     ],
     align=True,

@@ -2,14 +2,14 @@
 
 from feemodel._compiled import kept
 from feemodel.simulation.policies import arbitrum_execution, eip1559
-from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, OF_POLICY
+from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET_BY_POLICY
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def announce_execution(execution, price):  # type: ignore[no-untyped-def]
     """Announce the prices of execution, unless the policy does that itself."""
     terms = execution.terms
-    if terms.rule != OF_POLICY:
+    if terms.rule != SET_BY_POLICY:
         price.per_gas = terms.per_gas + terms.further_per_gas
         price.per_transaction = terms.per_transaction
 

@@ -37,17 +37,17 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
     tree = np.zeros(size + 1, dtype=np.int64)
     found = np.empty(ranks.size)
     for i in range(ranks.size):
-        place = ranks[i] + 1
-        while place <= size:
-            tree[place] += 1
-            place += place & -place
+        index = ranks[i] + 1
+        while index <= size:
+            tree[index] += 1
+            index += index & -index
         if i >= window:
-            place = ranks[i - window] + 1
-            while place <= size:
-                tree[place] -= 1
-                place += place & -place
-        held = min(i + 1, window)
-        position = quantile * (held - 1)
+            index = ranks[i - window] + 1
+            while index <= size:
+                tree[index] -= 1
+                index += index & -index
+        count = min(i + 1, window)
+        position = quantile * (count - 1)
         lower = int(position)
         low = distinct[_ranked(tree, top, size, lower)]
         share = position - lower
@@ -60,14 +60,14 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
 @kept(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
     """The rank of the value that is `number`-th in order, from 0."""
-    place, bit, left = 0, top, number + 1
+    index, bit, remaining = 0, top, number + 1
     while bit > 0:
-        following = place + bit
-        if following <= size and tree[following] < left:
-            place = following
-            left -= tree[following]
+        following = index + bit
+        if following <= size and tree[following] < remaining:
+            index = following
+            remaining -= tree[following]
         bit //= 2
-    return place
+    return index
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
@@ -99,10 +99,10 @@ def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
 MIB = 1 << 20
 
 
-def held_rows(elapsed: RealArray, step: float) -> NDArray[np.int64]:
+def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
     """Return the row of a scenario that holds in each step: rows a step apart as they are, others until the next one.
 
-    >>> held_rows(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), held_rows(np.array([0.0, 12.0]), 12.0).tolist()
+    >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
     """
     step = float(step)
@@ -124,25 +124,25 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
     return float(l1_fees["time"].to_numpy()[0].astype("datetime64[ns]").astype(np.int64)) / 1e9
 
 
-def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
+def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
     """Base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its first second.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
-    >>> held_fees(replay(rows, source="by hand"), 12.0, 5.0)
+    >>> fees_by_step(replay(rows, source="by hand"), 12.0, 5.0)
     ((array([70000000., 80000000.]), array([1., 2.]), array([5., 5.])), 60.0)
     """
     check_scenario("l1_fees", l1_fees)
     if l1_fees.sizes["path"] != 1:
         raise InvalidInput("l1_fees", "expected one path", l1_fees.sizes["path"])
-    rows = held_rows(l1_fees["elapsed"].to_numpy(), step)
+    rows = rows_by_step(l1_fees["elapsed"].to_numpy(), step)
     base_fee, blob_base_fee = (
         l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
     )
     return (base_fee, blob_base_fee, tips_of(l1_fees, tip)[0][rows]), first_second(l1_fees) or 0.0
 
 
-def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
+def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
     """Return the fees that a posting looks at besides a step's own, in each step; empty if its kind needs none.
 
     Parameters
@@ -150,7 +150,7 @@ def looked_ahead(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
     base_fee, blob_base_fee, tip : of L1 in each step, or a tip that stays [wei / gas].
     posting : the policy; step : [s].
 
-    >>> cap = looked_ahead(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
+    >>> cap = posting_caps(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
     >>> cap.base_fee_percentile.tolist(), cap.blob_base_fee_percentile.tolist()
     ([10.0, 11.0], [100000000.0, 100000000.0])
     """

@@ -50,15 +50,15 @@ def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
     """
     if not changed:
         return record
-    held = attributes(record)
+    values = attributes(record)
     for name, one in _accepted(record).items():
-        if name not in held and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
+        if name not in values and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
             reason = "expected an attribute of that name, to make the object anew with other parameters"
             raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
-    kept = parameters(record)
-    made = type(record)(**{name: held[name] for name in kept} | changed)
-    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*kept}:
-        setattr(made, name, held[name])  # which was set after the object was made
+    names = parameters(record)
+    made = type(record)(**{name: values[name] for name in names} | changed)
+    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*names}:
+        setattr(made, name, values[name])  # which was set after the object was made
     return made
 
 
@@ -69,8 +69,8 @@ def described(record: Any) -> str:
     >>> described(Costs())[:42]
     '{"kind": "Costs", "finalization_gas": 0.0,'
     """
-    told = asdict(record) if is_dataclass(record) and not isinstance(record, type) else attributes(record)
-    shown = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in told.items()}
+    values = asdict(record) if is_dataclass(record) and not isinstance(record, type) else attributes(record)
+    shown = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in values.items()}
     return json.dumps({"kind": type(record).__name__, **shown}, default=str)
 
 

@@ -22,7 +22,7 @@ from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
 from feemodel.simulation.policies.base import MAX_LAG, Pricing
 from feemodel.simulation.policies.execution import (
-    OF_POLICY,
+    SET_BY_POLICY,
     ExecutionPrice,
     ExecutionState,
     FixedExecution,
@@ -145,7 +145,7 @@ def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
     0.0
     """
     if not _is_built_in(pricing.announce):
-        return execution_state(OF_POLICY)
+        return execution_state(SET_BY_POLICY)
     return (getattr(pricing, "execution", None) or FixedExecution()).start(setting)
 
 

@@ -129,8 +129,8 @@ def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
             values = (paid + surplus.arrears_paid, surplus.eth_burned, surplus.spent_on_linea, vault.invoice_arrears)
             for name, value in zip(names, values, strict=True):
                 found[name][path, day] = value / WEI_PER_ETH
-    said = {name: {"units": "ETH", "long_name": name.replace("_", " ")} for name in names}
-    columns = {name: (("path", "day"), values, said[name]) for name, values in found.items()}
+    attributes = {name: {"units": "ETH", "long_name": name.replace("_", " ")} for name in names}
+    columns = {name: (("path", "day"), values, attributes[name]) for name, values in found.items()}
     return xr.Dataset(columns, lines.coords, result.attrs).drop_vars("basis")
 
 

@@ -28,12 +28,12 @@ DAILY = {
     "blobs": ("1", "blobs posted"),
     "finalizations": ("1", "finalizations"),
     "last_price": ("wei / byte", "data price in the last step"),
-    "least_balance": ("wei", "least balance of the operator at the end of a step"),
+    "min_balance": ("wei", "least balance of the operator at the end of a step"),
     "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
 }
 
 #: Variables over path: units, long name.
-OF_PATH = {
+PATH_VARIABLES = {
     "recovery": ("1", "data fees over the cost of posting"),
     "total_recovery": ("1", "all fees over all costs"),
     "under_recovery_days": ("1", "whole days whose data fees are below the accrued cost of their bytes"),
@@ -44,8 +44,8 @@ OF_PATH = {
     "overcharge": ("1", "sum of bytes times price above their own cost, over the cost of posting"),
     "undercharge": ("1", "sum of bytes times price below their own cost, over the cost of posting"),
     "bytes_below_cost": ("1", "share of bytes that paid less than their own cost"),
-    "worst_drawdown": ("wei", "deepest fall of the operator's balance below an earlier height"),
-    "drawdown_days": ("d", "worst_drawdown in days of the path's mean cost"),
+    "max_drawdown": ("wei", "deepest fall of the operator's balance below an earlier height"),
+    "drawdown_days": ("d", "max_drawdown in days of the path's mean cost"),
     "mean_price": ("wei / byte", "mean data price over steps"),
     "peak_price": ("wei / byte", "greatest data price of a step"),
     "data_cost": ("wei", "cost of posting data"),
@@ -91,33 +91,33 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     drawdown = accounts["drawdown"]
     median, p99 = np.quantile(prices, (0.5, 0.99))
     found = {
-        "recovery": _over(data_fees, data_cost),
-        "total_recovery": _over(fees, cost),
+        "recovery": _ratio(data_fees, data_cost),
+        "total_recovery": _ratio(fees, cost),
         "under_recovery_days": float(below.sum()),
-        "under_recovery_probability": _over(below.sum(), len(whole)),
+        "under_recovery_probability": _ratio(below.sum(), len(whole)),
         "whole_days": float(len(whole)),
         "volatility": volatility(prices, step),
-        "p99_over_median": _over(p99, median),
-        "overcharge": _over(total["overcharge"], data_cost),
-        "undercharge": _over(total["undercharge"], data_cost),
-        "bytes_below_cost": _over(total["bytes_below_cost"], total["bytes"]),
-        "worst_drawdown": float(drawdown),
-        "drawdown_days": _over(drawdown, cost / length),
+        "p99_over_median": _ratio(p99, median),
+        "overcharge": _ratio(total["overcharge"], data_cost),
+        "undercharge": _ratio(total["undercharge"], data_cost),
+        "bytes_below_cost": _ratio(total["bytes_below_cost"], total["bytes"]),
+        "max_drawdown": float(drawdown),
+        "drawdown_days": _ratio(drawdown, cost / length),
         "mean_price": float(prices.mean()),
         "peak_price": float(prices.max()),
         "data_cost": float(data_cost),
         "total_cost": float(cost),
         "total_fees": float(fees),
-        "break_even_level": _over(data_cost, data_fees),
-        "lost_demand": _over(total["lost_transactions"], total["transactions"] + total["lost_transactions"]),
+        "break_even_level": _ratio(data_cost, data_fees),
+        "lost_demand": _ratio(total["lost_transactions"], total["transactions"] + total["lost_transactions"]),
         "lost_fees": float(total["lost_fees"]),
-        "mean_wait": _over(accounts["waited"], waits.sum()),
-        "deadline_share": _over(accounts["at_deadline"], total["bytes"]),
+        "mean_wait": _ratio(accounts["waited"], waits.sum()),
+        "deadline_share": _ratio(accounts["at_deadline"], total["bytes"]),
     }
     reached = np.cumsum(waits) / waits.sum() if waits.any() else np.full(len(waits), np.nan)
     for level in DELAYS:
-        place = float(np.searchsorted(reached, level - 1e-12)) * step if waits.any() else np.nan
-        found[f"wait_p{100 * level:g}"] = place
+        wait = float(np.searchsorted(reached, level - 1e-12)) * step if waits.any() else np.nan
+        found[f"wait_p{100 * level:g}"] = wait
     return found
 
 
@@ -142,7 +142,7 @@ def volatility(prices: RealArray, step: float) -> float:
 def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
     """The results of all paths over `path` and `day`, and `step` for recorded paths.
 
-    >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(OF_PATH, 1.0), None)
+    >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(PATH_VARIABLES, 1.0), None)
     >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)
     {'path': 1, 'day': 2}
     """
@@ -153,7 +153,7 @@ def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded:
     with np.errstate(invalid="ignore"):
         mean = days["price_sum"] / days["steps"]
     variables["mean_price_of_day"] = (("path", "day"), mean, "wei / byte", "mean data price")
-    for name, (units, text) in OF_PATH.items():
+    for name, (units, text) in PATH_VARIABLES.items():
         variables[name] = ("path", np.array([one.summary[name] for one in results]), units, text)
     coordinates: dict[str, Any] = {
         "path": np.arange(len(results)),
@@ -169,5 +169,5 @@ def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded:
     return described_dataset(variables, coordinates)
 
 
-def _over(amount: Any, whole: Any) -> float:
+def _ratio(amount: Any, whole: Any) -> float:
     return float(amount / whole) if whole else float("nan")

@@ -117,21 +117,21 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
     curve = np.linalg.solve(design.T @ design + penalty, design.T @ history)
     deviation = history - design @ curve
     square = float(np.sum(deviation[:-1] ** 2))
-    kept_part = min(float(np.sum(deviation[:-1] * deviation[1:])) / square, 1.0) if square > 0.0 else 0.0
-    errors = deviation[1:] - kept_part * deviation[:-1]
+    persistence = min(float(np.sum(deviation[:-1] * deviation[1:])) / square, 1.0) if square > 0.0 else 0.0
+    errors = deviation[1:] - persistence * deviation[:-1]
     drawn = np.quantile(errors - errors.mean(), (np.arange(ERRORS) + 0.5) / ERRORS)
     points = np.linspace(deviation.min() - MARGIN, deviation.max() + MARGIN, POINTS)
-    return _Model(np.asarray(curve, np.float64), points, _transition(points, kept_part * points[:, None] + drawn))
+    return _Model(np.asarray(curve, np.float64), points, _transition(points, persistence * points[:, None] + drawn))
 
 
 def _transition(points: RealArray, following: RealArray) -> RealArray:
     """Probabilities of the points after each one, from equally likely values, each shared by its two neighbours."""
-    place = np.interp(following, points, np.arange(len(points)))
-    lower = np.minimum(place.astype(np.int64), len(points) - 2)
+    position = np.interp(following, points, np.arange(len(points)))
+    lower = np.minimum(position.astype(np.int64), len(points) - 2)
     found = np.zeros((len(points), len(points)))
     rows = np.broadcast_to(np.arange(len(points))[:, None], lower.shape)
-    np.add.at(found, (rows, lower), lower + 1 - place)
-    np.add.at(found, (rows, lower + 1), place - lower)
+    np.add.at(found, (rows, lower), lower + 1 - position)
+    np.add.at(found, (rows, lower + 1), position - lower)
     return np.asarray(found / following.shape[1])
 
 

@@ -62,10 +62,10 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # a last part blob
     90.1
     """
-    still = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
-    if still.rate == 0.0:
+    inelastic = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
+    if inelastic.rate == 0.0:
         raise InvalidInput("demand", "expected a rate above 0, from which a price follows", demand.rate)
-    found = simulate(l1_fees, Fixed(price=0.0), posting, still, step=step)
+    found = simulate(l1_fees, Fixed(price=0.0), posting, inelastic, step=step)
     days = float(found["covered"].sum())
     cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum())
     return BreakEven(cost / size, cost / days, size / days)
@@ -155,11 +155,11 @@ def fitted(
     """
     if not is_dataclass(pricing) or not any(field.name == "level" for field in fields(pricing)):
         raise InvalidInput("level", "expected a policy with a level", pricing)
-    still = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
+    inelastic = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
 
     def surplus(level: float) -> float:
         at_level = replace(pricing, level=level)
-        return float(simulate(l1_fees, at_level, posting, still, costs, step=step)["recovery"].mean()) - 1.0
+        return float(simulate(l1_fees, at_level, posting, inelastic, costs, step=step)["recovery"].mean()) - 1.0
 
     low, left = 1.0, surplus(1.0)
     high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # exact where fees are proportional to the level

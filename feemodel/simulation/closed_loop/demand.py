@@ -15,7 +15,7 @@ HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
 MAX_RATE = 1e9  # transactions a second
 MAX_ELASTICITY = 100.0
 MAX_LAG = 1 << 20  # steps
-ANSWERS = ("data", "total")
+RESPONSES = ("data", "total")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Demand:
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 
     a second, as that number or as a Poisson draw. f is what a typical transaction pays: for its data alone, or in all.
-    At 2026 fees data is 0.2–3 % of the total on Linea, so policies for data are compared at `answers="data"`.
+    At 2026 fees data is 0.2–3 % of the total on Linea, so policies for data are compared at `responds_to="data"`.
 
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
@@ -38,7 +38,7 @@ class Demand:
     elasticity: float = 0.0  #: ε: not identified by any data here, sweep it [1]
     reference_fee: float | None = None  #: f₀ of a transaction, needed where elasticity is not 0 [wei]
     choke: float = 10.0  #: maximum factor on demand at a low price [1]
-    answers: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
+    responds_to: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
     cycle: tuple[float, ...] | None = None  #: factor of each hour, 24 from UTC midnight or 168 from Monday [1]
     l1_correlation: float = 0.0  #: κ [1]
     lag: int = 0  #: how old the price is that users answer [steps]
@@ -56,7 +56,7 @@ class Demand:
         check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", lowest=MIN_PRICE)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
-        choice("answers", self.answers, ANSWERS)
+        choice("responds_to", self.responds_to, RESPONSES)
         if self.cycle is not None:
             factors = np.atleast_1d(real("cycle", self.cycle))
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
@@ -94,6 +94,6 @@ class Demand:
             elasticity=float(self.elasticity),
             reference_fee=1.0 if self.reference_fee is None else float(self.reference_fee),
             choke=float(self.choke),
-            total=self.answers == "total",
+            total=self.responds_to == "total",
             poisson=bool(self.poisson),
         )

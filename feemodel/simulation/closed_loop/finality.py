@@ -8,7 +8,7 @@ from feemodel.checks import above_zero, check_plausible, instance, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop._accounts import Fees
-from feemodel.simulation.closed_loop._l1_steps import held_fees, looked_ahead, posting_terms
+from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps, posting_terms
 from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
@@ -36,7 +36,7 @@ def price_of_finality(
 
     Returns
     -------
-    Dataset over `submission`: times `due` and `left` since the start, `delay` [s], `cost` and `cost_at_once` [wei].
+    Dataset over `submission`: times `due` and `sent` since the start, `delay` [s], `cost` and `cost_when_due` [wei].
     `saving` is the share of the cost at once that waiting saves, negative if waiting costs more [1]; `mean_delay` [s].
     The cost at once includes the submission's own tip. Submissions still waiting at the end are sent then.
 
@@ -59,7 +59,7 @@ def price_of_finality(
     instance("posting", posting, Posting)
     for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
         above_zero(name, value, unit="s")
-    columns, start_time = held_fees(l1_fees, step, posting.submission.tip)
+    columns, start_time = fees_by_step(l1_fees, step, posting.submission.tip)
     base_fee, blob_base_fee, tip = columns
     count = len(base_fee)
     due_times = first_due + interval * np.arange(max(0.0, np.ceil((count * step - first_due) / interval)))
@@ -69,38 +69,38 @@ def price_of_finality(
         raise InvalidInput("l1_fees", f"expected more than {first_due:,.0f} s", count * step)
     submission = posting.submission
     at_tip = submission.cost(base_fee, tip, blob_base_fee)
-    left, paid_tip = due.copy(), tip[due]
-    caps = looked_ahead(base_fee, blob_base_fee, tip, posting, step)
+    sent, paid_tip = due.copy(), tip[due]
+    caps = posting_caps(base_fee, blob_base_fee, tip, posting, step)
     if posting.kind == "clairvoyant":
-        left = caps.cheapest[due]
-        paid_tip = tip[left]
+        sent = caps.cheapest[due]
+        paid_tip = tip[sent]
     fees = Fees(base_fee, blob_base_fee, tip)
     if posting.kind == "forecast":
-        left = _leave_by_limits(due, step, fees, posting_terms(posting), caps.limits)
-        paid_tip = tip[left]
+        sent = _sent_under_limits(due, step, fees, posting_terms(posting), caps.limits)
+        paid_tip = tip[sent]
     elif posting.kind == "price-cap":
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
-        left, paid_tip = _leave(due, since, start_time, step, fees, posting_terms(posting), caps)
-    cost = submission.cost(base_fee[left], paid_tip, blob_base_fee[left])
-    delay = np.where(left > due, left * step - due_times, 0.0)
-    at_once = at_tip[due]
+        sent, paid_tip = _sent_under_caps(due, since, start_time, step, fees, posting_terms(posting), caps)
+    cost = submission.cost(base_fee[sent], paid_tip, blob_base_fee[sent])
+    delay = np.where(sent > due, sent * step - due_times, 0.0)
+    when_due = at_tip[due]
     return described_dataset(
         {
             "due": ("submission", due_times, "s", "when the submission is full"),
-            "left": ("submission", left * step, "s", "when it leaves"),
+            "sent": ("submission", sent * step, "s", "when it leaves"),
             "delay": ("submission", delay, "s", "how long it waits after it is full"),
             "cost": ("submission", cost, "wei", "what it costs"),
-            "cost_at_once": ("submission", at_once, "wei", "what it would cost when it is full"),
-            "saving": ((), float(1.0 - cost.sum() / at_once.sum()), "1", "part of cost at once"),
+            "cost_when_due": ("submission", when_due, "wei", "what it would cost when it is full"),
+            "saving": ((), float(1.0 - cost.sum() / when_due.sum()), "1", "part of cost at once"),
             "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
         }
     )
 
 
 @kept(nogil=True, error_model="numpy")
-def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
+def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
     """Return the step at which each submission is sent, at the latest the last one, and the tip that it pays."""
-    left, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
+    sent, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
     last = fees.base_fee.size - 1
     for i in range(due.size):
         k = due[i]
@@ -112,15 +112,15 @@ def _leave(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-
             if found >= 0.0 or k == last:
                 break
             k += 1
-        left[i] = k
+        sent[i] = k
         paid[i] = found if found >= 0.0 and terms.tip_paid else fees.tip[k]
-    return left, paid
+    return sent, paid
 
 
 @kept(nogil=True, error_model="numpy")
-def _leave_by_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
+def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
     """Return the step at which each submission is sent, at the latest the last one."""
-    left = np.empty(due.size, dtype=np.int64)
+    sent = np.empty(due.size, dtype=np.int64)
     last = fees.base_fee.size - 1
     for i in range(due.size):
         k = due[i]
@@ -129,5 +129,5 @@ def _leave_by_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped
             if within_limit(k, due[i], step, terms, now, limits):
                 break
             k += 1
-        left[i] = k
-    return left
+        sent[i] = k
+    return sent

@@ -66,7 +66,7 @@ def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
-def _answer(fee, demand):  # type: ignore[no-untyped-def]
+def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
     """Return demand relative to demand at the reference fee [1]."""
     if fee <= 0.0:
         return demand.choke
@@ -131,7 +131,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
-def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
+def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     """Return the bytes to submit now (0: none) and their tip."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
@@ -142,9 +142,9 @@ def _leaves(k, last, need, fees, path):  # type: ignore[no-untyped-def]
         front += 1
     accounts.front = front
     if pending < need:
-        late = terms.kind == BY_DEADLINE and (k - front) * clock.step >= terms.deadline
-        accounts.at_deadline += pending if late else 0.0
-        return pending if late or last else 0.0, fees.tip
+        overdue = terms.kind == BY_DEADLINE and (k - front) * clock.step >= terms.deadline
+        accounts.at_deadline += pending if overdue else 0.0
+        return pending if overdue or last else 0.0, fees.tip
     if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT, FORECAST):
         return need, fees.tip
     full = max(accounts.full, front)
@@ -168,7 +168,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     """Send all submissions of this step."""
     accounts, need = path.accounts, path.posting.need
     while last or path.posting.kind == BY_DEADLINE or accounts.arrived - accounts.posted >= need:
-        leaving, tip = _leaves(k, last, need, fees, path)
+        leaving, tip = _due_submission(k, last, need, fees, path)
         if leaving <= 0.0:
             break
         cost = _submit(leaving, Fees(fees.base_fee, fees.blob_base_fee, tip), path.posting, day, accounts)
@@ -224,9 +224,9 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     """Store the value of step `k` in a ring buffer of lag + 1 values; return the value of lag steps ago."""
     if ring.size == 1:  # most often, and a remainder takes a tenth of a step
         return value
-    place = k % ring.size
-    ring[place] = value
-    return ring[place + 1 if place + 1 < ring.size else 0]
+    index = k % ring.size
+    ring[index] = value
+    return ring[index + 1 if index + 1 < ring.size else 0]
 
 
 @kept(nogil=True, error_model="numpy")
@@ -236,24 +236,24 @@ def _poisson(rng, mean):  # type: ignore[no-untyped-def]
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _arrive(k, per_byte, price, path):  # type: ignore[no-untyped-def]
+def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
     """Return the transactions of the step, and the mean number lost compared to the reference fee."""
     demand = path.demand
-    wanted = demand.rate * path.clock.step * _value_at(path.activity, k)
-    mean = wanted
+    reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)
+    mean = reference_demand
     if demand.elasticity > 0.0:
         fee = per_byte * demand.bytes_per_transaction
         if demand.total:
             fee += price.per_gas * demand.gas_per_transaction + price.per_transaction
         if k == 0:
             path.charges[:] = fee
-        mean = wanted * _answer(_delayed(path.charges, k, fee), demand)
+        mean = reference_demand * _demand_factor(_delayed(path.charges, k, fee), demand)
     number = _poisson(path.rng, mean) if demand.poisson else mean
-    return number, wanted - mean
+    return number, reference_demand - mean
 
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _look(k, path):  # type: ignore[no-untyped-def]
+def _observe(k, path):  # type: ignore[no-untyped-def]
     """Show the policy the L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
     then = min(max(k - path.policy.l1_lag, 0), k)
@@ -271,8 +271,8 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
     price, accounts = path.price, path.accounts
     announce_execution(path.execution, price)
     per_byte = price.per_byte * path.policy.level
-    least = min(per_byte, price.per_gas, price.per_transaction)
-    if least >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # False for NaN too
+    lowest = min(per_byte, price.per_gas, price.per_transaction)
+    if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # False for NaN too
         path.found.prices[k] = per_byte
         return per_byte, True
     accounts.refused, price.per_byte = k + 1, per_byte
@@ -316,7 +316,7 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
     day.bytes += settled.arrived_bytes
     day.price_sum += per_byte
     day.last_price = per_byte
-    day.least_balance = min(day.least_balance, accounts.balance)
+    day.min_balance = min(day.min_balance, accounts.balance)
     day.steps += 1.0
     if lost > 0.0:
         day.lost_transactions += lost
@@ -335,7 +335,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
         return False
     demand, clock, accounts, settled = path.demand, path.clock, path.accounts, path.settled
     # (2) users see the price of `lag` steps ago and arrive
-    number, lost = _arrive(k, per_byte, path.price, path)
+    number, lost = _transactions(k, per_byte, path.price, path)
     settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
     settled.arrived_bytes = number * demand.bytes_per_transaction
     accounts.arrived += settled.arrived_bytes
@@ -346,9 +346,9 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
     settled.execution_fees = settled.gas_used * path.price.per_gas
     settled.operator_fees = number * path.price.per_transaction
     # (4) posting decides, (5) costs are paid, (6) recorded
-    if accounts.left_of_day == 0:
-        accounts.day, accounts.left_of_day = accounts.day + 1, clock.day_steps
-    accounts.left_of_day -= 1
+    if accounts.steps_left_in_day == 0:
+        accounts.day, accounts.steps_left_in_day = accounts.day + 1, clock.day_steps
+    accounts.steps_left_in_day -= 1
     day = path.found.days[accounts.day]
     _pay(k, k == path.found.prices.size - 1, day, path)
     _record(k, per_byte, lost, day, path)
@@ -360,7 +360,7 @@ def _begin(path):  # type: ignore[no-untyped-def]
     """Return the accounts before the first step."""
     accounts = path.accounts
     accounts.peak, accounts.next_finalization = accounts.balance, path.costs.finalize_seconds
-    accounts.left_of_day = path.clock.day_steps - path.clock.offset
+    accounts.steps_left_in_day = path.clock.day_steps - path.clock.offset
     path.balances[:] = accounts.balance
 
 
@@ -378,7 +378,7 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
     seen, price, settled = path.seen, path.price, path.settled
     _begin(path)
     for k in range(path.found.prices.size):
-        _look(k, path)
+        _observe(k, path)
         announce(state, seen, price)
         if not _advance(k, path):
             return

@@ -42,7 +42,7 @@ from feemodel.simulation.closed_loop._accounts import (
     PolicyTerms,
 )
 from feemodel.simulation.closed_loop._costs import Costs
-from feemodel.simulation.closed_loop._l1_steps import first_second, held_rows, looked_ahead, posting_terms
+from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step
 from feemodel.simulation.closed_loop._parameters import OPTIONAL, described
 from feemodel.simulation.closed_loop._pricing import (
     check_first_step,
@@ -53,7 +53,7 @@ from feemodel.simulation.closed_loop._pricing import (
     started,
     state_arrays,
 )
-from feemodel.simulation.closed_loop._results import OF_PATH, PathResult, summarized
+from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, summarized
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.observations import (
     PRICE,
@@ -154,8 +154,9 @@ def path_job(
     )
     if not 1 <= job.steps <= MAX_STEPS:
         raise InvalidInput("l1_fees", f"expected from 1 to {MAX_STEPS:,} steps of {step:g} s", job.steps)
-    most = job.demand.rate * job.demand.bytes_per_transaction * job.steps * job.step / job.posting.submission.capacity
-    check_limit(most, "submissions on a path", MAX_SUBMISSIONS)
+    size = job.demand.rate * job.demand.bytes_per_transaction * job.steps * job.step
+    submissions = size / job.posting.submission.capacity
+    check_limit(submissions, "submissions on a path", MAX_SUBMISSIONS)
     if job.record > job.paths:
         raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
     check_first_step(job.pricing, job.setting, job.l1_fees)
@@ -187,7 +188,7 @@ class PathJob:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """The scenario's row in each step of its own time."""
-        return held_rows(self.l1_fees["elapsed"].to_numpy(), self.step)
+        return rows_by_step(self.l1_fees["elapsed"].to_numpy(), self.step)
 
     @property
     def steps(self) -> int:
@@ -244,12 +245,12 @@ class PathJob:
 
     def __call__(self, path: int) -> PathResult:
         """Simulate one path."""
-        taken = self._path(path)
-        accounts, found = taken.accounts, taken.found
-        self._run(path, started(self.pricing, self.setting), taken)
+        arguments = self._path(path)
+        accounts, found = arguments.accounts, arguments.found
+        self._run(path, started(self.pricing, self.setting), arguments)
         if accounts.refused:
             reason = f"expected finite prices of at least 0, in step {accounts.refused - 1:,} of path {path:,}"
-            raise InvalidInput("pricing", reason, list(taken.price.tolist()))
+            raise InvalidInput("pricing", reason, list(arguments.price.tolist()))
         days, series = found.days.view(DAY), found.series.view(SERIES)
         summary = summarized(days, found.prices, found.waits, accounts, step=self.step, day_steps=self.day_steps)
         return PathResult(days, summary, series if path < self.record else None)
@@ -266,7 +267,7 @@ class PathJob:
             activity = np.broadcast_to(activity, count).copy() if activity.size == 1 else activity
         l1 = L1(columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS))
         days = records((count + offset - 1) // day_steps + 1, DAY)
-        days["least_balance"] = np.inf
+        days["min_balance"] = np.inf
         series = records(count if path < self.record else 0, SERIES)
         accounts = empty_record(ACCOUNTS)
         accounts.balance = self.setting.target_balance
@@ -279,7 +280,7 @@ class PathJob:
             demand=demand.terms(),
             posting=posting_terms(self.posting),
             costs=self.costs.terms(self.step),
-            caps=looked_ahead(l1.base_fee, l1.blob_base_fee, l1.tip, self.posting, self.step),
+            caps=posting_caps(l1.base_fee, l1.blob_base_fee, l1.tip, self.posting, self.step),
             rng=stream_of(self.seed, path, 1),
             balances=np.empty(int(getattr(self.pricing, "balance_lag", 0)) + 1),
             charges=np.empty(demand.lag + 1),
@@ -290,9 +291,9 @@ class PathJob:
             found=Found(np.empty(count), np.empty(count), days, np.zeros(min(count, LONGEST_WAIT)), series),
         )
 
-    def _run(self, path: int, state: State, taken: Path) -> None:
+    def _run(self, path: int, state: State, arguments: Path) -> None:
         try:
-            runner(self.pricing)(state, taken)
+            runner(self.pricing)(state, arguments)
         except Exception as error:
             if has_own_loop(self.pricing):
                 raise
@@ -331,30 +332,33 @@ class PathJob:
     def layout(self, path: int) -> Layout:
         """Types and shapes of the arrays that are stored of a path."""
         days = (self.steps + self.day_offset - 1) // self.day_steps + 1
-        found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(OF_PATH),))}
+        found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(PATH_VARIABLES),))}
         return found if path >= self.record else {**found, "series": (SERIES, (self.steps,))}
 
     def to_arrays(self, part: PathResult) -> dict[str, NDArray[Any]]:
-        """The arrays of a path: its days, its statistics in the order of `OF_PATH`, its series where it has them."""
-        found = {"days": part.days, "summary": np.array([part.summary[name] for name in OF_PATH], dtype=np.float64)}
+        """Return the arrays of a path: days, statistics in the order of `PATH_VARIABLES`, and series if recorded."""
+        found = {
+            "days": part.days,
+            "summary": np.array([part.summary[name] for name in PATH_VARIABLES], dtype=np.float64),
+        }
         return found if part.series is None else found | {"series": part.series}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
         """The path that has these arrays."""
-        summary = dict(zip(OF_PATH, arrays["summary"].tolist(), strict=True))
+        summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
         return PathResult(arrays["days"], summary, arrays.get("series"))
 
     @property
     def description(self) -> str:
         """All that decides the result, as JSON."""
-        told = description(
+        parts = description(
             l1_fees=self.l1_fees, pricing=self.pricing, start=state_arrays(started(self.pricing, self.setting)),
             read={name: getattr(self.pricing, name, None) for name in OPTIONAL},
             posting=self.posting, demand=self.demand, costs=self.costs, step=self.step, bootstrap=self.bootstrap,
             days=self.days, record=self.record, seed=self.seed, versions=self.attributes["versions"],
             package=package_source("feemodel.simulation.closed_loop.simulator"),
         )  # fmt: skip
-        return json.dumps(told)
+        return json.dumps(parts)
 
 
 def _seed_sequence(rng: Rng) -> SeedSequence:

@@ -15,7 +15,7 @@ from feemodel.simulation._resume import Finished, parts
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop._parameters import parameters, with_parameters
-from feemodel.simulation.closed_loop._results import OF_PATH, PathResult, dataset
+from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, dataset
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.policies.base import Pricing
@@ -132,7 +132,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         for name in sequence("outputs", self.outputs):
-            choice("outputs", name, tuple(OF_PATH))
+            choice("outputs", name, tuple(PATH_VARIABLES))
         instance("posting", self.posting, Posting)
         path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
 
@@ -145,10 +145,10 @@ class Experiment:
             raise InvalidInput("inputs", f"expected arrays that broadcast: {error}", names) from None
         shape = columns[0].shape if columns else ()
         found = {name: np.empty(shape) for name in self.outputs}
-        for place in np.ndindex(shape):
-            summary = self._simulated({name: column[place] for name, column in zip(names, columns, strict=True)})
+        for index in np.ndindex(shape):
+            summary = self._simulated({name: column[index] for name, column in zip(names, columns, strict=True)})
             for name in self.outputs:
-                found[name][place] = summary[name]
+                found[name][index] = summary[name]
         return found
 
     def _simulated(self, values: dict[str, Any]) -> dict[str, float]:

@@ -20,7 +20,7 @@ from feemodel.simulation.corpus._fitted import LINEA, Fitted, Indices, ShapeFit,
 from feemodel.simulation.scenarios import Rng, generator_of
 
 CHUNK = 8_192  # transactions drawn at once from one random stream
-MOST = 10_000_000  # transactions held in memory: some 10 GB
+MAX_COUNT = 10_000_000  # transactions held in memory: some 10 GB
 
 _KINDS = np.array([shape.kind for shape in SHAPES])
 _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
@@ -83,7 +83,7 @@ def corpus(
     ('a9059cbb', 68)
     """
     count = whole_scalar("count", count)
-    check_limit(count, "generated transactions", MOST, ": draw several corpora")
+    check_limit(count, "generated transactions", MAX_COUNT, ": draw several corpora")
     weights = _weights(mix)
     generator = generator_of(rng)
     pools = Pools.draw(LINEA, generator)
@@ -102,10 +102,10 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
     shape_of = rng.choice(len(SHAPES), count, p=weights)
     payloads, calldata, gas = [b""] * count, [b""] * count, np.zeros(count, dtype=np.int64)
     for number, shape in enumerate(SHAPES):
-        places = np.flatnonzero(shape_of == number)
-        drawn = draw_transactions(shape, len(places), LINEA, pools, rng)
-        for place, payload, data, used in zip(places.tolist(), *drawn, strict=True):
-            payloads[place], calldata[place], gas[place] = payload, data, used
+        indices = np.flatnonzero(shape_of == number)
+        drawn = draw_transactions(shape, len(indices), LINEA, pools, rng)
+        for index, payload, data, used in zip(indices.tolist(), *drawn, strict=True):
+            payloads[index], calldata[index], gas[index] = payload, data, used
     return Corpus(payloads, calldata, _KINDS[shape_of], gas)
 
 

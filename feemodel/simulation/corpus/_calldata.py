@@ -155,9 +155,9 @@ def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) 
     numbers = np.zeros(len(names), dtype=np.int64)
     if fit.mixture:
         names[:] = draw_keys(fit.mixture, rng, len(names))
-    placed = [(starts + place, word) for place, word in enumerate(before)]
-    placed += [(ends - len(after) + place, word) for place, word in enumerate(after)]
-    for rows, word in placed:
+    indexed = [(starts + index, word) for index, word in enumerate(before)]
+    indexed += [(ends - len(after) + index, word) for index, word in enumerate(after)]
+    for rows, word in indexed:
         number = word.replace("length", "@0")
         if number[0] in "=@":
             names[rows] = "number"
@@ -213,9 +213,9 @@ def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: 
     """
     length = draw_keys(shares, rng, count)
     zeros: Indices = np.minimum(draw_keys(fit.amount_zeros, rng, count), length - 1)
-    place = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # of the byte, counted from the right
+    index = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # of the byte, counted from the right
     digits = rng.integers(1, 256, (count, LONGEST_AMOUNT), dtype=np.uint8)
-    return digits * ((place < length[:, None]) & (place >= zeros[:, None]))
+    return digits * ((index < length[:, None]) & (index >= zeros[:, None]))
 
 
 def _tiny(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:

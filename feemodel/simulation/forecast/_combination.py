@@ -10,7 +10,7 @@ HALF_LIFE = 2 * DAY  # of a loss in the recent mean [bins]
 POWER = 8.0  # of the losses
 EVEN_HORIZON = 3 * DAY // 4  # at which known and provisional losses count alike [bins]
 PROVISIONAL_SCORES = 24  # earlier forecasts that a provisional loss is the mean of, about
-LEAST_LOSS = 1e-4  # below which losses count as equal: 0.01 % of a fee [log(wei / gas)]
+MIN_LOSS = 1e-4  # below which losses count as equal: 0.01 % of a fee [log(wei / gas)]
 
 
 def combined(
@@ -43,9 +43,9 @@ def combined(
     array([1., 1., 1., 1., 1.])
     """
     part = horizon / (horizon + EVEN_HORIZON)
-    provisional = np.log(np.maximum(_provisional_losses(experts, values, quantiles, horizon), LEAST_LOSS))
+    provisional = np.log(np.maximum(_provisional_losses(experts, values, quantiles, horizon), MIN_LOSS))
     score = provisional.copy()
-    known = np.log(np.maximum(_known_losses(experts, targets, quantiles), LEAST_LOSS))[:, : experts.shape[1] - horizon]
+    known = np.log(np.maximum(_known_losses(experts, targets, quantiles), MIN_LOSS))[:, : experts.shape[1] - horizon]
     after = slice(horizon, horizon + known.shape[1])
     score[:, after] = (1.0 - part) * known + part * provisional[:, after]
     shares = np.exp(-POWER * (score - score.min(axis=0)))
@@ -59,9 +59,9 @@ def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) 
 
     count = len(targets)
     losses = pinball(targets[:, None], experts[:, :count], quantiles).mean(axis=-1)
-    kept = 0.5 ** (1 / HALF_LIFE)
-    sums = lfilter([1.0], [1.0, -kept], losses, axis=1)
-    return np.asarray(sums / lfilter([1.0], [1.0, -kept], np.ones(count)))
+    decay = 0.5 ** (1 / HALF_LIFE)
+    sums = lfilter([1.0], [1.0, -decay], losses, axis=1)
+    return np.asarray(sums / lfilter([1.0], [1.0, -decay], np.ones(count)))
 
 
 def _provisional_losses(experts: RealArray, values: RealArray, quantiles: RealArray, horizon: int) -> RealArray:

@@ -15,9 +15,9 @@ def trailing_mean(values: RealArray, length: int) -> RealArray:
     >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
     array([1., 2., 4.])
     """
-    sums, places = np.concatenate(([0.0], np.cumsum(values))), np.arange(len(values))
-    begins = np.maximum(places - length + 1, 0)
-    return np.asarray((sums[places + 1] - sums[begins]) / (places + 1 - begins))
+    sums, indices = np.concatenate(([0.0], np.cumsum(values))), np.arange(len(values))
+    first = np.maximum(indices - length + 1, 0)
+    return np.asarray((sums[indices + 1] - sums[first]) / (indices + 1 - first))
 
 
 def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
@@ -26,8 +26,8 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
     >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
     array([nan,  1.,  3.])
     """
-    places = np.arange(len(values)) + horizon - lag
-    return np.where(places < 0, np.nan, values[np.maximum(places, 0)])
+    indices = np.arange(len(values)) + horizon - lag
+    return np.where(indices < 0, np.nan, values[np.maximum(indices, 0)])
 
 
 def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:

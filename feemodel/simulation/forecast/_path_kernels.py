@@ -44,10 +44,10 @@ def follow(  # type: ignore[no-untyped-def]
                 knot += 1
             part = min(1.0, (time - times[knot]) / (times[knot + 1] - times[knot]))
             price = prices[path, knot] + part * (prices[path, knot + 1] - prices[path, knot])
-            wanted = blob_prices[path, knot] + part * (blob_prices[path, knot + 1] - blob_prices[path, knot])
+            blob_price = blob_prices[path, knot] + part * (blob_prices[path, knot + 1] - blob_prices[path, knot])
             used = np.int64(min(half * math.exp(price + noise[path, block]) / fee, float(gas_limit)))
-            lacking = (update_fraction * max(wanted, 0.0) - gas) / (GAS_PER_BLOB * RESPONSE)
-            blobs = min(max(round(target + lacking + blob_noise[path, block]), 0.0), float(maximum))
+            missing = (update_fraction * max(blob_price, 0.0) - gas) / (GAS_PER_BLOB * RESPONSE)
+            blobs = min(max(round(target + missing + blob_noise[path, block]), 0.0), float(maximum))
             gas = next_excess_blob_gas(
                 gas, np.int64(blobs) * GAS_PER_BLOB, fee, target * GAS_PER_BLOB, maximum * GAS_PER_BLOB,
                 update_fraction, reserve,

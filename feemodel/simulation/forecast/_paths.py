@@ -94,18 +94,19 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
     array([-1.,  0., 10., 20., 21.])
     """
     changes = [np.zeros(len(values))]
-    for knot, wanted in zip(knots, quantiles, strict=True):
+    for knot, target in zip(knots, quantiles, strict=True):
         column = values[:, knot]
-        held = np.quantile(column, levels)
+        current = np.quantile(column, levels)
         # Where many paths have one value, a quantile of them is met by the first and last of equal ones alone.
-        inside = np.interp(column, held, wanted)
-        low, high = column < held[0], column > held[-1]
-        inside = np.where(low, wanted[0] + column - held[0], np.where(high, wanted[-1] + column - held[-1], inside))
+        inside = np.interp(column, current, target)
+        low, high = column < current[0], column > current[-1]
+        inside = np.where(high, target[-1] + column - current[-1], inside)
+        inside = np.where(low, target[0] + column - current[0], inside)
         changes.append(inside - column)
-    places = np.concatenate(([0], knots))
+    positions = np.concatenate(([0], knots))
     bins = np.arange(values.shape[1])
-    after = np.clip(np.searchsorted(places, bins, side="left"), 1, len(knots))
-    part = (bins - places[after - 1]) / (places[after] - places[after - 1])
+    after = np.clip(np.searchsorted(positions, bins, side="left"), 1, len(knots))
+    part = (bins - positions[after - 1]) / (positions[after] - positions[after - 1])
     stacked = np.stack(changes, axis=1)
     return np.asarray(values + stacked[:, after - 1] * (1.0 - part) + stacked[:, after] * part)
 

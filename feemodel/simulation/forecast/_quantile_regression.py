@@ -51,10 +51,10 @@ def fit_quantiles(
     penalty = np.full(width + 1, ridge)
     penalty[-1] = 0.0
     found = np.zeros((len(quantiles), width + 1)) if start is None else start / scale
-    for place, quantile in enumerate(quantiles):
+    for index, quantile in enumerate(quantiles):
         if start is None:
-            found[place, -1] = np.quantile(scaled, quantile)
-        found[place] = _minimum(design, scaled, float(quantile), penalty, found[place])
+            found[index, -1] = np.quantile(scaled, quantile)
+        found[index] = _minimum(design, scaled, float(quantile), penalty, found[index])
     return found * scale
 
 

@@ -71,8 +71,8 @@ class Recommendation:
     loss_probability: float  #: that fees over `hold` do not pay for posting, on the sample paths [1]
     expected_margin: float  #: median of fees over the cost of posting, minus 1 [1]
     hold: float  #: how long the parameters are meant to stay [s]
-    holds_for: float  #: until the loss probability passes the target; twice `hold` where it does not until then [s]
-    set_again: str  #: when that is, ISO 8601, UTC
+    valid_for: float  #: until the loss probability passes the target; twice `hold` where it does not until then [s]
+    valid_until: str  #: when that is, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: quantiles 5, 50, 95 % of the mean over `hold` [wei / byte]
     #: over `step`, one for each submission as far as twice `hold`, and `quantile`: `cost_per_byte` of posting the bytes
     #: of a step, and `price_per_byte` that they have paid [wei / byte]; over `step`: `loss_probability` of all steps so
@@ -134,13 +134,13 @@ def recommend(
     choice("family", family, FAMILIES)
     if loss_probability is not None and margin is not None:
         raise InvalidInput("margin", "expected a margin or a loss probability, not both", margin)
-    wanted = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
+    target = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
     if margin is not None:
         check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
     drawn = whole_scalar("paths", paths, minimum=1)
-    if margin is None and drawn < 1.0 / wanted:
+    if margin is None and drawn < 1.0 / target:
         reason = f"expected at least one part in {drawn:,}: the paths tell no smaller probability"
-        raise InvalidInput("loss_probability", reason, wanted)
+        raise InvalidInput("loss_probability", reason, target)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
     check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
@@ -162,19 +162,19 @@ def recommend(
     costs = cost[:, window : (2 * count + 1) * window : window]
     paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
     ratio = posted[:, count - 1] / paid[:, count - 1]
-    factor = float(np.quantile(ratio, 1.0 - wanted) if margin is None else (1.0 + margin) * np.median(ratio))
+    factor = float(np.quantile(ratio, 1.0 - target) if margin is None else (1.0 + margin) * np.median(ratio))
     losing = (factor * paid < posted).mean(axis=0)
     reached = float(losing[count - 1])
-    late = np.flatnonzero(losing[count:] > max(wanted if margin is None else reached, reached))
-    holds_for = float((count + (late[0] if late.size else count)) * window * STEP)
-    again = np.datetime64(int(history.newest + holds_for), "s")
+    exceeding = np.flatnonzero(losing[count:] > max(target if margin is None else reached, reached))
+    valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
+    again = np.datetime64(int(history.newest + valid_for), "s")
     mean_cost = cost[:, : length * PARTS].mean(axis=1)
     return Recommendation(
         family=family,
         parameters=_parameters(
             family,
             factor,
-            wanted,
+            target,
             submission,
             tip=tip,
             size=size,
@@ -186,8 +186,8 @@ def recommend(
         loss_probability=reached,
         expected_margin=float(factor / np.median(ratio) - 1.0),
         hold=float(length * BIN),
-        holds_for=holds_for,
-        set_again=str(np.datetime_as_string(again, timezone="UTC")),
+        valid_for=valid_for,
+        valid_until=str(np.datetime_as_string(again, timezone="UTC")),
         cost_per_byte=tuple(np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()),
         outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
     )
@@ -213,10 +213,10 @@ def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: flo
     )
 
 
-def _steps(name: str, seconds: float, step: int, least: float, most: float) -> int:
+def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float) -> int:
     found = real_scalar(name, seconds, unit="s")
-    if found % step or not least <= found <= most:
-        raise InvalidInput(name, f"expected multiples of {step} s from {least:,.0f} to {most:,.0f}", seconds)
+    if found % step or not minimum <= found <= maximum:
+        raise InvalidInput(name, f"expected multiples of {step} s from {minimum:,.0f} to {maximum:,.0f}", seconds)
     return int(found) // step
 
 
@@ -250,7 +250,7 @@ def _rule_price(
 def _parameters(
     family: str,
     factor: float,
-    wanted: float,
+    target: float,
     submission: Submission,
     *,
     tip: float,
@@ -289,7 +289,7 @@ def _parameters(
     if family == "arbitrum":
         reward = math.ceil(max(0.0, factor - 1.0) * cost / ARBITRUM_UNITS_PER_BYTE)
         return {"l1_reward": Parameter(value=reward, unit="wei / unit", meaning="on top of what batches cost")}
-    soon = np.quantile(price[:, PARTS] / now, 1.0 - wanted)
+    soon = np.quantile(price[:, PARTS] / now, 1.0 - target)
     return {
         "margin": Parameter(value=factor, unit="1", meaning="of the coordinator's variable cost"),
         "variable_cost": Parameter(

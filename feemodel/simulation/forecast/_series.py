@@ -59,15 +59,15 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     count = int(bins[-1] - bins[0]) + 1
     if count > LONGEST:
         raise InvalidInput("l1", f"expected at most ten years, {LONGEST:,} bins of {BIN} s", count)
-    logs, place = np.log(fees), bins - bins[0]
-    rows = np.bincount(place, minlength=count)
+    logs, index = np.log(fees), bins - bins[0]
+    rows = np.bincount(index, minlength=count)
     empty = rows == 0
-    means = np.bincount(place, logs, minlength=count) / np.maximum(rows, 1)
+    means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    carried = np.maximum.accumulate(np.where(empty, 0, every))  # the newest bin with rows
-    last_row = np.searchsorted(place, every, side="right") - 1
+    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # the newest bin with rows
+    last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])
-    return FeeSeries(int(bins[0]), means[carried], logs[last_row], interpolated, empty)
+    return FeeSeries(int(bins[0]), means[last_known], logs[last_row], interpolated, empty)
 
 
 def days_before(horizon: int) -> int:

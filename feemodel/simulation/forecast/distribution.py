@@ -130,9 +130,9 @@ def forecast(
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
-    asked = np.ix_(np.isin(knots, bins), np.isin(held, levels))
+    requested = np.ix_(np.isin(knots, bins), np.isin(held, levels))
     variables: dict[str, Any] = {
-        f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][asked]), "wei / gas") for name in FEES
+        f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][requested]), "wei / gas") for name in FEES
     }
     coordinates: dict[str, Any] = {
         "horizon": ("horizon", bins * float(BIN), "s"),
@@ -207,13 +207,13 @@ def history_of(l1: Any) -> History:
     )
 
 
-def _assumed(said: str, seconds: RealArray) -> str:
+def _assumed(assumed: str, seconds: RealArray) -> str:
     """Return the assumptions about a history, and that fees are held constant between rows further apart than a bin."""
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:
-        return said
+        return assumed
     held = f"fees held constant between rows {apart:,.6g} s apart"
-    return held if said == "nothing" else f"{said}; {held}"
+    return held if assumed == "nothing" else f"{assumed}; {held}"
 
 
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:

@@ -31,10 +31,10 @@ LARGEST_FEE = MAXIMUM  # of a forecast and of a history: what is beyond it is no
 MIN_ROWS = DAY  # targets that a method is fitted on [bins]
 
 
-def least_bins(horizon: int, *, method: str = "auto") -> int:
+def min_bins(horizon: int, *, method: str = "auto") -> int:
     """The shortest series that a method forecasts at a horizon [bins].
 
-    >>> least_bins(144) / 144, least_bins(144, method="seasonal") / 144
+    >>> min_bins(144) / 144, min_bins(144, method="seasonal") / 144
     (6.0, 4.0)
     """
     return SKIPPED + horizon + MIN_ROWS + (2 * DAY if method == "auto" else 0)
@@ -54,9 +54,9 @@ def check_length(bins: int, horizon: int, *, method: str) -> None:
 
     >>> check_length(864, 144, method="auto")
     """
-    least = least_bins(horizon, method=method)
-    if bins < least:
-        reason = f"expected at least {least / 6:,.1f} h up to the first origin, at a horizon of {horizon / 6:,.1f} h"
+    minimum = min_bins(horizon, method=method)
+    if bins < minimum:
+        reason = f"expected at least {minimum / 6:,.1f} h up to the first origin, at a horizon of {horizon / 6:,.1f} h"
         raise InvalidInput("l1", reason, f"{bins / 6:,.1f} h")
 
 
@@ -102,7 +102,7 @@ def _bounded(logarithms: RealArray) -> RealArray:
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
     """Quantile regressions on three anchors and the baselines, weighted by recent losses, and calibrated."""
-    warm = max(begin - WARM_UP, least_bins(horizon, method="seasonal"))
+    warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
     warm = begin - (begin - warm) // DAY * DAY  # so that refits fall on the same times of day
     levels = np.unique(np.append(quantiles, 0.5))
     experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]

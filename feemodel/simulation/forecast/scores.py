@@ -144,8 +144,8 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
     array([0.5, 0.5, 0. ])
     """
     value = _matrix("forecasts", forecasts)
-    place = (_column("targets", targets, len(value))[:, None] > value).sum(axis=1)
-    return np.bincount(place, minlength=value.shape[1] + 1) / len(value)
+    index = (_column("targets", targets, len(value))[:, None] > value).sum(axis=1)
+    return np.bincount(index, minlength=value.shape[1] + 1) / len(value)
 
 
 class Difference(NamedTuple):

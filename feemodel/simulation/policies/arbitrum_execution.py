@@ -43,9 +43,9 @@ class ArbitrumExecution(ExecutionPrice):
 
     def __post_init__(self) -> None:
         check_fields(self, maximum={"min_base_fee": MAX_PRICE})
-        for place, one in enumerate(sequence("constraints", self.constraints)):
+        for index, one in enumerate(sequence("constraints", self.constraints)):
             if instance("constraints", one, GasConstraint).target * one.window > INT64_MAX:
-                raise InvalidInput("constraints", "expected target · window within 64 bits", one, (place,))
+                raise InvalidInput("constraints", "expected target · window within 64 bits", one, (index,))
 
     def start(self, setting: Setting) -> ExecutionState:
         """The state at the start of a path."""

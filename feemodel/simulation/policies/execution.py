@@ -20,7 +20,7 @@ MIN_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
 MAX_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
 
-FIXED, BLOCK_BY_BLOCK, BACKLOGS, OF_POLICY = range(4)  # rules; the last one: the policy announces the prices itself
+FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)  # rules; the last one: the policy announces the prices itself
 
 TERMS = np.dtype(
     [

@@ -15,7 +15,7 @@ from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn
 
-LIMITS = ("least_proportional", "least_integral", "greatest_integral", "max_price")  # which may be infinite
+LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # which may be infinite
 TARGET_DAYS = 10.0  # of mean cost that a vault of the baseline aims to hold
 REPAID_DAYS = 1.0  # in which the P term repays a deficit
 INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
@@ -26,11 +26,11 @@ DAY = 86_400.0  # seconds
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Announce feed-forward and feedback, within the bounds."""
     error = (state.target - seen.balance) / state.target
-    state.integral = min(max(state.integral + error, state.least_integral), state.greatest_integral)
+    state.integral = min(max(state.integral + error, state.min_integral), state.max_integral)
     change = error - state.last_error if seen.step > 0 else 0.0
     state.derivative = state.memory * state.derivative + (1.0 - state.memory) * change
     state.last_error = error
-    proportional = max(state.kp * error * state.range, state.least_proportional)
+    proportional = max(state.kp * error * state.range, state.min_proportional)
     feedback = proportional + (state.ki * state.integral + state.kd * state.derivative) * state.range
     forward = state.gas_per_byte * (seen.base_fee + seen.tip) + state.blob_gas_per_byte * seen.blob_base_fee
     price.per_byte = min(max(forward + feedback, state.min_price), state.max_price)
@@ -63,9 +63,9 @@ class VaultPricing(BuiltIn):
     kp: float = 0.0  #: [range]
     ki: float = 0.0  #: a step [range]
     kd: float = 0.0  #: [range]
-    least_proportional: float = -math.inf  #: below which the P term does not fall [wei / byte]
-    least_integral: float = 0.0  #: of Σ error; 0 cannot take back an overshoot
-    greatest_integral: float = 10.0
+    min_proportional: float = -math.inf  #: below which the P term does not fall [wei / byte]
+    min_integral: float = 0.0  #: of Σ error; 0 cannot take back an overshoot
+    max_integral: float = 10.0
     derivative_memory: float = 0.8  #: β of the filter [1]
     min_price: float = 0.0  #: [wei / byte]
     max_price: float = math.inf  #: [wei / byte]
@@ -80,8 +80,8 @@ class VaultPricing(BuiltIn):
             raise InvalidInput("derivative_memory", "expected at least 0 and below 1", self.derivative_memory)
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
-        if not self.greatest_integral >= self.least_integral:
-            raise InvalidInput("greatest_integral", "expected at least least_integral", self.greatest_integral)
+        if not self.max_integral >= self.min_integral:
+            raise InvalidInput("max_integral", "expected at least min_integral", self.max_integral)
         if (self.kp or self.ki or self.kd) and not self.target_balance > 0.0:
             raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
 
@@ -94,9 +94,9 @@ class VaultPricing(BuiltIn):
             kp=self.kp,
             ki=self.ki,
             kd=self.kd,
-            least_proportional=self.least_proportional,
-            least_integral=self.least_integral,
-            greatest_integral=self.greatest_integral,
+            min_proportional=self.min_proportional,
+            min_integral=self.min_integral,
+            max_integral=self.max_integral,
             memory=self.derivative_memory,
             min_price=self.min_price,
             max_price=self.max_price,
@@ -137,7 +137,7 @@ def proportional_integral(at: Baseline) -> VaultPricing:
     """
     target, steps = target_of(at), INTEGRAL_DAYS * DAY / at.step
     kp = target / (at.even.bytes_per_day * REPAID_DAYS)
-    return VaultPricing(kp=kp, ki=kp / steps, greatest_integral=10.0 * steps, target_balance=target)
+    return VaultPricing(kp=kp, ki=kp / steps, max_integral=10.0 * steps, target_balance=target)
 
 
 def target_of(at: Baseline) -> float:
