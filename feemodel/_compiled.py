@@ -39,7 +39,7 @@ def _listen() -> None:
     event.register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
 
 
-def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
+def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function like `numba.njit` with these options, and cache the machine code on disk.
 
     numba caches it in the folder of NUMBA_CACHE_DIR, in `__pycache__` next to the module, or in the user's cache
@@ -64,8 +64,8 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            kept_in = kernel._cache._cache_file  # numba has no public name for the stamp of the cache
-            kept_in._source_stamp = kept_in._source_stamp, _sources(function.__module__)
+            cache_file = kernel._cache._cache_file  # numba has no public name for the stamp of the cache
+            cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)
         defined: Kernel = kernel

@@ -5,18 +5,18 @@ import sys
 from pathlib import Path
 
 KERNEL = """
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from package.inner import CONSTANT, added
 
-@kept()
+@cached_njit()
 def total(number):
     return added(number) * CONSTANT
 """
 INNER = """
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 CONSTANT = {constant}
 
-@kept()
+@cached_njit()
 def added(number):
     return number + {added}
 """
@@ -56,7 +56,7 @@ from feemodel import _compiled as compiled
 said = []
 compiled.say_when_compiling(lambda: said.append("compiling"))
 
-@compiled.kept()
+@compiled.cached_njit()
 def successor(number):
     return number + 1
 

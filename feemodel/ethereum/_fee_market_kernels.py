@@ -7,14 +7,14 @@ import math
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB
 
 SERIES_ERROR = 1e-4  # upper bound of the relative difference between the integer series and the exponential
 EXACT = 2.0**61  # maximum of update_fraction · e**(excess / update_fraction) at which the series fits 64 bits
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
     """Base fee of the next block, as `feemodel.ethereum.fee_market.next_base_fee`, for a given gas target.
 
@@ -35,7 +35,7 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
     return base_fee + max(step, 1) if gas_used > compared_target else base_fee - step
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
 
@@ -60,7 +60,7 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     return total // update_fraction
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped-def]
     """Return `feemodel.ethereum.fee_market.reserve_binds` for a row with a reserve.
 
@@ -80,7 +80,7 @@ def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped
     return base_fee > ratio * blob_base_fee(excess, update_fraction)
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def next_excess_blob_gas(excess, used, base_fee, target, maximum, update_fraction, reserve):  # type: ignore[no-untyped-def]
     """Excess blob gas of the next block [gas], as `feemodel.ethereum.fee_market.next_excess_blob_gas`.
 

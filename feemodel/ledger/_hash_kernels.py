@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.ledger._hashing import BLOCK_SIZE, mimc, pieces, poseidon2, seeded_elements
 
 WIDTH = 16
@@ -53,7 +53,7 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
 KEYS = np.array([(row + [0] * WIDTH)[:WIDTH] for row in round_keys()], dtype=np.uint64)
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _poseidon2(messages: Any, keys: Any, diagonal: Any, result: Any) -> Any:
     state, mixed = np.empty(WIDTH, dtype=np.uint64), np.empty(WIDTH, dtype=np.uint64)
     block = np.empty(8, dtype=np.uint64)
@@ -78,7 +78,7 @@ def _poseidon2(messages: Any, keys: Any, diagonal: Any, result: Any) -> Any:
     return True
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _permute(s: Any, mixed: Any, keys: Any, diagonal: Any) -> None:
     for number in range(-1, len(keys)):
         full = number < 3 or number > 23
@@ -139,7 +139,7 @@ SQUARE = _limbs([2**512 % mimc.order])[0]  # brings a factor into Montgomery for
 CONSTANTS = _limbs([constant * 2**256 % mimc.order for constant in round_constants()])
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _mimc(elements: Any, blocks: Any, constants: Any, order: Any, square: Any) -> Any:
     result = np.empty((len(elements) // blocks, LIMBS), dtype=np.uint64)
     one = np.zeros(LIMBS, dtype=np.uint64)
@@ -161,7 +161,7 @@ def _mimc(elements: Any, blocks: Any, constants: Any, order: Any, square: Any) -
     return result
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _sum(a: Any, b: Any) -> Any:
     result, carry = np.empty(LIMBS, dtype=np.uint64), np.uint64(0)
     for i in range(LIMBS):
@@ -171,7 +171,7 @@ def _sum(a: Any, b: Any) -> Any:
     return result
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _product(a: Any, b: Any, order: Any) -> Any:
     """a·b/2**256 modulo the order."""
     total = np.zeros(LIMBS + 1, dtype=np.uint64)

@@ -14,7 +14,7 @@ docker/config/coordinator; the hourly factors: docker/config/common/gas-price-ca
 
 import math
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
 TARGET_DELAY = 57_600.0  # 16 h in the documentation, 32 h in the local configuration [s]
@@ -80,7 +80,7 @@ TIME_OF_DAY_MULTIPLIERS = (
 )  # fmt: skip
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ignore[no-untyped-def]
     """Multiplier of the caps after some time of waiting.
 
@@ -103,7 +103,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
     return 1.0 + adjustment * time_of_day * share * share
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def tip_within_caps(  # type: ignore[no-untyped-def]
     base_fee, blob_base_fee, base_cap, tip_cap, blob_cap, coefficient, max_fee, max_tip, max_blob
 ):

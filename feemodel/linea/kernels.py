@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import inlined, kept
+from feemodel._compiled import cached_njit, inlined
 from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, WholeArray, real
 from feemodel.linea import extra_data
@@ -59,7 +59,7 @@ def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyp
 recorded = inlined()(extra_data.recorded)
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for r in range(out.shape[0]):
@@ -71,7 +71,7 @@ def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  #
     return all_proven
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
@@ -81,7 +81,7 @@ def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type:
     return all_proven
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _sums_before_margin(size, gas, variable_cost, fixed_cost, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
@@ -91,7 +91,7 @@ def _sums_before_margin(size, gas, variable_cost, fixed_cost, out):  # type: ign
     return all_proven
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
     for r in range(out.shape[0]):
         row, by = row_of[r], factor[r]
@@ -127,7 +127,7 @@ def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas
     return recorded(cost), proven
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
@@ -139,7 +139,7 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
     return all_proven
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _fees_of_l1_points(  # type: ignore[no-untyped-def]
     base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
 ):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 
 BIPS = 10_000
 INT64_MAX = 2**63 - 1
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
     """Fill `fees` with the base fee in the header of each block, and update `backlogs` to the end of the last block.
 
@@ -43,13 +43,13 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
     return -1, stored
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _part(fee, bips):  # type: ignore[no-untyped-def]
     """Return fee · bips // BIPS, for bips below BIPS."""
     return fee // BIPS * bips + fee % BIPS * bips // BIPS
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _approx_exp(bips):  # type: ignore[no-untyped-def]
     """Return A(bips), four terms of the exponential series, or -1 if a product does not fit into 64 bits."""
     value = BIPS + bips // 4

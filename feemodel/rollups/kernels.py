@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel._processors import cores
 from feemodel._records import compared_by_value
 from feemodel.checks import WholeArray
@@ -74,7 +74,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
 
 
 # Reassociation allows SIMD for the sums, which are doubles; the integers are exact in any order.
-@kept(nogil=True, error_model="numpy", fastmath={"reassoc"})
+@cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
     by_transaction, by_sample,

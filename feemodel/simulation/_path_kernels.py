@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 from feemodel.linea.kernels import recorded
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
     """Base fees, excess blob gas and gas used, block by block.
 
@@ -27,7 +27,7 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
     return base_fees, excesses, used
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
     """Announced costs [wei / byte], update by update: the greater of L1's and the last announced one times its growth.
 

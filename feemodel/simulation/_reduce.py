@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel._records import compared_by_value, summary
 from feemodel.checks import instance, real, real_scalar, sequence
 from feemodel.errors import InvalidInput
@@ -352,7 +352,7 @@ class Table:
 
 # Reassociation lets the sums run in lanes. Least and most stay in the table's type: of integers they run in lanes too.
 # One loop a sum over one run that starts at 0: a loop of several sums, or one whose index could be negative, does not.
-@kept(nogil=True, fastmath={"reassoc", "contract"})
+@cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape
     total, squares, least, most = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)

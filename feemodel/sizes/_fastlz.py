@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 
 TABLE_SIZE = 8192  # entries: the last position of each hashed triple of bytes
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
@@ -25,7 +25,7 @@ LITERAL_RUN = 32
 SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, another token is needed
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
 
@@ -75,11 +75,11 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     return lengths
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _slot(first: int, second: int, third: int) -> int:
     return ((first | second << 8 | third << 16) * HASH_FACTOR >> HASH_SHIFT) & (TABLE_SIZE - 1)
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _literal_bytes(run: int) -> int:
     return run + (run + LITERAL_RUN - 1) // LITERAL_RUN

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.sizes._lzss_format import LONGEST
 from feemodel.sizes._lzss_payload import Workspace
 from feemodel.sizes._lzss_primitives import (
@@ -61,7 +61,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
     return DictionaryIndex(padded, order, byte_bounds, longest_run, *_key_table(padded, runs, order))
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _runs(data: Data) -> Positions:
     """Return, for each index, the length of the run of equal bytes that starts there."""
     runs = np.empty(len(data), dtype=np.int32)
@@ -80,7 +80,7 @@ def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
     return np.uint64(load_word(data, i) & _KEY_MASK)
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
     """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.sizes._lzss_dictionary import KEY_WIDTH, DictionaryIndex, longest_in_dictionary, may_match
 from feemodel.sizes._lzss_format import (
     FAR_BITS,
@@ -62,7 +62,7 @@ def lzss_sizes(
     return sizes
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _measure(
     buffer: Data,
     bounds: NDArray[np.int64],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.sizes._lzss_format import LONGEST, WINDOW
 from feemodel.sizes._lzss_primitives import (
     Data,
@@ -34,7 +34,7 @@ _SET_WORDS = 64**2 + 64 + 1
 _ONE = np.uint64(1)
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def suffix_order(data: Data) -> Positions:
     """Return the starts of all suffixes, sorted by their first `LONGEST` bytes; a prefix comes first.
 
@@ -66,7 +66,7 @@ def suffix_order(data: Data) -> Positions:
     return order
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
     """Sort suffixes by the bytes after their first `width` bytes; those without further bytes come first."""
     filled = 0
@@ -79,7 +79,7 @@ def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
             filled += 1
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: Positions) -> None:
     """Sort suffixes by rank, keeping the order of those with equal rank."""
     for index in range(len(order)):
@@ -90,7 +90,7 @@ def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: 
         free[group] += 1
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -> int:
     """Replace ranks by `width` bytes with ranks by `2 * width` bytes; return the number of different ranks."""
     different, latest, first, second = 0, 0, -1, -1
@@ -104,7 +104,7 @@ def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -
     return different
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions) -> None:
     """Write the bits that the best reference at each index saves to `savings`, in O(n log n).
 
@@ -132,7 +132,7 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions
             _discard(in_window, rank[i - WINDOW])
 
 
-@kept(nogil=True)
+@cached_njit(nogil=True)
 def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
     """Write the length of the longest match in the dictionary at each index to `longest`.
 

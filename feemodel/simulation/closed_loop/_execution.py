@@ -1,11 +1,11 @@
 """The compiled rules that move prices of L2 execution; a new rule adds its row to `settle_execution`."""
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET_BY_POLICY
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce_execution(execution, price):  # type: ignore[no-untyped-def]
     """Announce the prices of execution, unless the policy does that itself."""
     terms = execution.terms
@@ -14,7 +14,7 @@ def announce_execution(execution, price):  # type: ignore[no-untyped-def]
         price.per_transaction = terms.per_transaction
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle_execution(path):  # type: ignore[no-untyped-def]
     """Move the prices of execution by the gas that a step's transactions used."""
     rule = path.execution.terms.rule

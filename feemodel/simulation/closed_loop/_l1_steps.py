@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea import _price_cap as price_cap
@@ -27,7 +27,7 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
     return np.asarray(_rolling_quantile(distinct, ranks.astype(np.int64), window, quantile))
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
     """Counts by rank in a binary indexed tree: logarithmic in the number of distinct values."""
     size = distinct.size
@@ -57,7 +57,7 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
     return found
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
     """The rank of the value that is `number`-th in order, from 0."""
     index, bit, remaining = 0, top, number + 1
@@ -79,7 +79,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
     return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)

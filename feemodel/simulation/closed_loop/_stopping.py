@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
 from feemodel.errors import InvalidInput
 
@@ -135,7 +135,7 @@ def _transition(points: RealArray, following: RealArray) -> RealArray:
     return np.asarray(found / following.shape[1])
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def]
     """Fill in limits by dynamic programming, from the deadline back.
 
@@ -162,7 +162,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
                 limits[k, left] = _crossing(costs[k], waiting)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
     """The greatest cost up to which leaving costs at most what waiting does, on lines between the points."""
     for i in range(costs.size):

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import above_zero, check_plausible, instance, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
@@ -97,7 +97,7 @@ def price_of_finality(
     )
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
     """Return the step at which each submission is sent, at the latest the last one, and the tip that it pays."""
     sent, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
@@ -117,7 +117,7 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
     return sent, paid
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
     """Return the step at which each submission is sent, at the latest the last one."""
     sent = np.empty(due.size, dtype=np.int64)

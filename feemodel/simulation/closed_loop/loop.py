@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.extending import typeof_impl
 
-from feemodel._compiled import inlined, kept
+from feemodel._compiled import cached_njit, inlined
 from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
@@ -23,19 +23,19 @@ WEEK_OFFSET = 72  # hours from Monday 00:00 to 1970-01-01 00:00 UTC
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonzero byte, at the floor
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
     """Return the value of a step from an array, or a single constant value."""
     return values[k] if values.size > 1 else values[0]
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _hour_of_week(time):  # type: ignore[no-untyped-def]
     """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` since 1970 [s]."""
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
     """Return the tip of a capped transaction in step `k` after `elapsed` [s], or -1 if it waits [wei / gas]."""
     factor = caps.hours[_hour_of_week(time)]
@@ -54,7 +54,7 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
     )
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
     """Return whether a submission that is full since step `full` leaves in step `k`, at its limit or deadline."""
     waited = k - full
@@ -65,7 +65,7 @@ def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped
     return cost <= limits.costs[k // limits.steps, left]
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
     """Return demand relative to demand at the reference fee [1]."""
     if fee <= 0.0:
@@ -73,7 +73,7 @@ def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
     return min(demand.choke, (fee / demand.reference_fee) ** -demand.elasticity)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
     """Assign costs to bytes [start, end) of the stream, on the day of their arrival; return the step of `end`."""
     clock, found, accounts = path.clock, path.found, path.accounts
@@ -100,7 +100,7 @@ def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-
     return front
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a submission of `size` bytes; return its cost [wei]."""
     blobs = max(1.0, math.ceil(size / terms.capacity - 1e-9))
@@ -130,7 +130,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
     return cost
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     """Return the bytes to submit now (0: none) and their tip."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
@@ -163,7 +163,7 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     return need, paid if terms.tip_paid else fees.tip
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     """Send all submissions of this step."""
     accounts, need = path.accounts, path.posting.need
@@ -177,7 +177,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
         accounts.posted = end
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a finalization if one is due and, with a price cap, covered; return its cost [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
@@ -205,7 +205,7 @@ def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untype
     return (fees.base_fee + tip) * gas
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     """Finalize what is due, and assign the cost to the finalized bytes; return the cost [wei]."""
     accounts = path.accounts
@@ -219,7 +219,7 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     return cost
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     """Store the value of step `k` in a ring buffer of lag + 1 values; return the value of lag steps ago."""
     if ring.size == 1:  # most often, and a remainder takes a tenth of a step
@@ -229,13 +229,13 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     return ring[index + 1 if index + 1 < ring.size else 0]
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _poisson(rng, mean):  # type: ignore[no-untyped-def]
     """Return a Poisson draw; a separate function, because numba's returns an array."""
     return float(rng.poisson(mean))
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
     """Return the transactions of the step, and the mean number lost compared to the reference fee."""
     demand = path.demand
@@ -252,7 +252,7 @@ def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
     return number, reference_demand - mean
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _observe(k, path):  # type: ignore[no-untyped-def]
     """Show the policy the L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
@@ -265,7 +265,7 @@ def _observe(k, path):  # type: ignore[no-untyped-def]
     seen.balance = _delayed(path.balances, k, path.accounts.balance)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _announced(k, path):  # type: ignore[no-untyped-def]
     """Return the data price of the step, and whether all prices are finite and at least 0."""
     price, accounts = path.price, path.accounts
@@ -279,7 +279,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
     return per_byte, False
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     """Pay L1 for the submissions of the step, and the operator's other costs, from the balance."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
@@ -305,7 +305,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
     """Add the step to its day, and to the series of a recorded path."""
     settled, accounts, series = path.settled, path.accounts, path.found.series
@@ -327,7 +327,7 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
         now.backlog = accounts.arrived - accounts.posted
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _advance(k, path):  # type: ignore[no-untyped-def]
     """Run the part of a step between the policy's two functions; return whether its prices are valid."""
     per_byte, accepted = _announced(k, path)
@@ -355,7 +355,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
     return True
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _begin(path):  # type: ignore[no-untyped-def]
     """Return the accounts before the first step."""
     accounts = path.accounts

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 
 RESPONSE = 8.0  # blocks in which excess blob gas makes up for most of its distance from a price
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def follow(  # type: ignore[no-untyped-def]
     times, prices, blob_prices, noise, blob_noise, base_fee, excess, gas_limit, target, maximum, update_fraction,
     reserve, block_seconds, every, base_fees, excesses,
@@ -55,7 +55,7 @@ def follow(  # type: ignore[no-untyped-def]
             fee = next_base_fee(fee, used, half, half, BASE_FEE_CHANGE_DENOMINATOR)
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def blob_base_fees(excesses, update_fraction):  # type: ignore[no-untyped-def]
     """The blob base fee of each excess blob gas of a matrix [wei / gas].
 

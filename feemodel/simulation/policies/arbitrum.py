@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
@@ -28,13 +28,13 @@ class ArbitrumState(NamedTuple):
     batches: NDArray[Any]  #: a ring of records of the type `BATCH`
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Announce the price of a unit for every unit of a byte."""
     price.per_byte = state.terms.price_per_unit * state.terms.units_per_byte
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Take in what users paid; at a posting move the price by the report of the batch of `delay` batches ago."""
     terms, batches = state.terms, state.batches
@@ -57,7 +57,7 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
     terms.last_surplus = reported.surplus
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
     """Simulate a path."""
     run_loop(announce, settle, state, path)

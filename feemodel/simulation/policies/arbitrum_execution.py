@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import INT64_MAX, check_fields, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.rollups._arbitrum_kernels import base_fees
@@ -20,7 +20,7 @@ from feemodel.simulation.policies.execution import (
 )
 
 
-@kept(nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
     """Move the base fee and the backlogs by a step's blocks of one second and equal gas."""
     terms = execution.terms

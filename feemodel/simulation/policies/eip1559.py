@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import check_fields, check_plausible, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_market_kernels import next_base_fee
@@ -25,7 +25,7 @@ MAX_GAS_LIMIT = 3_000_000_000  # of a block [gas]: its square fits 64 bits
 MAX_ELASTICITY = 1_000
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
     """Move the base fee by a step's blocks of equal gas, in the nodes' integers."""
     terms = execution.terms

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
@@ -36,7 +36,7 @@ class LineaState(NamedTuple):
     window: NDArray[Any]  #: a ring of records of that type
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Take the block into the averages; at an update announce the cost at them."""
     terms = state.terms
@@ -48,7 +48,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     price.per_byte = terms.announced * terms.estimate_margin
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
     """Put a block into the window in place of the oldest one, and into the sums."""
     terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
@@ -64,7 +64,7 @@ def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
     row.blob_base_fee, row.blob_weight = blob_base_fee, seen.blob_gas_used_ratio
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
     """Announce the variable cost at the averages, or at the block's own fees where every weight is 0."""
     base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
@@ -83,12 +83,12 @@ def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
     terms.announced = recorded(cost)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Leave the state as it is."""
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
     """Simulate a path."""
     run_loop(announce, settle, state, path)

@@ -5,26 +5,26 @@ Source: ethereum-optimism/specs at fd72cf7 (2026-04).
 
 from dataclasses import dataclass
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Announce the weighted L1 fees."""
     weighted = 16.0 * state.base_fee_scalar * seen.base_fee + state.blob_base_fee_scalar * seen.blob_base_fee
     price.per_byte = weighted * state.scale / 1e6
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Leave the state as it is."""
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
     """Simulate a path."""
     run_loop(announce, settle, state, path)

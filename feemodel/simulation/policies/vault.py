@@ -7,7 +7,7 @@ copied).
 import math
 from dataclasses import dataclass
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR
@@ -22,7 +22,7 @@ INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as t
 DAY = 86_400.0  # seconds
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Announce feed-forward and feedback, within the bounds."""
     error = (state.target - seen.balance) / state.target
@@ -36,12 +36,12 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     price.per_byte = min(max(forward + feedback, state.min_price), state.max_price)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Leave the state as it is."""
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
     """Simulate a path."""
     run_loop(announce, settle, state, path)

@@ -7,7 +7,7 @@ copied).
 import math
 from dataclasses import dataclass
 
-from feemodel._compiled import kept
+from feemodel._compiled import cached_njit
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
@@ -15,13 +15,13 @@ from feemodel.simulation.policies.base import Baseline, BuiltIn
 from feemodel.simulation.policies.vault import target_of
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Announce the price of the last posting."""
     price.per_byte = state.price
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Multiply the price at a posting."""
     if settled.posted_bytes > 0.0:
@@ -29,7 +29,7 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
         state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
 
 
-@kept(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
     """Simulate a path."""
     run_loop(announce, settle, state, path)
