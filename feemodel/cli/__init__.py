@@ -91,10 +91,24 @@ class VerbParser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
+        for action in (None, "store"):
+            self.register("action", action, _Once)
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` in one line, in place of the usage and an exit."""
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
+
+
+class _Once(argparse.Action):
+    """Store the value of an option; an error if it is given twice, without the value: it may be a password."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if option_string is not None:
+            given = namespace.__dict__.setdefault("_given", set())
+            if self.dest in given:
+                raise argparse.ArgumentError(self, "expected once")
+            given.add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -31,6 +31,10 @@ fee --size 128 --gas 21000 --min-gas-price 5
   2 --min-gas-price: expected only with --pricing verification-cost, got 5
 fee --size 010 --gas 21000
   2 --size: expected a whole number, got '010' (feemodel fee --help)
+fee --size 128 --gas 21000 --gas 22000
+  2 --gas: expected once (feemodel fee --help)
+serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
+  2 --node: expected once (feemodel serve --help)
 fee --size 128
   2 the following arguments are required: --gas (feemodel fee --help)
 explain {
