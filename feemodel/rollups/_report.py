@@ -1,4 +1,4 @@
-"""Fees of each transaction of a project under every rule, at one block of L1."""
+"""Fees of each transaction under every rule, at the fees of one L1 block."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,11 +16,11 @@ class Payment(NamedTuple):
     """The fee of one transaction under one rule."""
 
     rule: str
-    token: str  #: that the fee is paid in
-    l1_fee: int  #: for the bytes [wei of the token]
-    l2_fee: int  #: for the gas [wei of the token]
+    token: str  #: token in which the fee is paid
+    l1_fee: int  #: data fee [wei of the token]
+    l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: at the token's price in the chain's parameters; `None` where they have none [wei]
+    total_eth: int | None  #: converted with the token price in the chain's parameters; `None` without a price [wei]
 
 
 def payments(
@@ -34,21 +34,22 @@ def payments(
     pubdata: int = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> list[list[Payment]]:
-    """Price each transaction under each rule; the fees are those of `feemodel.rollups.comparison` for it alone.
+    """Return the fees of each transaction under each rule, as `feemodel.rollups.comparison` computes them.
 
-    A transaction of type 4 has no payment under a rule whose chain does not carry it.
+    A transaction of type 4 has no payment on chains that do not support type 4.
 
     Parameters
     ----------
-    transactions : with a signature or a placeholder.
-    rules : at least one; all the columns that they read are measured here.
-    gas : used by each [gas].
-    senders : 20 bytes each.
-    base_fee, blob_base_fee : of L1 [wei / gas].
-    pubdata : bytes of state that each publishes on zkSync, an assumption [byte].
-    linea_codec : as in `feemodel.rollups.measured_sizes`.
+    transactions : transactions with a signature or a placeholder.
+    rules : at least one rule.
+    gas : gas used by each transaction [gas].
+    senders : sender of each transaction, 20 bytes.
+    base_fee, blob_base_fee : fees of L1 [wei / gas].
+    pubdata : assumed number of bytes of state that each transaction publishes on zkSync [byte].
+    linea_codec : codec of Linea, as in `feemodel.rollups.measured_sizes`.
 
-    Raises `InvalidInput` for lists of different lengths, or a rule that reads a column which is not measured.
+    Raises `InvalidInput` for lists of different lengths, and for a rule with a column that `measured_sizes` does not
+    have.
 
     >>> from feemodel.rollups.rules import rule
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()

@@ -89,7 +89,7 @@ def max_send(
     (999968410338780, 31589661220)
     """
     if mapping("call", call).get("value") is not None:
-        raise InvalidInput("call.value", "expected none: it is the answer", call["value"])
+        raise InvalidInput("call.value", "expected none: the value is the result", call["value"])
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)

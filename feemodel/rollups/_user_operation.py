@@ -1,8 +1,8 @@
-"""User operations of ERC-4337, and the bytes that public bundlers count, measure or send to a node's fee oracle.
+"""User operations of ERC-4337, and their encodings from which public bundlers compute preVerificationGas.
 
 encode : the ABI encoding of the operation, whose bytes are counted
 handle_ops : the calldata of a bundle of one operation
-rundler_transaction, alto_transaction : the transaction that carries it, with placeholders for unknown fields
+rundler_transaction, alto_transaction : the transaction of the bundle, with placeholders for unknown fields
 
 Sources: alchemyplatform/rundler, crates/provider/src/alloy/entry_point/mod.rs (max_bundle_transaction_data) and
 crates/types/src/authorization.rs; pimlicolabs/alto at b1873c9, src/rpc/estimation/preVerificationGasCalculator.ts;
@@ -28,16 +28,16 @@ ENTRY_POINTS = {
     "0.7": bytes.fromhex("0000000071727de22e5e9d8baf0edac6f37da032"),
 }
 HANDLE_OPS = {"0.6": bytes.fromhex("1fad948c"), "0.7": bytes.fromhex("765e827f")}
-#: rundler draws a beneficiary at random for each measurement; here it is a fixed one that does not compress either.
+#: rundler uses a random beneficiary each time; here it is fixed, and as incompressible as a random one.
 BENEFICIARY = keccak256(b"beneficiary")[:20]
 ALTO_NONCE, ALTO_SIGNATURE = 999_999, bytes.fromhex("1234512345" * 6)
-PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # of verification and postOp, in paymasterAndData of 0.7
+PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # gas limits of verification and postOp in paymasterAndData of 0.7
 PAYMASTER_DATA = 52
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserOperation:
-    """A user operation; of entry point 0.7 with packed gas fields."""
+    """A user operation of entry point 0.6 or 0.7; encodings for 0.7 have packed gas fields."""
 
     sender: bytes  #: 20 bytes
     nonce: int = 0
@@ -48,10 +48,10 @@ class UserOperation:
     pre_verification_gas: int = 0  #: [gas]
     max_fee_per_gas: int = 0  #: [wei / gas]
     max_priority_fee_per_gas: int = 0  #: [wei / gas]
-    paymaster_and_data: bytes = b""  #: of 0.7: paymaster, its two gas limits of 16 bytes each, its data
+    paymaster_and_data: bytes = b""  #: in 0.7: paymaster, its two gas limits of 16 bytes each, its data
     signature: bytes = b""
     entry_point: str = "0.7"
-    delegate: bytes = b""  #: 20 bytes that an authorization of EIP-7702 names, which comes with it; empty: none
+    delegate: bytes = b""  #: 20 bytes, address in the EIP-7702 authorization; empty: no authorization
 
     def __post_init__(self) -> None:
         for name in ("sender", "delegate"):
@@ -67,17 +67,17 @@ class UserOperation:
             whole_scalar(name, getattr(self, name), maximum=highest)
         choice("entry_point", self.entry_point, ENTRY_POINTS)
         if self.entry_point == "0.7" and 0 < len(self.paymaster_and_data) < PAYMASTER_DATA:
-            reason = f"expected none, or at least {PAYMASTER_DATA} bytes: paymaster and two gas limits"
+            reason = f"expected no bytes, or at least {PAYMASTER_DATA}: paymaster and two gas limits"
             raise InvalidInput("paymaster_and_data", reason, self.paymaster_and_data)
 
     @property
     def paymaster_verification_gas_limit(self) -> int:
-        """Gas limit of the paymaster's validation; 0 in 0.6, which has none of its own [gas]."""
+        """Gas limit of the paymaster's validation; 0 in 0.6, which has no such limit [gas]."""
         return self._paymaster_limit(0)
 
     @property
     def post_operation_gas_limit(self) -> int:
-        """Gas limit of the paymaster's postOp; 0 in 0.6, which has none of its own [gas]."""
+        """Gas limit of the paymaster's postOp; 0 in 0.6, which has no such limit [gas]."""
         return self._paymaster_limit(1)
 
     def _paymaster_limit(self, index: int) -> int:
@@ -86,7 +86,7 @@ class UserOperation:
 
 
 def encode(operation: UserOperation) -> bytes:
-    """The ABI encoding of a user operation: its fields as one tuple, after the offset of the tuple.
+    """Return the ABI encoding of a user operation: the offset of a tuple, and the fields as this tuple.
 
     >>> len(encode(UserOperation(sender=bytes(20)))), len(encode(UserOperation(sender=bytes(20), entry_point="0.6")))
     (448, 512)
@@ -113,14 +113,15 @@ def encode(operation: UserOperation) -> bytes:
 
 
 def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) -> bytes:
-    """The calldata of `handleOps` for a bundle of one operation.
+    """Return the calldata of `handleOps` for a bundle of one operation.
 
     Parameters
     ----------
     operation : the operation.
-    beneficiary : 20 bytes, who is paid for the bundle.
+    beneficiary : address that is paid for the bundle, 20 bytes.
 
-    Selector, two arguments, length and offset of the array's one element, and the operation without its own offset:
+    It has a selector and four words (two arguments, length of the array, offset of its element) more than the
+    operation, and one word less, the offset of the tuple:
 
     >>> len(handle_ops(UserOperation(sender=bytes(20)))) - len(encode(UserOperation(sender=bytes(20))))
     100
@@ -135,19 +136,19 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
 def rundler_transaction(
     operation: UserOperation, *, gas_price: int, chain_id: int, beneficiary: bytes = BENEFICIARY
 ) -> bytes:
-    """The bundle whose size rundler measures, as blocks carry it: every unknown field at its largest.
+    """Return the bundle whose size rundler measures, with the maximum value in every unknown field.
 
-    Nonce, gas limit and chain id have 4 bytes of ones, the fees as many bits as the gas price, r and s 32 bytes; an
-    authorization has a nonce of 8 bytes of ones.
+    All bits are 1 in the nonce, gas limit and chain id (4 bytes each), in r and s (32 bytes each), in the fees (as many
+    bits as the gas price), and in the nonce of an authorization (8 bytes).
 
     Parameters
     ----------
     operation : the operation, with its gas fields and signature.
-    gas_price : that the operation offers [wei / gas].
-    chain_id : of the chain, for an authorization.
-    beneficiary : as in `handle_ops`.
+    gas_price : gas price of the operation [wei / gas].
+    chain_id : chain id in the authorization.
+    beneficiary : address that is paid for the bundle, 20 bytes.
 
-    A list of 664 bytes with its header of 3, the type, and a header of 3 around both:
+    A list of 664 bytes, its header of 3, a type byte, and another header of 3 bytes:
 
     >>> len(rundler_transaction(UserOperation(sender=bytes(20)), gas_price=10**6, chain_id=10))
     671
@@ -157,10 +158,10 @@ def rundler_transaction(
     ones = 2 ** (price - 1).bit_length() - 1
     terms: dict[str, Any] = {"type": DYNAMIC_FEE}
     if op.delegate:
-        consent = Authorization(
+        authorization = Authorization(
             whole_scalar("chain_id", chain_id), op.delegate, UINT64_MAX, 27, UINT256_MAX, UINT256_MAX
         )
-        terms = {"type": SET_CODE, "authorizations": (consent,)}
+        terms = {"type": SET_CODE, "authorizations": (authorization,)}
     bundle = Transaction(
         chain_id=UINT32_MAX, nonce=UINT32_MAX, max_priority_fee=ones, max_fee=ones, gas_limit=UINT32_MAX,
         to=ENTRY_POINTS[op.entry_point], data=handle_ops(op, beneficiary=beneficiary),
@@ -170,18 +171,18 @@ def rundler_transaction(
 
 
 def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
-    """Return the bundle that alto hands to a chain's fee oracle.
+    """Return the bundle that alto passes to a chain's fee oracle.
 
-    Its nonce is 999,999, its fees are the largest, it has no gas limit, r and s have 30 bytes, and its beneficiary is
+    The nonce is 999,999, the fees are 2**64 − 1, the gas limit is empty, r and s have 30 bytes, and the beneficiary is
     the entry point.
 
     Parameters
     ----------
-    operation : the operation; for an estimate alto draws its gas limits at random, and the last 65 bytes of the
-        signature as 130 letters.
-    chain_id : of the chain.
+    operation : the operation. For an estimate, alto replaces its gas limits and the last 65 bytes of the signature (by
+        130 letters) with random values.
+    chain_id : chain id of the chain.
 
-    A list of 661 bytes with its header of 3, and the type:
+    A list of 661 bytes, its header of 3 bytes, and a type byte:
 
     >>> len(alto_transaction(UserOperation(sender=bytes(20)), chain_id=10))
     665
@@ -196,9 +197,10 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
 
 
 def alto_filled(operation: UserOperation) -> UserOperation:
-    """The operation whose bytes alto counts: gas fields, paymaster's data and signature full of ones.
+    """Return the operation whose bytes alto counts: all bits are 1 in gas fields, paymaster data and signature.
 
-    Of entry point 0.6 the two texts have as many bytes as their hexadecimal form has letters, "0x" among them.
+    For entry point 0.6, paymaster data and signature have one byte for each character of their hexadecimal form,
+    including "0x".
 
     >>> filled = alto_filled(UserOperation(sender=bytes(20), signature=bytes(65), entry_point="0.6"))
     >>> len(filled.signature), filled.paymaster_and_data
@@ -219,7 +221,9 @@ def alto_filled(operation: UserOperation) -> UserOperation:
 
 
 def voltaire_filled(operation: UserOperation) -> UserOperation:
-    """The operation whose bytes Voltaire counts: preVerificationGas 21,000, and 65 bytes of 1 for a shorter signature.
+    """Return the operation whose bytes Voltaire counts, with a preVerificationGas of 21,000.
+
+    A signature of less than 65 bytes is replaced by 65 bytes 0x01.
 
     >>> voltaire_filled(UserOperation(sender=bytes(20))).pre_verification_gas
     21000
@@ -229,7 +233,7 @@ def voltaire_filled(operation: UserOperation) -> UserOperation:
 
 
 def voltaire_measured(operation: UserOperation) -> UserOperation:
-    """The operation that Voltaire hands to a chain's fee oracle: gas fields that are 0 have numbers of 5 bytes.
+    """Return the operation that Voltaire passes to a chain's fee oracle: gas fields of 0 become 5-byte numbers.
 
     >>> voltaire_measured(UserOperation(sender=bytes(20))).pre_verification_gas
     725085413242

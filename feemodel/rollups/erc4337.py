@@ -1,21 +1,22 @@
-"""preVerificationGas of ERC-4337: what three public bundlers ask for a user operation, family by family.
+"""preVerificationGas of ERC-4337: the formulas of three public bundlers, for each family of chains.
 
 rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / bundle⌉ + authorization + data gas
 alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + L2 component
 Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + L1 gas
 
-The bytes that are counted are those of the ABI-encoded operation: rundler's as it is, alto's and Voltaire's with
-placeholders. The data gas is of the whole bundle: rundler compresses its transaction itself on the OP Stack and asks
-Arbitrum's node, alto and Voltaire ask the chain's oracle. `feemodel.rollups._user_operation` makes these bytes.
+The bytes counted are those of the ABI-encoded operation; alto and Voltaire first replace some fields by placeholders.
+The data gas is for the whole bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum it calls the
+node. alto and Voltaire call the chain's oracle. `feemodel.rollups._user_operation` encodes these bytes.
 
-No bundler counts an operator fee, and alto's rule of Mantle is the one before Arsia. An answer of theirs differs where
-they draw at random: rundler the beneficiary, alto gas limits and the signature of an estimate. alto and Voltaire divide
-by the gas price that they suggest, which is taken to be the operation's offer; Voltaire adds 1,000 gas to an estimate.
+No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The result of a bundler can
+differ from the one here because some fields are random: the beneficiary in rundler; gas limits and the signature of an
+estimate in alto. alto and Voltaire divide by the gas price that they suggest; here it is the gas price of the
+operation. Voltaire adds 1,000 gas to an estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
 crates/provider/src/alloy/da/local and entry_point; pimlicolabs/alto at b2bc09c (2026-08-21):
-src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. No numbers
-are published for any of them.
+src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. None of them
+publishes test vectors.
 """
 
 import math
@@ -43,21 +44,21 @@ from feemodel.rollups.chains import Chain, Parameters, When
 from feemodel.rollups.rules import parameters_of
 from feemodel.sizes._codecs import FastLz
 
-PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # of rundler, by the version of the entry point [gas]
+PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # rundler's gas per operation, by version of the entry point [gas]
 WORD_GAS = 4
 TRANSACTION_GAS = 21_000
 AUTHORIZATION_GAS = 25_000  # of EIP-7702
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
-ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # of executeUserOp, in place of the calldata's words
+ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
-FLOOR_GAS = {"zero": 10, "nonzero": 40}  # of EIP-7623, a byte
-SIGNATURE_SIZE = 68  # added to FastLZ sizes, as for an unsigned transaction
+FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
+SIGNATURE_SIZE = 68  # added to the FastLZ size, as for an unsigned transaction
 SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
 VOLTAIRE_OPERATION_GAS = 18_300
-VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # whose oracle Voltaire asks; Arbitrum One's too
-NO_DATA_FEE = ("taiko", "linea")  # families without a data fee besides the gas
+VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # chains whose oracle Voltaire calls, besides Arbitrum One
+NO_DATA_FEE = ("taiko", "linea")  # families without a separate data fee
 BUNDLERS = ("rundler", "alto", "voltaire")
 
 
@@ -65,8 +66,8 @@ class PreVerificationGas(NamedTuple):
     """preVerificationGas and its parts [gas]."""
 
     gas: int
-    execution: int  #: what the chain's execution of the bundle needs
-    data: int  #: for the L1 data fee, at the gas price that is offered
+    execution: int  #: gas for the execution of the bundle
+    data: int  #: gas that pays for the L1 data fee, at the operation's gas price
 
 
 def rundler_gas(
@@ -74,17 +75,17 @@ def rundler_gas(
     intrinsic_gas: int = TRANSACTION_GAS, deploy_overhead: int = 0, authorization_gas: int = 0, aggregator_gas: int = 0,
     data_gas: int = 0,
 ) -> int:  # fmt: skip
-    """Gas that rundler asks.
+    """Return rundler's preVerificationGas.
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the ABI-encoded operation [byte].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
     entry_point : "0.6" or "0.7".
-    bundle_size : operations that share the intrinsic gas.
-    intrinsic_gas : of the bundle's transaction [gas].
-    deploy_overhead, authorization_gas, aggregator_gas, data_gas : added [gas].
+    bundle_size : number of operations that share the intrinsic gas.
+    intrinsic_gas : intrinsic gas of the bundle's transaction [gas].
+    deploy_overhead, authorization_gas, aggregator_gas, data_gas : gas added to the result [gas].
 
-    Raises `InvalidInput` for anything that is not a whole number of at least 0, and for an empty bundle.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a bundle size of 0.
 
     4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
 
@@ -105,20 +106,20 @@ def rundler_floor(
     gas: int, *, execution_gas_limit: int, verification_gas_limit: int, calldata_floor: int,
     threshold_ppt: int = 200, data_gas: int = 0,
 ) -> int:  # fmt: skip
-    """rundler's preVerificationGas with the calldata floor of EIP-7623.
+    """Return rundler's preVerificationGas with the calldata floor of EIP-7623.
 
-    Where the operation uses less than the floor at least, the rest is added; at least means a tenth of the execution
-    limit and a share of the verification limit.
+    The minimum gas of an operation is `gas`, a tenth of the execution limit and a share of the verification limit. If
+    this is below the floor, the difference is added.
 
     Parameters
     ----------
-    gas : of `rundler_gas` without data gas [gas].
-    execution_gas_limit, verification_gas_limit : of the operation [gas].
-    calldata_floor : 10 gas a zero byte and 40 a non-zero byte [gas].
+    gas : result of `rundler_gas` without data gas [gas].
+    execution_gas_limit, verification_gas_limit : gas limits of the operation [gas].
+    calldata_floor : 10 gas per zero byte and 40 per non-zero byte [gas].
     threshold_ppt : share of the verification limit that must be used [10⁻³].
-    data_gas : added [gas].
+    data_gas : gas added to the result [gas].
 
-    60,000 + 10,000 + 20,000 are 30,000 short of the floor:
+    60,000 + 10,000 + 20,000 is 30,000 below the floor:
 
     >>> rundler_floor(60_000, execution_gas_limit=100_000, verification_gas_limit=100_000, calldata_floor=120_000)
     90000
@@ -135,15 +136,15 @@ def op_stack_data_gas(
     fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int,
     gas_price: int, extra_bytes: int = 0,
 ) -> int:  # fmt: skip
-    """rundler's data gas on the OP Stack: Fjord's fee of the operation and 68 bytes, at the gas price offered.
+    """Return rundler's data gas on the OP Stack: Fjord's fee of the operation and 68 more bytes, as gas [gas].
 
     Parameters
     ----------
-    fastlz_size : of the operation [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : [10⁻⁶].
+    fastlz_size : FastLZ length of the operation [byte].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
     gas_price : min(max fee, base fee + priority fee), at least 1 [wei / gas].
-    extra_bytes : that the bundle adds to the operation [byte].
+    extra_bytes : bytes that the bundle adds to the operation [byte].
 
     >>> op_stack_data_gas(300, l1_base_fee=2 * 10**9, blob_base_fee=125 * 10**6, base_fee_scalar=5_227,
     ...                   blob_base_fee_scalar=1_014_213, gas_price=1_000_252)
@@ -157,7 +158,7 @@ def op_stack_data_gas(
 
 
 class ArbitrumDataGas(NamedTuple):
-    """Values that rundler keeps of an operation on Arbitrum, and its data gas now."""
+    """Units of an operation on Arbitrum, which rundler stores, and the current data gas."""
 
     units: int  #: [10⁻⁶ unit]
     gas: int  #: [gas]
@@ -166,15 +167,15 @@ class ArbitrumDataGas(NamedTuple):
 def arbitrum_data_gas(
     gas_for_l1: int, *, l1_base_fee: int, base_fee: int, new_l1_base_fee: int, new_base_fee: int
 ) -> ArbitrumDataGas:
-    """rundler's data gas on Arbitrum: an estimate of the node, moved to other prices.
+    """Return rundler's data gas on Arbitrum: an estimate of the node, converted to the current prices.
 
     Parameters
     ----------
-    gas_for_l1 : of `gasEstimateL1Component` at the first two prices [gas].
-    l1_base_fee, base_fee : of that estimate [wei / gas].
-    new_l1_base_fee, new_base_fee : of now [wei / gas].
+    gas_for_l1 : result of `gasEstimateL1Component` [gas].
+    l1_base_fee, base_fee : prices at the time of this estimate [wei / gas].
+    new_l1_base_fee, new_base_fee : current prices [wei / gas].
 
-    A price of 0 gives 0. 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    The result is 0 for a price of 0. 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
@@ -190,17 +191,17 @@ def alto_gas(
     zero_bytes: int, nonzero_bytes: int, *, call_data_bytes: int, authorization: bool = False,
     execute_user_op: bool = False, calldata_floor: bool = False, assumed_gas_used: int = 0,
 ) -> int:  # fmt: skip
-    """alto's execution component.
+    """Return the execution gas of alto.
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the ABI-encoded operation [byte].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
     call_data_bytes : length of its calldata [byte].
-    authorization : whether an authorization of EIP-7702 comes with it.
-    execute_user_op : whether the account is called through `executeUserOp`; the words of the whole operation count
-        then, not those of the calldata.
+    authorization : whether the operation has an authorization of EIP-7702.
+    execute_user_op : whether the account is called with `executeUserOp`; gas per word is then counted for the whole
+        operation instead of its calldata.
     calldata_floor : whether the chain has EIP-7623.
-    assumed_gas_used : a tenth of the limits of the call and of postOp [gas].
+    assumed_gas_used : a tenth of the gas limits of the call and of postOp [gas].
 
     4 · 1,740 + 38,090 + 46:
 
@@ -222,13 +223,13 @@ def alto_gas(
 
 
 def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
-    """Voltaire's gas without L1: 4 · zero + 16 · nonzero + 39,300 + 4 · words.
+    """Return Voltaire's gas without L1: 4 · zero + 16 · nonzero + 39,300 + 4 · words [gas].
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the encoded operation, without the offset of its tuple [byte].
+    zero_bytes, nonzero_bytes : number of bytes in the encoded operation, without the offset of its tuple [byte].
 
-    Words are ⌈(bytes + 31) / 32⌉, one more than fit where the bytes are a multiple of 32:
+    words is ⌈(bytes + 31) / 32⌉, which is one too many if the number of bytes is a multiple of 32:
 
     >>> voltaire_gas(200, 280)
     44644
@@ -239,7 +240,7 @@ def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
 
 
 def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas: int, base_fee: int) -> int:
-    """alto's L2 component on the OP Stack: the L1 fee at min(max fee, base fee + priority fee).
+    """Return alto's data gas on the OP Stack: L1 fee // min(max fee, base fee + priority fee) [gas].
 
     >>> alto_data_gas(3 * 10**12, max_fee_per_gas=10**8, max_priority_fee_per_gas=10**6, base_fee=5 * 10**6)
     500000
@@ -252,7 +253,7 @@ def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas
 def alto_mantle_data_gas(
     data_gas: int, *, l1_base_fee: int, token_ratio: int, scalar: int, max_fee_per_gas: int
 ) -> int:  # fmt: skip
-    """alto's L2 component on Mantle: the rule before Arsia, which alto still has.
+    """Return alto's data gas on Mantle, by the rule from before Arsia that alto still uses [gas].
 
     >>> alto_mantle_data_gas(1_618, l1_base_fee=10**9, token_ratio=3_114, scalar=10_000, max_fee_per_gas=20 * 10**6)
     2519226
@@ -263,7 +264,7 @@ def alto_mantle_data_gas(
 
 
 def alto_etherlink_data_gas(transaction_bytes: int, *, max_fee_per_gas: int) -> int:
-    """alto's L2 component on Etherlink: 4 · 10⁻⁶ XTZ for each byte and for 150 more.
+    """Return alto's data gas on Etherlink: 4 · 10⁻⁶ XTZ per byte, with 150 bytes added [gas].
 
     >>> alto_etherlink_data_gas(900, max_fee_per_gas=10**9)
     4200000
@@ -273,7 +274,7 @@ def alto_etherlink_data_gas(transaction_bytes: int, *, max_fee_per_gas: int) -> 
 
 
 def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
-    """alto's L2 component on Citrea: the L1 fee at the max fee, rounded up.
+    """Return alto's data gas on Citrea: the L1 fee divided by the max fee, rounded up [gas].
 
     >>> alto_citrea_data_gas(10**9 + 1, max_fee_per_gas=10**9)
     2
@@ -283,12 +284,12 @@ def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fees:
-    """The fees that a bundler sees now."""
+    """Current fees, as known to a bundler."""
 
-    base_fee: int = 0  #: of the chain [wei / gas]
-    l1_base_fee: int = 0  #: that the chain sees [wei / gas]
-    blob_base_fee: int = 1  #: that the chain sees [wei / gas]
-    price_per_unit: int | None = None  #: of Arbitrum's L1 pricing [wei / unit]
+    base_fee: int = 0  #: base fee of the chain [wei / gas]
+    l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
+    blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
+    price_per_unit: int | None = None  #: price in Arbitrum's L1 pricing [wei / unit]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -298,27 +299,27 @@ def preverification_gas(
     user_operation: UserOperation, chain: str | Chain, at: When | None = None, *, fees: Fees, bundler: str = "rundler",
     bundle_size: int = 1, parameters: Mapping[str, Any] = EMPTY,
 ) -> PreVerificationGas:  # fmt: skip
-    """The preVerificationGas that a public bundler asks for a user operation on a chain.
+    """Return the preVerificationGas that a public bundler requires for a user operation on a chain.
 
     Parameters
     ----------
-    user_operation : as it is sent, with the limits and the fees that it offers and its signature.
-    chain : its name, or a chain of one's own.
-    at : the time whose rule holds; `None`: the newest.
-    fees : of the chain and of L1, as the bundler sees them.
+    user_operation : the operation as it is sent, with gas limits, fees and signature.
+    chain : name of a chain, or a `Chain`.
+    at : date of the rule; `None`: the newest.
+    fees : current fees of the chain and of L1.
     bundler : "rundler", "alto" or "voltaire".
-    bundle_size : operations of a bundle; alto's and Voltaire's is 1.
-    parameters : values that replace those of the chain.
+    bundle_size : number of operations in a bundle; only rundler uses it.
+    parameters : parameter → value that replaces the chain's own.
 
     Returns
     -------
-    PreVerificationGas : with its parts. The calldata floor of EIP-7623 counts where the chain carries transactions of
-        type 4, which came with it; Voltaire has none.
+    PreVerificationGas : total and parts. rundler and alto apply the calldata floor of EIP-7623 on chains with
+        transactions of type 4, introduced by the same upgrade; Voltaire does not apply it.
 
     Raises
     ------
-    UnknownParameter : a parameter that no source gives at that time.
-    InvalidInput : a chain whose data fee the bundler has no rule for, an offer of 0.
+    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
     448 bytes and 32 of calldata, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
 
@@ -332,7 +333,7 @@ def preverification_gas(
     terms = parameters_of(chain, at=at, parameters=parameters)
     price = min(op.max_fee_per_gas, seen.base_fee + op.max_priority_fee_per_gas)
     if price < 1:
-        raise InvalidInput("fees", "expected an offer of at least 1 wei", price)
+        raise InvalidInput("fees", "expected a gas price of at least 1 wei", price)
     has_floor = bool(terms.get("set_code"))
     if choice("bundler", bundler, BUNDLERS) == "rundler":
         execution = _rundler_execution(op, bundle_size, has_floor)
@@ -374,7 +375,7 @@ def _rundler_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) 
         sent = rundler_transaction(op, gas_price=price, chain_id=terms.chain.chain_id or 0)
         if family == "op-stack":
             return _op_stack_fee_gas(sent, terms, fees, price)
-        return _arbitrum(sent, None, terms, fees)  # rundler asks as if the bundle created a contract
+        return _arbitrum(sent, None, terms, fees)  # rundler estimates the bundle as a contract creation
     raise _no_rule("rundler", terms)
 
 
@@ -408,15 +409,15 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: Fees, price: int)
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # as if a first operation created a contract
+    if terms.chain.name == "arbitrum-one":  # a first operation is estimated as a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 
 
 def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: Fees, price: int) -> int:
-    """Fjord's fee of these bytes and a signature, over a gas price."""
+    """Return Fjord's fee of some bytes and a signature, divided by a gas price."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
-        reason = f"expected a time since Fjord, the rule that bundlers have of {terms.chain.name}"
+        reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
         raise InvalidInput("at", reason, terms.since)
     return op_stack_data_gas(
         FastLz().size(sent), l1_base_fee=fees.l1_base_fee, blob_base_fee=fees.blob_base_fee, gas_price=price,
@@ -431,4 +432,4 @@ def _arbitrum(sent: bytes, to: bytes | None, terms: Parameters, fees: Fees) -> i
 
 
 def _no_rule(bundler: str, terms: Parameters) -> InvalidInput:
-    return InvalidInput("chain", f"expected one whose data fee {bundler} has a rule for", terms.chain.name)
+    return InvalidInput("chain", f"expected a chain for whose data fee {bundler} has a rule", terms.chain.name)

@@ -35,18 +35,24 @@ def before_arsia_l1_fee(
 def before_arsia_l1_fee(
     data_gas: ArrayLike, *, overhead: ArrayLike, l1_base_fee: ArrayLike, scalar: ArrayLike, token_ratio: ArrayLike
 ) -> Whole:
-    """The L1 data fee until Arsia.
+    """Return the L1 data fee before Arsia [wei of MNT].
 
     Parameters
     ----------
     data_gas : 4 per zero byte and 16 per non-zero byte of the signed transaction [gas].
-    overhead : per transaction [gas].
-    l1_base_fee : [wei / gas].
-    scalar : [10⁻⁶].
+    overhead : gas added to every transaction [gas].
+    l1_base_fee : base fee of L1 [wei / gas].
+    scalar : factor on the fee [10⁻⁶].
     token_ratio : MNT for one ETH.
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei of MNT]. Raises `InvalidInput` for anything
-    that is not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei of MNT].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
 
     1,000 gas · 2 gwei · 0.5 · 3,000:
 
@@ -78,18 +84,25 @@ def arsia_l1_fee(
     blob_base_fee_scalar: ArrayLike,
     token_ratio: ArrayLike,
 ) -> Whole:
-    """The L1 data fee from Arsia on: Fjord's in ETH, rounded down, times the ratio.
+    """Return the L1 data fee since Arsia: the fee of Fjord in ETH, rounded down, times the token ratio [wei of MNT].
 
     Parameters
     ----------
-    fastlz_size : of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : [10⁻⁶].
+    fastlz_size : FastLZ length of the signed transaction [byte].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
     token_ratio : MNT for one ETH.
 
-    Broadcasting, result and errors as `before_arsia_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei of MNT].
 
-    A size of 100 bytes at 32,030 wei of gas and blobs a byte, 3,203,000 wei of ETH:
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
+
+    100 bytes at 32,030 wei per byte are 3,203,000 wei of ETH:
 
     >>> arsia_l1_fee(170, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3,
     ...              token_ratio=10**6)
@@ -103,9 +116,10 @@ def arsia_l1_fee(
 
 
 def mantle_rule(parameters: Parameters) -> Rule:
-    """Mantle's rule, in MNT.
+    """Return Mantle's rule, in MNT.
 
-    Its L2 gas price is at least the minimum base fee; no source gives it, the scalars and the ratio.
+    The L2 gas price is at least the minimum base fee. The price, the scalars and the ratio must be given as parameters,
+    because no source publishes them.
 
     >>> from feemodel.rollups.rules import rule
     >>> given = {"base_fee_scalar": 2, "blob_base_fee_scalar": 3, "token_ratio": 10**6, "operator_fee_scalar": 0,

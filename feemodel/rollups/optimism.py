@@ -7,8 +7,8 @@
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
 with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee.
-Sizes are of the signed EIP-2718 encoding; from Isthmus on that may be of type 4 (EIP-7702). Scalars are Python ints of
-any size, arrays are int64.
+Sizes are those of the signed EIP-2718 encoding. Chains since Isthmus also have transactions of type 4 (EIP-7702).
+Scalar arguments are Python ints of any size; arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
@@ -36,34 +36,34 @@ from feemodel.integers import (
 
 L1_GAS_PER_BYTE = 16
 
-# A linear regression of batch bytes on FastLZ length over two weeks of OP Mainnet, in millionths of a byte.
+# Linear regression of batch bytes on FastLZ length, over two weeks of OP Mainnet [byte / 10⁶].
 FASTLZ_INTERCEPT = 42_585_600
 FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
 
-SIGNATURE_BYTES = 68  # what a missing signature counts: all non-zero bytes, or FastLZ bytes
-DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, where the chain's own is 0
+SIGNATURE_BYTES = 68  # added for a missing signature, as non-zero bytes or as FastLZ bytes
+DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, if the chain's value is 0
 
 
-UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # by which a rule divides, and then by 10⁶
+UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # divisor of a rule, before 10⁶
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """The parameters of one upgrade; `feemodel.rollups.chains` has since when each chain has it."""
+    """Parameters of one upgrade. `feemodel.rollups.chains` has the date of the upgrade on each chain."""
 
     name: str
-    l1_rule: str  #: "bedrock", "ecotone" or "fjord": which L1 data fee
+    l1_rule: str  #: formula of the L1 data fee: "bedrock", "ecotone" or "fjord"
     unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for its signature [byte]
     operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: none
     operator_fee_divisor: int = 1
-    base_fee_denominator: int = 250  #: of the L2 base fee; from Holocene on each chain's own
-    counts_footprint: bool = False  #: whether the L2 base fee sees the data footprint, and a minimum
+    base_fee_denominator: int = 250  #: of the L2 base fee; since Holocene each chain has its own
+    counts_footprint: bool = False  #: whether the L2 base fee depends on the data footprint and has a minimum
 
 
 UPGRADES = (
     Upgrade(name="bedrock", l1_rule="bedrock", unsigned_bytes=68, base_fee_denominator=50),
-    # OP Mainnet had it from its first Bedrock block on.
+    # Active on OP Mainnet since its first Bedrock block.
     Upgrade(name="regolith", l1_rule="bedrock", base_fee_denominator=50),
     Upgrade(name="canyon", l1_rule="bedrock"),
     Upgrade(name="ecotone", l1_rule="ecotone"),
@@ -72,12 +72,12 @@ UPGRADES = (
     Upgrade(name="holocene", l1_rule="fjord"),
     Upgrade(name="isthmus", l1_rule="fjord", operator_fee_multiplier=1, operator_fee_divisor=10**6),
     Upgrade(name="jovian", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
-    # The same fees; the gas of Osaka, and at most 16,777,216 a transaction.
+    # Same fees as Jovian, with the gas costs of Osaka: at most 16,777,216 gas for a transaction.
     Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
 _OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
-ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
+ELASTICITY = 6  # of the L2 base fee; since Holocene each chain has its own
 
 
 @overload
@@ -90,9 +90,9 @@ def bedrock_l1_gas(
 def bedrock_l1_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
 ) -> Whole:
-    """The L1 gas that a transaction is charged for until Ecotone: 4 · zero + 16 · nonzero + overhead.
+    """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead [gas].
 
-    `upgrade="bedrock"` adds 68 non-zero bytes for the signature, although it is already in the counts.
+    `upgrade="bedrock"` adds 68 non-zero bytes for the signature, as its nodes did, although the counts include it.
 
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
@@ -121,18 +121,24 @@ def bedrock_l1_fee(
     scalar: ArrayLike,
     upgrade: str = "regolith",
 ) -> Whole:
-    """The L1 data fee until Ecotone.
+    """Return the L1 data fee before Ecotone [wei].
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the signed transaction [byte].
-    l1_base_fee : [wei / gas].
-    overhead : per transaction [gas].
-    scalar : [millionths].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
+    l1_base_fee : base fee of L1 [wei / gas].
+    overhead : gas added to every transaction [gas].
+    scalar : factor on the fee [10⁻⁶].
     upgrade : "bedrock", "regolith" or "canyon".
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei]. Raises `InvalidInput` for anything that
-    is not a whole number of at least 0 or for another upgrade's name, `Int64Overflow` where an array cannot hold it.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0, or another upgrade.
+    Int64Overflow : a result does not fit into an int64 array.
 
     530 gas · 1 gwei · 7:
 
@@ -144,7 +150,7 @@ def bedrock_l1_fee(
 
 
 def bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
-    """l1_base_fee · scalar [10⁻⁶ wei / gas].
+    """Return l1_base_fee · scalar [10⁻⁶ wei / gas].
 
     >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
     FixedPoint(whole=684000000, millionths=0)
@@ -157,7 +163,7 @@ def bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
 def weighted_price(
     *, l1_base_fee: Whole, blob_base_fee: Whole, base_fee_scalar: Whole, blob_base_fee_scalar: Whole
 ) -> FixedPoint:
-    """16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
+    """Return 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 
     >>> weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     FixedPoint(whole=32030, millionths=0)
@@ -190,15 +196,22 @@ def ecotone_l1_fee(
     base_fee_scalar: ArrayLike,
     blob_base_fee_scalar: ArrayLike,
 ) -> Whole:
-    """The L1 data fee of Ecotone.
+    """Return the L1 data fee of Ecotone [wei].
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the signed transaction [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : of the chain [millionths].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
 
-    Broadcasting, result and errors as `bedrock_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
 
     480 gas · 32,030,000,000 // 16,000,000:
 
@@ -221,7 +234,7 @@ def scaled_size(fastlz_size: int) -> int: ...
 def scaled_size(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def scaled_size(fastlz_size: ArrayLike) -> Whole:
-    """The estimated share of a batch, from the FastLZ length: max(10⁸, 836,500 · length − 42,585,600) [byte / 10⁶].
+    """Return the estimated size in a batch: max(10⁸, 836,500 · fastlz_size − 42,585,600) [byte / 10⁶].
 
     >>> scaled_size([0, 170, 171]).tolist()
     [100000000, 100000000, 100455900]
@@ -236,7 +249,7 @@ def fjord_l1_gas(fastlz_size: int) -> int: ...
 def fjord_l1_gas(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
-    """The L1 gas that receipts show from Fjord on: 16 per estimated byte [gas].
+    """Return the L1 gas in receipts since Fjord: 16 per estimated byte [gas].
 
     >>> fjord_l1_gas(235)
     2463
@@ -262,17 +275,24 @@ def fjord_l1_fee(
     base_fee_scalar: ArrayLike,
     blob_base_fee_scalar: ArrayLike,
 ) -> Whole:
-    """The L1 data fee from Fjord on.
+    """Return the L1 data fee since Fjord [wei].
 
     Parameters
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : of the chain [millionths].
+    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
 
-    Broadcasting, result and errors as `bedrock_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
 
-    A receipt of OP Mainnet at the floor of 100 bytes:
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
+
+    A receipt of OP Mainnet with the minimum size of 100 bytes:
 
     >>> fjord_l1_fee(150, l1_base_fee=40_583_973_580, blob_base_fee=111_685_752,
     ...              base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213)
@@ -295,17 +315,25 @@ def operator_fee(
 ) -> Wholes: ...
 @formula
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
-    """The operator fee, which comes on top of the L2 gas: nothing before Isthmus.
+    """Return the operator fee, charged in addition to the L2 gas [wei].
 
-    isthmus: gas · scalar // 10⁶ + constant; jovian: gas · scalar · 100 + constant.
+    It is 0 before Isthmus, gas · scalar // 10⁶ + constant in Isthmus, and gas · scalar · 100 + constant since Jovian.
 
     Parameters
     ----------
-    gas : used [gas].
-    scalar, constant : of the chain; the constant in [wei].
-    upgrade : a name of `UPGRADES`.
+    gas : gas used [gas].
+    scalar : factor set by the chain [10⁻⁶ wei / gas].
+    constant : amount set by the chain [wei].
+    upgrade : name of an upgrade in `UPGRADES`.
 
-    Broadcasting, result and errors as `bedrock_l1_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0, or an unknown upgrade.
+    Int64Overflow : a result does not fit into an int64 array.
 
     >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="isthmus")
     1256417826611659930
@@ -327,9 +355,11 @@ def da_footprint(fastlz_size: int, *, gas_scalar: int = ...) -> int: ...
 def da_footprint(fastlz_size: Numbers[Wholes], *, gas_scalar: Numbers[Wholes] = ...) -> Wholes: ...
 @formula
 def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
-    """The gas that a transaction's data takes of a block from Jovian on: whole estimated bytes · gas_scalar [gas].
+    """Return the data footprint of a transaction since Jovian: estimated bytes, rounded down, · gas_scalar [gas].
 
-    `gas_scalar` 0 means the default of 400 gas per byte, as in the L1 attributes.
+    The block counts it against its gas limit.
+
+    A `gas_scalar` of 0 means the default of 400 gas per byte, as in the L1 attributes.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)
@@ -345,7 +375,7 @@ def oracle_ecotone_l1_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
 def oracle_ecotone_l1_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
-    """`GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: 68 non-zero bytes more [gas].
+    """Return `GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: adds 68 non-zero bytes [gas].
 
     >>> oracle_ecotone_l1_gas(2, 3)
     1144
@@ -360,7 +390,7 @@ def oracle_fastlz_size(unsigned_fastlz_size: int) -> int: ...
 def oracle_fastlz_size(unsigned_fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Whole:
-    """The FastLZ length that `GasPriceOracle.getL1Fee` takes for an unsigned transaction from Fjord on: 68 more [byte].
+    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: 68 more than the unsigned one [byte].
 
     >>> oracle_fastlz_size(167)
     235
@@ -374,9 +404,9 @@ def oracle_upper_bound_size(unsigned_size: int) -> int: ...
 def oracle_upper_bound_size(unsigned_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Whole:
-    """The largest FastLZ length of an unsigned transaction once signed (`getL1FeeUpperBound`) [byte].
+    """Return the maximum FastLZ length of a transaction after signing, as in `getL1FeeUpperBound` [byte].
 
-    With t = size + 68 it is t + t // 255 + 16.
+    It is t + t // 255 + 16 with t = unsigned_size + 68.
 
     >>> oracle_upper_bound_size(5)
     89
@@ -408,22 +438,30 @@ def next_base_fee(
     footprint: ArrayLike = 0,
     min_base_fee: ArrayLike = 0,
 ) -> Whole:
-    """The L2 base fee of the next block.
+    """Return the L2 base fee of the next block [wei / gas].
 
-    EIP-1559 with the upgrade's denominator (50, from Canyon 250; from Holocene what the header says); from Jovian on
-    the block counts as max(gas_used, footprint), and the fee is never below `min_base_fee`. Each block is a step,
-    whatever time it takes: a chain of 200 ms blocks (Base since Denim) takes five a second.
+    It follows EIP-1559. The denominator is 50, since Canyon 250, and since Holocene the one in the header. Since
+    Jovian, the block counts as max(gas_used, footprint), and the fee is at least `min_base_fee`. The fee changes once
+    per block: five times a second on a chain with 200 ms blocks (Base since Denim).
 
     Parameters
     ----------
-    base_fee : of this block [wei / gas].
-    gas_used, gas_limit : of this block [gas].
-    upgrade : a name of `UPGRADES`.
-    elasticity, denominator : of the chain [1]; `None`: the upgrade's.
-    footprint : the data footprint of the block, in its header's `blobGasUsed` [gas]; ignored before Jovian.
-    min_base_fee : from the header's extra data [wei / gas]; ignored before Jovian.
+    base_fee : base fee of this block [wei / gas].
+    gas_used, gas_limit : gas used by this block, and its limit [gas].
+    upgrade : name of an upgrade in `UPGRADES`.
+    elasticity : gas limit divided by gas target [1].
+    denominator : of EIP-1559; `None`: the denominator of the upgrade [1].
+    footprint : data footprint of the block, `blobGasUsed` of its header; ignored before Jovian [gas].
+    min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
 
-    Broadcasting, result and errors as `feemodel.ethereum.fee_market.next_base_fee`.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : an argument out of range, or an unknown upgrade.
+    Int64Overflow : a result does not fit into an int64 array.
 
     >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
     ...               footprint=10_000_001, min_base_fee=10_000)
@@ -438,7 +476,7 @@ def next_base_fee(
 
 
 def upgrade_named(name: str) -> Upgrade:
-    """A row of `UPGRADES`; raises `InvalidInput` that lists the names there are.
+    """Return the row of `UPGRADES` with this name; raises `InvalidInput` for an unknown name and lists the known ones.
 
     >>> upgrade_named("karst").l1_rule
     'fjord'

@@ -1,4 +1,4 @@
-"""Values that the operator of an OP Stack chain sets: L1 scalars for a margin, their encoding, the footprint's scalar.
+"""Parameters that the operator of an OP Stack chain sets: L1 fee scalars for a margin, and the footprint scalar.
 
 Sources: ethereum-optimism/docs at bbe7f1e (2025-11-21): utils/calculator-helpers.ts, utils/transaction-types.ts;
 base/contract-deployments at 15ac105 (2026-08-20): README and archive; ethereum-optimism/specs at fd72cf7 (Ecotone).
@@ -20,30 +20,30 @@ from feemodel.integers import MILLION
 from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1
-SCALAR_VERSION = 1  # of the word in the system configuration, since Ecotone
+SCALAR_VERSION = 1  # version of the word in the system configuration, since Ecotone
 UINT16_MAX = 2**16 - 1
 
 CALLDATA_GAS_PER_BYTE = 16
-USABLE_BLOB_BYTES = GAS_PER_BLOB - 406 - 1_028  # of a blob, in the published calculator
-BLOBS_PER_TRANSACTION = 5  # the most that it assumes
+USABLE_BLOB_BYTES = GAS_PER_BLOB - 406 - 1_028  # usable bytes of a blob in the published calculator
+BLOBS_PER_TRANSACTION = 5  # maximum in the published calculator
 HOURS = 24.0
 STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L1
 
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
-MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
-MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6  # a day; below these the quotients leave the range of a double
+MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # range in which the published formulas keep their precision
+MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6  # transactions per day, hours; smaller values exceed the range of a double
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionMix:
-    """Totals of a chain's transactions, as the published calculator takes them."""
+    """Sizes of a chain's transactions, as inputs of the published calculator."""
 
     name: str
-    estimated_size: float  #: mean of the size that the fee is computed from [byte]
-    size_per_blob_gas: float  #: estimated size that a unit of blob gas carries [byte / gas]
-    size_per_calldata_gas: float  #: the same of calldata [byte / gas]
+    estimated_size: float  #: mean size from which the L1 fee is computed [byte]
+    size_per_blob_gas: float  #: estimated size per unit of blob gas [byte / gas]
+    size_per_calldata_gas: float  #: estimated size per unit of calldata gas [byte / gas]
 
     def __post_init__(self) -> None:
         text("name", self.name)
@@ -63,7 +63,7 @@ MIXES = MappingProxyType({
 
 @printed_as_table
 class Scalars(NamedTuple):
-    """The two scalars of the L1 fee [millionths]."""
+    """The two scalars of the L1 fee [10⁻⁶]."""
 
     base_fee_scalar: int
     blob_base_fee_scalar: int
@@ -71,26 +71,26 @@ class Scalars(NamedTuple):
 
 @printed_as_table
 class PostingPlan(NamedTuple):
-    """Posting of a day's transactions, as the published calculator assumes it."""
+    """Blobs and L1 transactions that post the batches of one day, as in the published calculator."""
 
-    blobs: float  #: a day
-    fullness: float  #: of each blob [1]
+    blobs: float  #: per day
+    fullness: float  #: used share of each blob [1]
     blobs_per_transaction: int
-    l1_gas: float  #: execution gas a day, without state outputs [gas]
+    l1_gas: float  #: execution gas per day, without state outputs [gas]
 
 
 def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> TransactionMix:
-    """The transaction mix of a channel, from its sizes.
+    """Return the transaction mix of a channel, computed from its sizes.
 
     Parameters
     ----------
-    name : of the mix.
+    name : name of the mix.
     fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
-    posted_bytes : of the compressed channel, at least 1 [byte].
+    posted_bytes : size of the compressed channel, at least 1 [byte].
 
-    Raises `InvalidInput` for anything that is not such a whole number, and for no transactions.
+    Raises `InvalidInput` for an argument that is not an integer in this range, and if there are no transactions.
 
-    Two transactions at the floor of 100 bytes that were posted in 80:
+    Two transactions with the minimum size of 100 bytes, posted in 80 bytes:
 
     >>> measured_mix("two", [120, 150], 80)
     TransactionMix(name='two', estimated_size=100.0, size_per_blob_gas=2.5, size_per_calldata_gas=40.0)
@@ -100,7 +100,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
         raise InvalidInput("fastlz_sizes", "expected lengths that fit 64 bits", fastlz_sizes)
     sizes = lengths / MILLION
     if sizes.ndim != 1 or not sizes.size:
-        raise InvalidInput("fastlz_sizes", "expected one length a transaction, at least one", fastlz_sizes)
+        raise InvalidInput("fastlz_sizes", "expected one length per transaction, at least one", fastlz_sizes)
     whole_scalar("posted_bytes", posted_bytes, minimum=1, maximum=INT64_MAX, unit="bytes")
     per_byte = float(sizes.sum()) / posted_bytes
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
@@ -108,11 +108,11 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
 
 @printed_as_table
 class Recovery(NamedTuple):
-    """Share of a channel's posting cost that the L1 fees of its transactions pay."""
+    """Revenue from the L1 fees of a channel's transactions, and cost of posting the channel."""
 
     revenue: int  #: [wei]
     cost: int  #: [wei]
-    margin: float  #: on revenue; below 0 where posting cost more [1]
+    margin: float  #: (revenue − cost) / revenue; negative if posting cost more [1]
 
 
 def recovery(
@@ -124,17 +124,17 @@ def recovery(
     l1_base_fee: int,
     blob_base_fee: int,
 ) -> Recovery:
-    """The margin that scalars give on a channel that was posted in blobs.
+    """Return the margin on a channel that was posted in blobs.
 
     Parameters
     ----------
-    scalars : of the L1 fee.
-    fastlz_sizes : as in `measured_mix`.
-    blobs : that the channel took; each is paid in full.
-    l1_transactions : that carried them, each 21,000 gas.
-    l1_base_fee, blob_base_fee : at which users were charged and the operator posted [wei / gas].
+    scalars : scalars of the L1 fee.
+    fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
+    blobs : number of blobs of the channel; each is paid in full.
+    l1_transactions : number of transactions that carried the blobs, 21,000 gas each.
+    l1_base_fee, blob_base_fee : fees of L1, both when users were charged and when the operator posted [wei / gas].
 
-    Raises `InvalidInput` for anything that is not such a whole number, and where nothing is charged.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a revenue of 0.
 
     >>> recovery(Scalars(0, 1_000_000), [150], blobs=1, l1_transactions=0, l1_base_fee=1, blob_base_fee=10**6)
     Recovery(revenue=100000000, cost=131072000000, margin=-1309.72)
@@ -149,22 +149,22 @@ def recovery(
     cost = whole_scalar("blobs", blobs, maximum=UINT32_MAX) * GAS_PER_BLOB * blob_fee
     cost += whole_scalar("l1_transactions", l1_transactions, maximum=UINT32_MAX) * TRANSACTION_GAS * base_fee
     if not revenue:
-        raise InvalidInput("scalars", "expected such that the transactions pay anything", scalars)
+        raise InvalidInput("scalars", "expected scalars with a revenue above 0", scalars)
     return Recovery(revenue, cost, (revenue - cost) / revenue)
 
 
 def posting_plan(
     transactions_per_day: float, mix: TransactionMix, *, channel_hours: float, as_published: bool = True
 ) -> PostingPlan:
-    """Blobs a day, how full they are, and the L1 transactions that carry them.
+    """Return the number of blobs per day, their fullness, and the number of L1 transactions.
 
     Parameters
     ----------
-    transactions_per_day : at least 1e-9.
-    mix : mean size of the transactions, and what a unit of gas carries of them.
-    channel_hours : after which a channel is posted however full it is, from 1e-6 to 24 [h].
-    as_published : whether blobs per transaction follow from the calldata size, as in the published code, where its
-        formula names the mean size.
+    transactions_per_day : number of transactions per day, at least 1e-9.
+    mix : mean size of the transactions, and size per unit of L1 gas.
+    channel_hours : maximum duration of a channel, from 1e-6 to 24; it is then posted even if it is not full [h].
+    as_published : whether to compute blobs per transaction from the calldata size, as the published code does, although
+        its formula has the mean size.
 
     >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
@@ -178,7 +178,7 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code has the calldata size where its formula names the mean size: the first of two faults.
+    # The published code uses the calldata size, although its formula has the mean size: the first of two errors.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
@@ -196,26 +196,28 @@ def scalars_for_margin(
     state_in_fees: bool = False,
     as_published: bool = False,
 ) -> Scalars:
-    """The scalars at which the L1 fees of a day are what posting costs over 1 − margin.
+    """Return the scalars with which the L1 fees of a day earn a margin over the cost of posting.
 
-    margin is on revenue: price = cost / (1 − margin).
+    The margin is a share of revenue: revenue = cost / (1 − margin).
 
         blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / (1 − margin) · 10⁶)
         base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
 
     Parameters
     ----------
-    transactions_per_day, mix, channel_hours : as in `posting_plan`.
-    margin : on revenue, from 0 to below 1 [1].
-    output_hours : between two state outputs, at least 1e-6; 0 where the chain posts none [h].
-    fault_proofs : whether an output costs what it does with fault proofs.
+    transactions_per_day : number of transactions per day, at least 1e-9.
+    mix : mean size of the transactions, and size per unit of L1 gas.
+    margin : share of revenue, from 0 to below 1 [1].
+    channel_hours : maximum duration of a channel, from 1e-6 to 24 [h].
+    output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].
+    fault_proofs : whether outputs are posted with fault proofs, which changes their gas.
     state_in_fees : whether users pay for state outputs.
-    as_published : whether they are those of the documentation's calculator to the unit, its faults included: that of
-        `posting_plan`, and that blobs are divided by their fullness although their number counts part-filled ones
-        already, so that a chain whose blobs are half full is charged for them twice.
+    as_published : whether to return the scalars of the documentation's calculator, including its two errors. It
+        computes blobs per transaction from the calldata size. It also divides the number of blobs by their fullness,
+        although this number already counts partly filled blobs: a chain with half-full blobs pays twice for them.
 
-    Raises `InvalidInput` for numbers out of range, and for scalars that the system configuration's 32 bits do not hold,
-    which the published ones may pass.
+    Raises `InvalidInput` for an argument out of range, and for scalars of more than 32 bits, the size in the system
+    configuration, unless `as_published` is true.
 
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
@@ -230,19 +232,19 @@ def scalars_for_margin(
         state_gas = HOURS / hours * per_output if hours else 0.0
     part = real_scalar("margin", margin)
     if not 0 <= part < 1:
-        raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
+        raise InvalidInput("margin", "expected a share of revenue from 0 to below 1", margin)
     size = mix.estimated_size * transactions_per_day
     blob = plan.blobs * GAS_PER_BLOB / size / (plan.fullness if as_published else 1.0) / (1 - part) * MILLION
     base = (plan.l1_gas + state_gas) / (CALLDATA_GAS_PER_BYTE * size) / (1 - part) * MILLION
     found = Scalars(_rounded(base), _rounded(blob))
     for name, value in found._asdict().items():
         if value > UINT32_MAX and not as_published:
-            raise InvalidInput(name, "expected a scalar that 32 bits hold: these blobs are nearly empty", value)
+            raise InvalidInput(name, "expected a scalar of at most 32 bits: the blobs are nearly empty", value)
     return found
 
 
 def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
-    """The word of the system configuration: a version byte of 1, zeros, and the two scalars in four bytes each.
+    """Return the word of the system configuration: version byte 1, zeros, and the two scalars in four bytes each.
 
     >>> encode_scalars(5_227, 1_014_213)[-8:].hex()
     '000f79c50000146b'
@@ -253,9 +255,9 @@ def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
 
 
 def decode_scalars(word: bytes) -> Scalars:
-    """The scalars of such a word; a word of version 0 has the base fee's alone.
+    """Return the scalars in a word of the system configuration; version 0 has no blob base fee scalar.
 
-    Raises `InvalidInput` for other lengths and versions, and for bytes that no version uses.
+    Raises `InvalidInput` for another length or version, and for a non-zero byte outside the scalars.
 
     >>> decode_scalars(encode_scalars(5_227, 1_014_213))
     Scalars(base_fee_scalar=5227, blob_base_fee_scalar=1014213)
@@ -267,25 +269,25 @@ def decode_scalars(word: bytes) -> Scalars:
         or any(word[1:24])
         or (word[0] == 0 and any(word[24:28]))
     ):
-        raise InvalidInput("word", "expected 32 bytes of version 0 or 1 with nothing but the scalars", word)
+        raise InvalidInput("word", "expected 32 bytes of version 0 or 1, all zero except for the scalars", word)
     return Scalars(int.from_bytes(word[28:], "big"), int.from_bytes(word[24:28], "big"))
 
 
 def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int | Fraction = 2) -> int:
-    """The data footprint's gas per byte at which a chain fills no more than its share of L1's blobs.
+    """Return the gas per byte of the data footprint with which a chain does not exceed its share of L1's blobs.
 
-    gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic. Blocks begin to
-    raise the base fee at gas_limit / elasticity / scalar bytes, and are full at gas_limit / scalar. In the chain's
-    configuration 0 means 400.
+    gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic. The base fee
+    rises if a block has more than gas_limit / elasticity / scalar bytes; a block has at most gas_limit / scalar bytes.
+    In the configuration of a chain, 0 means 400.
 
     Parameters
     ----------
-    gas_limit : of a block [gas].
-    elasticity : gas limit over gas target, at least 1 [1].
-    target_blobs : of an L1 block, at least 1.
-    block_seconds : between blocks, above 0, a `Fraction` for blocks of less than a second [s].
+    gas_limit : gas limit of a block [gas].
+    elasticity : gas limit divided by gas target, at least 1 [1].
+    target_blobs : target number of blobs of an L1 block, at least 1.
+    block_seconds : time between blocks, above 0; a `Fraction` for less than a second [s].
 
-    Raises `InvalidInput` for numbers out of range, and for a scalar of 0 or of more than 16 bits.
+    Raises `InvalidInput` for an argument out of range, and for a result of 0 or of more than 16 bits.
 
     Base on 2025-12-04 and 2025-12-18:
 
@@ -308,7 +310,9 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 
 
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
-    """The same anchored at L1's blob limit, as Base does since 2026-03: gas_limit // (maximum_blobs · 128,000).
+    """Return the gas per byte for L1's maximum number of blobs: gas_limit // (maximum_blobs · 128,000).
+
+    Base has used this formula since 2026-03.
 
     >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)
     148
@@ -318,10 +322,10 @@ def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
 
 
 def _rounded(value: float) -> int:
-    return math.floor(value + 0.5)  # JavaScript's Math.round
+    return math.floor(value + 0.5)  # like JavaScript's Math.round
 
 
 def _footprint(scalar: int) -> int:
     if not 0 < scalar <= UINT16_MAX:
-        raise InvalidInput("footprint_scalar", "expected parameters that give 1 to 65,535 gas per byte", scalar)
+        raise InvalidInput("footprint_scalar", "expected arguments with a result of 1 to 65,535 gas per byte", scalar)
     return scalar

@@ -1,8 +1,9 @@
-"""Polygon zkEVM: the effective gas price, at which the network just breaks even on a transaction.
+"""Polygon zkEVM: the effective gas price, at which a transaction pays exactly for its cost.
 
-The network line is archived. Integer products were unsigned 64-bit, factors doubles, the last product a big.Float of
-Go, whose mantissa has 64 bits, or as many as its longest operand where that is longer. All of it is reproduced bit for
-bit, but for products that pass 64 bits: they wrapped around in the node, and raise `Int64Overflow` here.
+The node software is archived. It computed integer products in unsigned 64-bit integers, factors in doubles, and the
+last product in Go's big.Float, whose mantissa has 64 bits, or more if an operand has more. The functions below
+reproduce all bits, with one exception: a product of more than 64 bits wrapped around in the node and raises
+`Int64Overflow` here.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
@@ -27,7 +28,7 @@ from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, truncated, where
 
-EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
+EFFECTIVE_PERCENTAGE_BYTES = 1  # non-zero byte that a batch adds to every transaction
 TRANSFER_GAS = 21_000
 MAX_PERCENTAGE = 255
 MANTISSA_BITS = 64
@@ -35,19 +36,19 @@ MANTISSA_BITS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """The configuration of the effective gas price; the defaults are the node's."""
+    """Configuration of the effective gas price; the defaults are those of the node."""
 
-    l1_gas_price_factor: float = 0.25  #: L2 gas price over L1 gas price [1]
+    l1_gas_price_factor: float = 0.25  #: L2 gas price divided by L1 gas price [1]
     byte_gas_cost: int = 16  #: of a non-zero byte [gas]
     zero_byte_gas_cost: int = 4  #: [gas]
     net_profit: float = 1.0  #: factor on the break-even price [1]
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: none [wei / gas]
-    transfer_l1_factor: float = 0.0  #: or its share of the L1 gas price; 0: none [1]
+    transfer_l1_factor: float = 0.0  #: price of a plain transfer as a share of the L1 gas price; 0: none [1]
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.transfer_gas_price and self.transfer_l1_factor:
-            reason = "expected 0 next to a transfer_l1_factor: the node starts with one of the two at most"
+            reason = "expected 0 with a transfer_l1_factor: the node accepts at most one of the two"
             raise InvalidInput("transfer_gas_price", reason, self.transfer_gas_price)
 
 
@@ -60,7 +61,7 @@ def min_l2_gas_price(l1_gas_price: int, *, pricing: Pricing = ...) -> int: ...
 def min_l2_gas_price(l1_gas_price: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
 @formula
 def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
-    """The least L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
+    """Return the minimum L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
 
     >>> min_l2_gas_price(10**9 + 1)
     250000000
@@ -78,7 +79,7 @@ def byte_gas(zero_bytes: int, nonzero_bytes: int, *, pricing: Pricing = ...) -> 
 def byte_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
 @formula
 def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
-    """The L1 gas that a transaction's bytes are charged for: 16 · (nonzero + 1) + 4 · zero [gas].
+    """Return the L1 gas for the bytes of a transaction: 16 · (nonzero + 1) + 4 · zero [gas].
 
     >>> byte_gas(5, 5)
     116
@@ -108,22 +109,28 @@ def break_even_gas_price(
     l1_gas_price: ArrayLike,
     pricing: Pricing = NODE_DEFAULTS,
 ) -> Whole:
-    """The gas price at which a transaction pays for its gas and its bytes.
+    """Return the gas price at which a transaction pays exactly for its gas and its bytes [wei / gas].
 
     total = gas_used · min_l2_gas_price + (16 · (nonzero + 1) + 4 · zero) · l1_gas_price;
     price = max(1, trunc((total // gas_used) · net_profit)).
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : counts in the raw transaction [byte].
-    gas_used : [gas]; with none the transaction's own price applies.
-    tx_gas_price : what the transaction offers [wei / gas].
-    l1_gas_price : at least 1 [wei / gas].
-    pricing : the node's configuration. A plain transfer (21,000 gas) costs `transfer_gas_price`, or
-        max(1, trunc(l1_gas_price · transfer_l1_factor)), where one of them is set.
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the raw transaction [byte].
+    gas_used : gas used; for 0 the result is `tx_gas_price` [gas].
+    tx_gas_price : gas price of the transaction [wei / gas].
+    l1_gas_price : gas price of L1, at least 1 [wei / gas].
+    pricing : configuration of the node. If it sets `transfer_gas_price` or `transfer_l1_factor`, the price of a plain
+        transfer (21,000 gas) is transfer_gas_price or max(1, trunc(l1_gas_price · transfer_l1_factor)).
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for anything
-    that is not such a whole number, `Int64Overflow` where an array cannot hold a product.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in its range.
+    Int64Overflow : a product exceeds 64 bits.
 
     (200 · 25 + 16 · 100) // 200:
 
@@ -134,7 +141,7 @@ def break_even_gas_price(
     l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
     of_bytes = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # The total of a transaction that has another price is not formed, and cannot overflow.
+    # Transactions with a fixed price do not use the total, so it must not overflow for them.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, min_l2_gas_price(l1_price, pricing=pricing))
     execution = multiply("total_price", gas, min_price)
@@ -171,10 +178,25 @@ def effective_gas_price(
     l2_gas_price: ArrayLike,
     pricing: Pricing = NODE_DEFAULTS,
 ) -> Whole:
-    """The gas price that is charged: break-even price · max(1, tx_gas_price / l2_gas_price), truncated [wei / gas].
+    """Return the gas price charged: break-even price · max(1, tx_gas_price / l2_gas_price), rounded down [wei / gas].
 
-    `l2_gas_price` is what the network suggests, 1 to 2**64 − 1; the rest as in `break_even_gas_price`. Where an offer
-    passes it, elements are computed one by one.
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the raw transaction [byte].
+    gas_used : gas used [gas].
+    tx_gas_price : gas price of the transaction [wei / gas].
+    l1_gas_price : gas price of L1, at least 1 [wei / gas].
+    l2_gas_price : gas price suggested by the network, 1 to 2**64 − 1 [wei / gas].
+    pricing : configuration of the node.
+
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer in its range.
+    Int64Overflow : a product exceeds 64 bits.
 
     83 · 1000 / 250:
 
@@ -195,7 +217,7 @@ def effective_gas_price(
     for index in zip(*np.nonzero(offers > suggestions), strict=True):
         value = _prioritized(int(prices[index]), int(offers[index]), int(suggestions[index]))
         if value > INT64_MAX:
-            raise Int64Overflow("effective_gas_price", "expected a price that an int64 array holds", value)
+            raise Int64Overflow("effective_gas_price", "expected a price that fits into an int64 array", value)
         effective[index] = value
     return effective
 
@@ -206,12 +228,11 @@ def effective_percentage(gas_price: int, effective_gas_price: int) -> int: ...
 def effective_percentage(gas_price: Numbers[Wholes], effective_gas_price: Numbers[Wholes]) -> Wholes: ...
 @formula
 def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Whole:
-    """The byte that a batch carries: ⌈effective · 256 / gas_price⌉ − 1, 255 where the offer is not above it.
+    """Return the effective percentage in a batch: ⌈effective_gas_price · 256 / gas_price⌉ − 1, at most 255.
 
-    Raises `InvalidInput` for a price of 0.
+    It is one byte. Raises `InvalidInput` for a price of 0.
 
-    >>> effective_percentage(1_000, 157)
-    40
+    >>> effective_percentage(1_000, 157) 40
     """
     offered = whole("gas_price", gas_price, minimum=1, unit="wei")
     effective = whole("effective_gas_price", effective_gas_price, minimum=1, unit="wei")
@@ -227,7 +248,7 @@ def _times(name: str, value: Whole, factor: float) -> Whole:
     double = float(value) if isinstance(value, int) else value.astype(float)
     product = double * real_scalar("factor", factor)
     if isinstance(product, float) and product >= 2.0**64:
-        raise Int64Overflow(name, "expected a product that an unsigned 64-bit integer holds", value)
+        raise Int64Overflow(name, "expected a product of at most 64 bits", value)
     return truncated(name, product)
 
 
@@ -246,7 +267,7 @@ def _prioritized(break_even: int, own_price: int, suggested: int) -> int:
 
 
 def _rounded(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
-    """numerator / denominator as mantissa · 2**shift with that many bits, to the nearest, ties to even."""
+    """Return numerator / denominator as a mantissa of `bits` bits and a shift, rounded to nearest, ties to even."""
     shift = max(0, (numerator // denominator).bit_length() - bits)
     quotient, remainder = divmod(numerator, denominator << shift)
     twice = 2 * remainder

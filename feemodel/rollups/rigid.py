@@ -1,11 +1,11 @@
-"""A rule as RIP-7993 (RIGID, a draft) declares gas markets: formulas in reverse Polish notation.
+"""Export of a rule as a gas market declaration of RIP-7993 (RIGID, a draft): formulas in reverse Polish notation.
 
-Every number of a formula is an id: 0 to 13 standard variables, from 100 on the rollup's own, from 200 on parameters.
-Arithmetic is that of uint256 with truncating division. What it cannot express is declared as a variable of the rollup:
-compressed sizes, and prices that follow a recurrence.
+Every number in a formula is an id: 0 to 13 are standard variables, 100 to 199 variables of the rollup, 200 and above
+parameters. Arithmetic is in uint256 with truncating division. Values that this arithmetic cannot express are declared
+as variables of the rollup: compressed sizes, and prices computed from the previous block's.
 
-The draft leaves the order of operands and the ids of components open. Here `a b -` is a − b, `a b /` is a / b, `a b >`
-is a > b, `a b c if` is b where a is not 0 and otherwise c; the id of a component is its index.
+The draft does not define the order of operands or the ids of components. Here `a b -` is a − b, `a b /` is a / b, `a b
+>` is a > b, `a b c if` is b if a is not 0 and otherwise c. The id of a component is its index.
 
 Source: ethereum/RIPs at bd9b89f (2025-08-09), RIPS/rip-7993.md.
 """
@@ -27,7 +27,7 @@ ETH, OTHER_TOKEN = 0, 1
 
 @dataclass(slots=True)
 class Declaration:
-    """A gas market in the making: variables and parameters get their ids as a formula names them."""
+    """A gas market declaration under construction; ids are assigned on first use."""
 
     rule: Rule
     variables: list[dict[str, Any]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Declaration:
     values: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, unit: str, description: str) -> str:
-        """Id of a variable that differs from transaction to transaction or block to block."""
+        """Return the id of a variable that changes with the transaction or the block."""
         for known in self.variables:
             if known["name"] == name:
                 return str(known["id"])
@@ -45,13 +45,13 @@ class Declaration:
         return str(id_)
 
     def chain_value(self, name: str) -> str:
-        """Id of a parameter that the chain's operator may change, with its value at the rule's time."""
+        """Return the id of a parameter that the operator can change; store its value at the date of the rule."""
         id_ = self.column(name, "1", f"{name} of {self.rule.chain}")
         self.values[id_] = self.rule.parameters[name]
         return id_
 
     def number(self, value: int) -> str:
-        """Id of a constant."""
+        """Return the id of a constant."""
         for known in self.parameters:
             if known["value"] == value:
                 return str(known["id"])
@@ -134,7 +134,7 @@ def _starknet(made: Declaration) -> tuple[str, str]:
 def _fjord_size(made: Declaration) -> str:
     size = made.column("fastlz_size", "byte", "FastLZ size of the signed transaction")
     slope = made.number(optimism.FASTLZ_COEFFICIENT)
-    # Subtraction would wrap below 0: first the larger of the product and the intercept.
+    # Take the maximum with the intercept first, because uint256 subtraction wraps around below 0.
     intercept = made.number(optimism.FASTLZ_INTERCEPT)
     return f"{size} {slope} * {intercept} max {intercept} - {made.number(optimism.MIN_SCALED_SIZE)} max"
 
@@ -163,7 +163,7 @@ def _with_operator_fee(made: Declaration, upgrade: optimism.Upgrade) -> str:
     return f"{gas} {GAS} {rate} * {multiplier} * {divisor} / + {constant} +"
 
 
-#: Families whose formulas the notation expresses to the wei.
+#: Families of chains whose formulas can be expressed exactly.
 FORMULAS: Mapping[str, Callable[[Declaration], tuple[str, str]]] = MappingProxyType(
     {
         "op-stack": _op_stack,
@@ -177,17 +177,18 @@ FORMULAS: Mapping[str, Callable[[Declaration], tuple[str, str]]] = MappingProxyT
 
 
 def export_rigid(rule: Rule) -> dict[str, Any]:
-    """A rule as a `GasMarketDeclaration`: a component for the data fee and one for the execution fee.
+    """Return a rule as a `GasMarketDeclaration`, with one component for the data fee and one for the execution fee.
 
     Parameters
     ----------
-    rule : of a family of `FORMULAS`. The others use doubles or conversions that the notation has not.
+    rule : rule of a chain whose family is in `FORMULAS`. Other families use doubles or conversions that the notation
+        does not have.
 
     Returns
     -------
-    dict : for JSON: `version`, `timestamp` (since when the parameters hold), `fees` with `id`, `formula`, `tokens`,
-        `params` and `flags`, `variables` with `id`, `name`, `unit`, `dataType` and `description`, and `values`:
-        variables of the chain at that time, by id.
+    dict : declaration for JSON: `version`, `timestamp` (start date of the parameters), `fees` with `id`, `formula`,
+        `tokens`, `params` and `flags`, `variables` with `id`, `name`, `unit`, `dataType` and `description`, and
+        `values`: id of a variable → its value at this date.
 
     Raises `InvalidInput` for another family.
 

@@ -7,9 +7,9 @@
 | feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
-with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are of the signed EIP-2718 encoding. Euclid,
-between Curie and Feynman, introduced type 4 (EIP-7702). Fees are at most 2**64 − 1 for ints; arrays raise
-`Int64Overflow`.
+with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are those of the signed EIP-2718 encoding.
+Euclid, between Curie and Feynman, introduced transactions of type 4 (EIP-7702). A fee above 2**64 − 1 becomes 2**64 −
+1, as in the node; a fee that does not fit into an int64 array raises `Int64Overflow`.
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at
@@ -163,7 +163,7 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     if isinstance(size, int) and size == 0:
         return INFINITE_RATIO
     require(
-        "length", "expected data in an array of ratios: the ratio of none takes 256 bits", size, size > 0, Int64Overflow
+        "length", "expected at least 1 in an array: the ratio of empty data has 256 bits", size, size > 0, Int64Overflow
     )
     compressed = whole("compressed_size", compressed_size, minimum=1, unit="bytes")
     return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
@@ -306,7 +306,7 @@ def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
 
 MAX_L2_BASE_FEE = 10**10  # wei per gas: a header above it is not valid
 CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # of the system contract at Curie [10⁻¹⁸], [wei / gas]
-FIRST_L2_BASE_FEE = 10_000_000  # of EIP-1559 at Feynman, without a parent's [wei / gas]
+FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
 
 
@@ -320,17 +320,25 @@ def curie_l2_base_fee(
 def curie_l2_base_fee(
     l1_base_fee: ArrayLike, *, scalar: ArrayLike = CURIE_L2_SCALAR, overhead: ArrayLike = CURIE_L2_OVERHEAD
 ) -> Whole:
-    """The L2 base fee from Curie to Feynman: l1_base_fee · scalar // 10¹⁸ + overhead, at most 10 gwei.
+    """Return the L2 base fee from Curie to Feynman: l1_base_fee · scalar // 10¹⁸ + overhead, at most 10 gwei.
 
-    The sequencer follows this rule; a block is valid with any base fee of at most 10 gwei. Before Curie it is 0.
+    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. Before Curie the base
+    fee is 0.
 
     Parameters
     ----------
-    l1_base_fee : of the oracle, in the parent block [wei / gas].
-    scalar : of the system contract [10⁻¹⁸].
-    overhead : of the system contract [wei / gas].
+    l1_base_fee : base fee of L1 in the oracle, in the parent block [wei / gas].
+    scalar : factor in the system contract [10⁻¹⁸].
+    overhead : overhead in the system contract [wei / gas].
 
-    Broadcasting, result and errors as `pre_curie_l1_fee` [wei / gas].
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
 
     At an L1 base fee of 1 gwei, 34,000 + 15,680,000:
 
@@ -353,21 +361,28 @@ def feynman_l2_base_fee(
 def feynman_l2_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, *, overhead: ArrayLike, first: bool = False
 ) -> Whole:
-    """The L2 base fee of the next block from Feynman on: EIP-1559 above an overhead, at most 10 gwei in all.
+    """Return the L2 base fee of the next block since Feynman: overhead + EIP-1559 base fee, at most 10 gwei.
 
-    The sequencer follows this rule; a block is valid with any base fee of at most 10 gwei. An empty chain settles at
-    the overhead and at most 7 wei, where the fall of an eighth rounds to 0.
+    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. If blocks stay empty,
+    the base fee falls to the overhead plus at most 7 wei, because an eighth of 7 wei is rounded down to 0.
 
     Parameters
     ----------
-    base_fee : of this block, with the overhead [wei / gas].
-    gas_used, gas_limit : of this block [gas].
-    overhead : of the system contract [wei / gas].
-    first : whether the next block is the first of Feynman: this block's base fee and the overhead.
+    base_fee : base fee of this block, including the overhead [wei / gas].
+    gas_used, gas_limit : gas used by this block, and its limit [gas].
+    overhead : overhead in the system contract [wei / gas].
+    first : whether the next block is the first of Feynman; its base fee is `base_fee` plus the overhead.
 
-    Broadcasting, result and errors as `feemodel.ethereum.fee_market.next_base_fee` [wei / gas].
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [wei / gas].
 
-    81,000,000 above the overhead, a third over the target: + 81,000,000 · 3,333,333 // 10,000,000 // 8:
+    Raises
+    ------
+    InvalidInput : an argument out of range.
+    Int64Overflow : a result does not fit into an int64 array.
+
+    81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000, a third above the target:
 
     >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
     123374999
@@ -380,7 +395,7 @@ def feynman_l2_base_fee(
 
 
 def doubling_size(penalty_factor: Whole) -> Whole:
-    """The penalty factor, at least 1 [byte].
+    """Return the penalty factor, at least 1 [byte].
 
     >>> doubling_size(0)
     1
@@ -389,7 +404,7 @@ def doubling_size(penalty_factor: Whole) -> Whole:
 
 
 def price(*, l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_scalar: Whole = 0) -> FixedPoint:
-    """scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
+    """Return scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
 
     >>> price(l1_base_fee=30 * 10**9, scalar=230_759_955_285)
     FixedPoint(whole=6922798658550000, millionths=0)
@@ -400,5 +415,5 @@ def price(*, l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_s
 
 
 def _fee(price: FixedPoint, units: Whole, divisor: Whole, addend: FixedPoint = NOTHING) -> Whole:
-    """(price · units + addend) // divisor, of nine decimals."""
+    """Return (price · units + addend) // divisor for a price with nine decimals, at most 2**64 − 1."""
     return saturated(multiply_divide_parts("l1_fee", price, units, PRECISION // MILLION * divisor, addend))

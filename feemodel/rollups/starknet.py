@@ -1,8 +1,8 @@
-"""Starknet: a transaction pays for L1 gas, L1 data gas and L2 gas, each at a price of its own, in FRI (10⁻¹⁸ STRK).
+"""Starknet: a transaction pays for L1 gas, L1 data gas and L2 gas at three prices, in FRI (10⁻¹⁸ STRK).
 
-The amounts of gas are inputs: Cairo is not executed here. The price of L2 gas moves from block to block as in EIP-1559,
-with one division and without a rise of at least 1; from version 0.14.3 on a floor in USD (SNIP-35) may lift it. The
-prices of L1 gas and L1 data gas are means of L1's base fee and blob base fee.
+The amounts of gas are inputs, because Cairo is not executed here. The price of L2 gas changes with each block as in
+EIP-1559, but with a single division and without a minimum increase of 1. Since version 0.14.3 it can have a minimum in
+USD (SNIP-35). The prices of L1 gas and L1 data gas are means of the base fee and the blob base fee of L1.
 
 Sources: starkware-libs/sequencer at 60161ba (2026-08-20): crates/starknet_api/src/execution_resources.rs,
 crates/apollo_consensus_orchestrator/src/fee_market/mod.rs and dynamic_gas_price/mod.rs, validate_proposal.rs,
@@ -36,18 +36,18 @@ from feemodel.rollups.factors import Columns, Factors, Rule
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
 DENOMINATOR = 48  # of the L2 gas price
-RISE_DENOMINATOR = 333  # below its floor the price rises by a 333rd a block
-MARGIN_PPT = 2  # thousandths by which a proposal may differ from the median
-MAX_BLOCKS = 100_000  # of a window
-WINDOW = 10  # blocks whose proposals have the median
-TARGET_ATTO_USD = 880_000_000  # SNIP-35: USD of 10⁻¹⁸ per unit of L2 gas
+RISE_DENOMINATOR = 333  # below its minimum the price rises by 1/333 per block
+MARGIN_PPT = 2  # maximum distance of a proposal from the median [10⁻³]
+MAX_BLOCKS = 100_000  # maximum length of a window
+WINDOW = 10  # number of blocks in the median of proposals
+TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]
 L1_TIP = 10**9  # wei, added to the mean base fee
 DATA_MULTIPLIER_PPT = 135
-SAMPLES = 300  # L1 blocks of a mean
+SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
 LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei, deployed
 LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei, deployed
-FALLBACK_RATE = 10**21  # FRI for one ETH, where no rate is known
+FALLBACK_RATE = 10**21  # FRI for one ETH, used if no rate is known
 DATA_GAS_PER_WORD = 32
 
 
@@ -67,7 +67,7 @@ class L1Prices(NamedTuple):
 
 
 class ResourceBounds(NamedTuple):
-    """The most that a transaction buys of each resource: amount and price per unit."""
+    """Maximum amount and maximum price per unit that a transaction allows for each resource."""
 
     l1_gas: tuple[int, int]
     l1_data_gas: tuple[int, int]
@@ -90,17 +90,23 @@ def fee(
     *, l1_gas: ArrayLike, l1_data_gas: ArrayLike, l2_gas: ArrayLike, l1_gas_price: ArrayLike,
     l1_data_gas_price: ArrayLike, l2_gas_price: ArrayLike, tip: ArrayLike = 0
 ) -> Whole:  # fmt: skip
-    """The fee of a transaction: Σ gas · price, the tip with the price of L2 gas.
+    """Return the fee of a transaction: Σ gas · price, where the tip is added to the price of L2 gas [FRI].
 
     Parameters
     ----------
-    l1_gas : of messages to L1 [gas].
-    l1_data_gas : of the state that changes, see `data_gas` [gas].
-    l2_gas : of execution and payload [gas].
-    l1_gas_price, l1_data_gas_price, l2_gas_price, tip : [FRI / gas], or all in wei.
+    l1_gas : L1 gas for messages to L1 [gas].
+    l1_data_gas : L1 data gas for changes of state, see `data_gas` [gas].
+    l2_gas : L2 gas for execution and calldata [gas].
+    l1_gas_price, l1_data_gas_price, l2_gas_price, tip : prices, all in FRI or all in wei [FRI / gas].
 
-    All broadcast. Returns int for scalars, an int64 array otherwise [FRI]. Raises `InvalidInput` for anything that is
-    not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+    Returns
+    -------
+    int, or int64 array of the broadcast shape : [FRI].
+
+    Raises
+    ------
+    InvalidInput : an argument that is not an integer of at least 0.
+    Int64Overflow : a result does not fit into an int64 array.
 
     10 · 1 + 20 · 3 + 30 · (5 + 3):
 
@@ -117,15 +123,15 @@ def fee(
 
 
 def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = False, new_values: int = 0) -> int:
-    """The L1 data gas of a transaction: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D), and 32 for each new storage slot.
+    """Return the L1 data gas: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D), plus 32 for each new storage slot [gas].
 
     Parameters
     ----------
-    contracts : n, that change, at least 1.
-    values : m, storage values that change, at least 1.
-    classes : ℓ, of contracts that change.
-    declares : D, whether it declares a class.
-    new_values : storage slots that are written for the first time (since 0.13.4).
+    contracts : n, the number of contracts that change, at least 1.
+    values : m, the number of storage values that change, at least 1.
+    classes : ℓ, the number of contracts whose class changes.
+    declares : D, whether the transaction declares a class.
+    new_values : number of storage slots that are written for the first time (since 0.13.4).
 
     Two contracts and three values, one of them new: 32 · (2 + 4) + 32:
 
@@ -141,21 +147,22 @@ def next_l2_gas_price(
     price: int, gas_used: int, *, gas_target: int, min_gas_price: int, denominator: int = DENOMINATOR,
     rise_denominator: int = RISE_DENOMINATOR,
 ) -> int:  # fmt: skip
-    """The price of L2 gas in the next block.
+    """Return the price of L2 gas in the next block [FRI / gas].
 
-    Below `min_gas_price` it rises by price // 333, up to it, whatever gas was used. Otherwise it moves by
-    price · |gas_used − gas_target| // (gas_target · 48), down to the minimum at most. A small change rounds to 0.
+    A price below `min_gas_price` rises by price // 333, at most to this minimum, and does not depend on the gas used.
+    Any other price changes by price · |gas_used − gas_target| // (gas_target · 48) and does not fall below the minimum.
+    A small change is rounded down to 0.
 
     Parameters
     ----------
-    price : of this block [FRI / gas].
-    gas_used, gas_target : of this block [gas].
-    min_gas_price : [FRI / gas].
-    denominator, rise_denominator : of the version.
+    price : price in this block [FRI / gas].
+    gas_used, gas_target : gas used by this block, and its target [gas].
+    min_gas_price : minimum price [FRI / gas].
+    denominator, rise_denominator : 48 and 333 in the formulas above; other versions have other values.
 
-    Raises `InvalidInput` for anything that is not a whole number of at least 0, and for a target of 0.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a target of 0.
 
-    A block at one and a half times its target:
+    A block that used 1.5 times its target:
 
     >>> next_l2_gas_price(30 * 10**9, 4_350_000_000, gas_target=2_900_000_000, min_gas_price=8 * 10**9)
     30312500000
@@ -169,7 +176,10 @@ def next_l2_gas_price(
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
-    """The minimum price of L2 gas at a block: the last entry (height, price) of a list up to it, or the version's.
+    """Return the minimum price of L2 gas at a block [FRI / gas].
+
+    It is the price of the last entry (height, price) with a height of at most the block's, or `fallback` without such
+    an entry.
 
     >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
     10
@@ -182,7 +192,7 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
 
 
 def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
-    """The floor of the L2 gas price: the larger of the minimum and the median of the proposals, where that is known.
+    """Return the maximum of the minimum price and the median of the proposals; `None` means an unknown median.
 
     >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
     (8000000000, 8000000000)
@@ -192,14 +202,14 @@ def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
 
 
 def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
-    """The price of L2 gas that a target in USD asks (SNIP-35), at most 2**128 − 1; `None` for a rate of 0.
+    """Return the price of L2 gas for a target price in USD (SNIP-35), at most 2**128 − 1; `None` for a rate of 0.
 
     Parameters
     ----------
-    strk_usd_rate : USD of 10⁻¹⁸ for one STRK.
-    target_atto_usd : USD of 10⁻¹⁸ per unit of gas.
+    strk_usd_rate : price of one STRK [10⁻¹⁸ USD].
+    target_atto_usd : target price of L2 gas [10⁻¹⁸ USD / gas].
 
-    At 0.11 USD a STRK:
+    At 0.11 USD for one STRK:
 
     >>> fee_target(110 * 10**15)
     8000000000
@@ -209,7 +219,7 @@ def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> in
 
 
 def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[int, int]:
-    """The lowest and the highest proposal that validators accept next to the median of the last ones.
+    """Return the minimum and maximum proposal that validators accept, given the median of recent proposals.
 
     >>> proposal_bounds(8 * 10**9)
     (7984031936, 8016000000)
@@ -219,7 +229,7 @@ def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[
 
 
 def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> bool:
-    """Whether validators accept a proposal: within the bounds, both included.
+    """Return whether validators accept a proposal: it must be within `proposal_bounds`, both included.
 
     >>> proposal_accepted(8_016_000_000, 8 * 10**9), proposal_accepted(8_016_000_001, 8 * 10**9)
     (True, False)
@@ -229,7 +239,7 @@ def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
-    """Proposal of an honest proposer: the target within the bounds, or the median without a target.
+    """Return the proposal of an honest proposer: the target, limited to the bounds; or the median without a target.
 
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)
@@ -239,9 +249,9 @@ def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
-    """The median of the proposals of the last blocks before `height`; `None` where one of them is missing.
+    """Return the median of the proposals in the last `window` blocks before `height`; `None` if one is missing.
 
-    Of an even number it is the lower of the two in the middle and half of their distance, rounded down.
+    For an even number of proposals, it is the mean of the two middle values, rounded down.
 
     >>> fee_actual(dict(enumerate([314, 1729, 42, 1024, 100, 9999, 87, 271, 1, 6000, 17, 999])), 12)
     185
@@ -260,17 +270,17 @@ def mean_l1_fees(
     samples: Sequence[L1Sample], timestamp: int, *, count: int = SAMPLES, lag: int = LAG_SECONDS,
     largest_gap: int = LARGEST_GAP_SECONDS,
 ) -> L1Sample:  # fmt: skip
-    """The mean fees of the last L1 blocks that are old enough, each rounded down.
+    """Return the mean fees of the last `count` L1 blocks that are at least `lag` seconds old, rounded down.
 
     Parameters
     ----------
-    samples : of L1 blocks, in order of time.
-    timestamp : of the L2 block [s].
-    count : of L1 blocks in the mean; fewer where fewer are known.
-    lag : that the newest block of the mean is old at least [s].
-    largest_gap : that the newest sample may be old [s].
+    samples : fees of L1 blocks, in order of time.
+    timestamp : timestamp of the L2 block [s].
+    count : number of L1 blocks in the mean; fewer if fewer are known.
+    lag : minimum age of a block in the mean [s].
+    largest_gap : maximum age of the newest sample [s].
 
-    Raises `InvalidInput` where no sample is old enough, or the newest is too old.
+    Raises `InvalidInput` if no sample is old enough, or if the newest sample is too old.
 
     >>> mean_l1_fees([L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10)], 66, lag=60)
     L1Sample(timestamp=6, base_fee=4, blob_base_fee=5)
@@ -280,10 +290,10 @@ def mean_l1_fees(
     now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
     newest = now - whole_scalar("lag", lag)
     if not samples or now - samples[-1].timestamp > oldest:
-        raise InvalidInput("samples", f"expected one at most {largest_gap} s old", samples[-1:])
+        raise InvalidInput("samples", f"expected a sample at most {largest_gap} s old", samples[-1:])
     old = [one for one in samples if one.timestamp <= newest][-whole_scalar("count", count, minimum=1) :]
     if not old:
-        raise InvalidInput("samples", f"expected one at least {lag} s old", samples[0])
+        raise InvalidInput("samples", f"expected a sample at least {lag} s old", samples[0])
     base_fee, blob_base_fee = (sum(fees) // len(old) for fees in list(zip(*old, strict=True))[1:])
     return L1Sample(old[-1].timestamp, base_fee, blob_base_fee)
 
@@ -293,7 +303,7 @@ def l1_prices(
     l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
     data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
 ) -> L1Prices:  # fmt: skip
-    """The prices of L1 gas and L1 data gas at mean fees of L1, within their bounds [wei / gas].
+    """Return the prices of L1 gas and L1 data gas, computed from mean fees of L1 and limited to bounds [wei / gas].
 
     >>> l1_prices(10**9, 10**8)
     L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
@@ -316,31 +326,35 @@ def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
 
 
 def wei_to_fri(price: int, rate: int) -> int:
-    """A price in FRI: price · rate // 10¹⁸, with FRI for one ETH; raises `InvalidInput` where 128 bits do not hold it.
+    """Convert a price from wei to FRI: price · rate // 10¹⁸, where the rate is the price of one ETH in FRI.
+
+    Raises `InvalidInput` if price · rate has more than 128 bits.
 
     >>> wei_to_fri(5, 800 * 10**18)
     4000
     """
     product = whole_scalar("price", price) * whole_scalar("rate", rate)
     if product > UINT128_MAX:
-        raise InvalidInput("price", "expected a product with the rate of at most 128 bits", price)
+        raise InvalidInput("price", "expected a price whose product with the rate has at most 128 bits", price)
     return product // WEI_PER_ETH
 
 
 def fri_to_wei(price: int, rate: int) -> int:
-    """A price in wei: price · 10¹⁸ // rate; raises `InvalidInput` for a rate of 0 and where 128 bits do not hold it.
+    """Convert a price from FRI to wei: price · 10¹⁸ // rate, where the rate is the price of one ETH in FRI.
+
+    Raises `InvalidInput` for a rate of 0, and if price · 10¹⁸ has more than 128 bits.
 
     >>> fri_to_wei(4000, 800 * 10**18)
     5
     """
     product = whole_scalar("price", price) * WEI_PER_ETH
     if product > UINT128_MAX:
-        raise InvalidInput("price", "expected a product with 10**18 of at most 128 bits", price)
+        raise InvalidInput("price", "expected a price whose product with 10**18 has at most 128 bits", price)
     return product // whole_scalar("rate", rate, minimum=1)
 
 
 def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
-    """Whether a validator accepts a proposed L1 price: within 1, or within a share of its own.
+    """Return whether a validator accepts a proposed L1 price: it may differ from its own by 1 or by a percentage.
 
     >>> price_accepted(1_100, 1_000), price_accepted(1_111, 1_000)
     (True, False)
@@ -350,9 +364,10 @@ def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
 
 
 def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: int = 100, flat_minimum: int = 0) -> bool:
-    """Whether a gateway takes a transaction's price bound of L2 gas: at least a share of the previous block's price.
+    """Return whether a gateway accepts a transaction with this maximum price of L2 gas.
 
-    The deployed gateway also has a flat minimum, 8 · 10⁹.
+    The maximum price must be at least a percentage of the previous block's price and at least a flat minimum, which is
+    8 · 10⁹ in the deployed gateway.
 
     >>> gateway_accepts(49, 100, 50), gateway_accepts(50, 100, 50)
     (False, True)
@@ -363,7 +378,7 @@ def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: in
 
 
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
-    """The L1 gas of a transaction that bounds L1 gas alone: its data gas is converted, rounded up.
+    """Return the L1 gas of a transaction with a bound for L1 gas only: data gas is converted to L1 gas, rounded up.
 
     >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
     110
@@ -374,7 +389,7 @@ def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_da
 
 
 def gas_of_fee(fee: int, price: int) -> int:
-    """The gas that a fee pays for at a price, rounded up.
+    """Return the gas that a fee pays for at a price, rounded up.
 
     >>> gas_of_fee(28, 3)
     10
@@ -385,14 +400,14 @@ def gas_of_fee(fee: int, price: int) -> int:
 def starknet_js_bounds(
     *, l1_gas: tuple[int, int], l1_data_gas: tuple[int, int], l2_gas: tuple[int, int], overhead_percent: int = 50
 ) -> ResourceBounds:
-    """The bounds that starknet.js sets: every amount and every price of an estimate and a half more.
+    """Return the bounds that starknet.js sets: it multiplies every amount and every price of an estimate by 1.5.
 
-    So 2.25 times the estimate is held.
+    The maximum fee is therefore 2.25 times the estimate.
 
     Parameters
     ----------
-    l1_gas, l1_data_gas, l2_gas : amount and price of the estimate [gas], [FRI / gas].
-    overhead_percent : added to each.
+    l1_gas, l1_data_gas, l2_gas : amount and price in the estimate [gas], [FRI / gas].
+    overhead_percent : percentage added to each amount and each price.
 
     >>> starknet_js_bounds(l1_gas=(1_000, 100), l1_data_gas=(500, 50), l2_gas=(200, 20)).overall_fee
     290250
@@ -408,9 +423,10 @@ def starknet_js_bounds(
 
 
 def starknet_rule(parameters: Parameters) -> Rule:
-    """Starknet in FRI, for transactions without messages to L1, at its minimum price of L2 gas.
+    """Return Starknet's rule in FRI, for transactions without messages to L1, at the minimum price of L2 gas.
 
-    It reads `l1_data_gas` and `l2_gas`, which no other rule measures, and needs `eth_to_fri_rate`.
+    The rule reads the columns `l1_data_gas` and `l2_gas`, which no other rule has, and needs the parameter
+    `eth_to_fri_rate`.
 
     256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:
 

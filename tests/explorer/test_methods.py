@@ -375,7 +375,7 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: sent(balance=5), "balance: expected a quantity"),
         (lambda: sent(balance="0x1" + "0" * 64), "balance: expected at most 2**256 - 1"),
         (lambda: sent(call=[]), "call: expected a mapping"),
-        (lambda: sent(call={**CALL}), "call.value: expected none: it is the answer"),
+        (lambda: sent(call={**CALL}), "call.value: expected none: the value is the result"),
         (lambda: sent(call={"data": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
         (lambda: sent(options=[]), "options: expected an object"),
         (lambda: sent(gas="0x0"), "options.gas: expected 1 to 2**63 - 1"),

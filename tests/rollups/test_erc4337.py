@@ -221,13 +221,13 @@ def test_a_call_through_execute_user_op_costs_other_words():
 
 
 @pytest.mark.parametrize(("change", "error", "message"), [
-    ({"chain": "scroll"}, InvalidInput, "chain: expected one whose data fee rundler has a rule for, got 'scroll'"),
-    ({"chain": "mantle"}, InvalidInput, "chain: expected one whose data fee rundler has a rule for"),
+    ({"chain": "scroll"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule, got 'scroll'"),
+    ({"chain": "mantle"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule"),
     ({"chain": "mode"}, UnknownParameter, "mode: no source gives base_fee_scalar, blob_base_fee_scalar"),
     ({"chain": "arbitrum-one", "fees": Fees(base_fee=1)}, InvalidInput, "fees.price_per_unit: expected whole wei"),
     ({"bundler": "silius"}, InvalidInput, "bundler: expected one of rundler, alto"),
-    ({"user_operation": UserOperation(sender=SENDER)}, InvalidInput, "fees: expected an offer of at least 1 wei"),
-    ({"at": "2024-03-20"}, InvalidInput, "at: expected a time since Fjord, the rule that bundlers have of op-mainnet"),
+    ({"user_operation": UserOperation(sender=SENDER)}, InvalidInput, "fees: expected a gas price of at least 1 wei"),
+    ({"at": "2024-03-20"}, InvalidInput, "at: expected a date since Fjord, the rule that bundlers use for op-mainnet"),
     ({"chain": "mantle", "bundler": "alto"}, UnknownParameter, "no source gives token_ratio"),
 ])  # fmt: skip
 def test_what_no_bundler_answers_is_refused(change, error, message):

@@ -57,7 +57,7 @@ def test_mean_fees_are_of_blocks_that_are_old_enough():
     samples = [L1Sample(0, 0, 1), L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10), L1Sample(8, 16, 17)]
     assert starknet.mean_l1_fees(samples, 66, count=3, lag=60) == (6, 4, 5)
     assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
-    with pytest.raises(InvalidInput, match="samples: expected one at most 900 s old"):
+    with pytest.raises(InvalidInput, match="samples: expected a sample at most 900 s old"):
         starknet.mean_l1_fees(samples, 909, lag=60)
     with pytest.raises(InvalidInput, match="samples: expected one at least 60 s old"):
         starknet.mean_l1_fees(samples[-1:], 60, lag=60)
