@@ -336,7 +336,7 @@ def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
     held = scenarios.duration(history)
     if hours * HOUR > held:
         first, last = (str(time)[:16] for time in history["time"].to_numpy()[[0, -1]])
-        reason = f"expected at most the {held / HOUR:,.6g} h that the history holds, from {first} to {last}"
+        reason = f"expected at most the {held / HOUR:,.6g} h of the history, from {first} to {last}"
         raise InvalidInput("--hours", reason, hours)
     step = scenarios.step_seconds(history)
     if hours * HOUR <= step:

@@ -1,7 +1,7 @@
-"""Description of an experiment by everything that decides its result, to recognise finished parts of it again.
+"""Describe everything that determines the result of an experiment, to recognise its finished parts.
 
-Arrays are described by type, shape and SHA-256 of their elements, objects by their fields and their class, functions
-by their code, defaults, closures, and by what they reach by name in the user's own modules. Installed packages are
+Arrays are described by type, shape and SHA-256 of their elements; objects by their fields and class; functions by their
+code, defaults and closures, and by the objects of the user's own modules that their code names. Installed packages are
 described by their version, this package by its source.
 """
 
@@ -45,7 +45,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def description(**parts: Any) -> dict[str, str]:
-    """Every part of an experiment by name, in text; equal for equal experiments in any process.
+    """Return a description of each part of an experiment as text. Equal experiments have equal descriptions.
 
     Raises `InvalidInput` for a value that cannot be described.
 
@@ -62,7 +62,7 @@ def description(**parts: Any) -> dict[str, str]:
 
 
 def package_source(module: str) -> str:
-    """A digest of one of this package's modules and of what it imports of the package.
+    """Return a digest of a module of this package and of the modules of the package that it imports.
 
     >>> package_source("feemodel.errors") == package_source("feemodel.errors")
     True
@@ -71,9 +71,9 @@ def package_source(module: str) -> str:
 
 
 def _not_described(path: str, value: Any, reason: str) -> InvalidInput:
-    remedy = "give its values in lists, arrays or a dataclass, or leave out `finished`"
-    return InvalidInput(path, f"expected what can be described, to recognise finished parts again ({reason}): {remedy}",
-                        value)  # fmt: skip
+    remedy = "use lists, arrays or a dataclass, or leave out `finished`"
+    expected = f"expected a value that can be described, to recognise finished parts ({reason}): {remedy}"
+    return InvalidInput(path, expected, value)
 
 
 def _sha(data: bytes) -> str:
@@ -86,13 +86,13 @@ def _shown(value: Any) -> str:
 
 
 def installed(module: str) -> str | None:
-    """The version of what provides a module; `None` for the user's own modules.
+    """Return the version of the package that provides a module; `None` for the user's own modules.
 
     >>> installed("numpy") == f"numpy {np.__version__}", installed("__main__")
     (True, None)
     """
     top = module.partition(".")[0]
-    if top == "__main__":  # of a script or a notebook, also where an installed tool runs it
+    if top == "__main__":  # a script or a notebook, even if an installed tool runs it
         return None
     if top == "feemodel":
         return f"feemodel {package_source(module)}"
@@ -113,7 +113,7 @@ def installed(module: str) -> str | None:
 
 
 class _Description:
-    """Parts by path; functions, classes and objects that were met before are named by their first path."""
+    """Descriptions by path. A function, class or object that occurs again refers to its first path."""
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
@@ -141,8 +141,8 @@ class _Description:
 
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
-        compiled = getattr(value, "gufunc_builder", value)  # of `numba.guvectorize`
-        if hasattr(compiled, "targetoptions"):  # of `numba.njit` and `numba.vectorize` too
+        compiled = getattr(value, "gufunc_builder", value)  # a function of `numba.guvectorize`
+        if hasattr(compiled, "targetoptions"):  # also of `numba.njit` and `numba.vectorize`
             self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
             self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):
@@ -221,7 +221,7 @@ class _Description:
         self.add(f"{path} attributes", {str(name): value.attrs[name] for name in value.attrs})
 
     def _table(self, path: str, value: Any, columns: Iterable[tuple[Any, Any]]) -> None:
-        """Describe a table, a column or an index of pandas."""
+        """Describe a pandas DataFrame, Series or Index."""
         index = getattr(value, "index", None)
         described = [(_shown(name), column.to_numpy()) for name, column in columns]
         names = [_shown(name) for name in (value if index is None else index).names] + [
@@ -231,7 +231,7 @@ class _Description:
         self._items(path, type(value).__name__, {"names": names, "index": labels, "values": described})
 
     def _distribution(self, path: str, value: Any) -> None:
-        """A frozen distribution of SciPy, without the global random state that it holds."""
+        """Describe a frozen SciPy distribution, without its reference to the global random state."""
         of = vars(value.dist) if hasattr(value.dist, "__dict__") else {}
         own = {
             name: one for name, one in of.items() if not callable(one) and name not in ("_random_state", "_ctor_param")
@@ -246,7 +246,7 @@ class _Description:
             if getattr(home, value.__name__, None) is value:
                 self.parts[path] = f"{value.__name__} of {installed(home.__name__)}"
                 return
-        raise _not_described(path, value, "the code of a ufunc made of a function cannot be read")
+        raise _not_described(path, value, "the code of a ufunc created from a function cannot be read")
 
     def _builtin(self, path: str, value: Any) -> None:
         owner = value.__self__
@@ -271,7 +271,7 @@ class _Description:
                     self._named(f"{value.__name__}.{name}", vars(value)[name], names)
 
     def _named(self, path: str, value: Any, names: Any) -> None:
-        """Return the value of a name in code; of a module, the parts that the code may use."""
+        """Describe the value of a name in code; of a module, only the attributes that the code may use."""
         if path in self.parts:
             return
         if isinstance(value, ModuleType):
@@ -292,7 +292,7 @@ class _Description:
         names = _names(code)
         unseen = UNTRACEABLE & names | ({"sys.modules"} if {"sys", "modules"} <= names else set())
         if version is None and unseen:
-            raise _not_described(path, value, f"its code calls {min(unseen)}, which may reach anything")
+            raise _not_described(path, value, f"its code calls {min(unseen)}, which may use any object")
         self.parts[path] = f"{home}.{value.__qualname__} {_sha(repr(_instructions(code, value.__doc__)).encode())}"
         self.add(f"{path} defaults", [value.__defaults__, value.__kwdefaults__])
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
@@ -351,7 +351,7 @@ class _Description:
                 return
         try:
             reduced = value.__reduce_ex__(4)
-        except Exception as error:  # the object's own code
+        except Exception as error:  # the code of the object may raise anything
             raise _not_described(path, value, f"a {kind.__name__}: {error}") from None
         if isinstance(reduced, str):
             self.parts[path] += f" {reduced}"
@@ -377,7 +377,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Global names whose value the code uses as a whole, and not only an attribute of it that it names."""
+    """Return global names whose value the code uses directly, not only through named attributes."""
     found = set()
     for one in _codes(code):
         steps = [
@@ -391,7 +391,7 @@ def _used_whole(code: CodeType) -> set[str]:
 
 
 def _imports(code: CodeType) -> list[tuple[str, int]]:
-    """Modules that code imports when it runs, each with how many packages up it begins."""
+    """Return the modules that code imports when it runs, each with the level of a relative import."""
     found = []
     for one in _codes(code):
         constants: list[Any] = []

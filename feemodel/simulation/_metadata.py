@@ -1,4 +1,4 @@
-"""Metadata of every result: the meaning of its variables, its seed, and the versions that made it."""
+"""Metadata of results: descriptions of variables, the seed, and versions."""
 
 import platform
 from collections.abc import Mapping
@@ -13,39 +13,39 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Meanings that a variable's name alone does not tell; others are their name with spaces.
+#: Descriptions of variables. The description of other variables is their name with spaces.
 LONG_NAMES = {
-    "attributed_cost": "L1 cost of the hour's own bytes",
+    "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
     "blob_base_fee": "L1 blob base fee",
-    "charged": "transactions by fee over the cost of their own bytes",
+    "charged": "number of transactions by fee divided by the cost of their bytes",
     "cost": "cost of posting on L1",
-    "elapsed": "time since the beginning",
+    "elapsed": "time since the start",
     "fill": "share of blob space that is used",
-    "hour": "hours since the beginning",
+    "hour": "hours since the start",
     "mu_star": "mean absolute elementary effect",
     "mu": "mean elementary effect",
     "sigma": "standard deviation of elementary effects",
-    "path": "number of the path",
+    "path": "index of the path",
     "ratio_high": "upper edge of the ratio",
     "ratio_low": "lower edge of the ratio",
-    "recovery": "revenue over posting cost",
-    "revenue": "what users pay",
-    "size_recovery": "size part of the fees over posting cost",
-    "size_revenue": "size part of what users pay",
+    "recovery": "revenue divided by posting cost",
+    "revenue": "fees that users pay",
+    "size_recovery": "size part of the fees divided by posting cost",
+    "size_revenue": "size part of the fees that users pay",
     "time": "date and time, UTC",
-    "total_cost": "cost of posting on L1, in all",
-    "total_revenue": "what users pay, in all",
-    "total_size_revenue": "size part of what users pay, in all",
+    "total_cost": "total cost of posting on L1",
+    "total_revenue": "total fees that users pay",
+    "total_size_revenue": "size part of the total fees that users pay",
     "unprofitable": "transactions that pay less than their bytes cost",
     "unprofitable_share": "share of transactions that pay less than their bytes cost",
-    "variable_cost": "variable cost, of a compressed byte on L1",
-    "max_drawdown": "largest fall of the balance",
+    "variable_cost": "variable cost: announced cost of a compressed byte on L1",
+    "max_drawdown": "largest fall of the balance below an earlier value",
 }
 
 
 def versions() -> dict[str, str]:
-    """The versions that a result depends on.
+    """Return the versions that a result depends on.
 
     >>> [*versions()]
     ['feemodel', 'numpy', 'python']
@@ -54,14 +54,15 @@ def versions() -> dict[str, str]:
 
 
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
-    """A result whose variables all have a `long_name`, with the versions and, where it was drawn, the seed.
+    """Return a result with a `long_name` for each variable, the versions, and the seed of random draws.
 
-    A `Generator` has a state and no seed: it is named as such. Raises `InvalidInput` for anything but a Dataset.
+    The seed of a `Generator` is unknown; the attribute is "a Generator's" then. Raises `InvalidInput` unless `found` is
+    a Dataset.
 
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
     >>> result.size_recovery.long_name, result.seed
-    ('size part of the fees over posting cost', '7')
+    ('size part of the fees divided by posting cost', '7')
     """
     import xarray as xr
 
@@ -74,10 +75,10 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
 def described_dataset(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any] = EMPTY, attributes: Mapping[str, Any] = EMPTY
 ) -> "xarray.Dataset":
-    """A result of variables and coordinates that are each `(dimensions, values, unit)`, `with_metadata`.
+    """Return a Dataset with metadata from variables and coordinates, each as `(dimensions, values, unit)`.
 
-    A unit of `None` is left out; a meaning may follow the unit. What is no tuple of that form is taken as it is. Raises
-    `InvalidInput` for columns that make no Dataset.
+    A description may follow the unit. A unit of `None` is left out. Other values are passed to xarray unchanged. Raises
+    `InvalidInput` if xarray rejects them.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

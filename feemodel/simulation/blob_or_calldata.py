@@ -1,11 +1,11 @@
-"""Blobs or calldata for a rollup that weighs the cost of posting against delay, and how two rollups share a blob.
+"""Optimal posting intervals with blobs or calldata, given a cost of delay; and two rollups that share a blob.
 
-A rollup of `rate` bytes a second that posts every T seconds pays `fixed / T` a second for a fixed cost a posting, and
-`delay_cost · rate · T / 2` for bytes that wait; the best T is √(2 · fixed / (delay_cost · rate)), as long as its bytes
-fit. A blob is all fixed cost; calldata has a price a byte besides.
+A rollup with `rate` bytes per second posts every T seconds. Per second it pays `fixed / T` for postings with a fixed
+cost, and `delay_cost · rate · T / 2` for delay. The optimal T is √(2 · fixed / (delay_cost · rate)), if the bytes fit
+in a posting. A blob has only a fixed cost; calldata also has a price per byte.
 
 Source: the model of Davide Crapis, Edward W. Felten and Akaki Mamageishvili, EIP-4844 Economics and Rollup Strategies,
-arXiv 2310.01155 (2023), as its abstract and its authors' summary give it; the formulas are derived here.
+arXiv 2310.01155 (2023), according to the abstract and the authors' summary; the formulas are derived here.
 """
 
 import numpy as np
@@ -21,16 +21,16 @@ def posting_interval(
     *,
     capacity: float | None = None,
 ) -> RealArray:
-    """Return the cheapest interval between postings: √(2 · cost / (delay cost · rate)), or full.
+    """Return the optimal interval between postings: √(2 · cost / (delay cost · rate)), or the time to fill one.
 
     Parameters
     ----------
-    rate : of compressed data, above 0 [byte / s].
-    posting_cost : whatever is posted [wei].
-    delay_cost : of a byte that waits for a second, above 0 [wei / (byte s)].
-    capacity : of a posting; the interval in which it fills is the longest; `None` for no limit [byte].
+    rate : rate of compressed data, above 0 [byte / s].
+    posting_cost : fixed cost of a posting [wei].
+    delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
+    capacity : maximum size of a posting, which limits the interval; `None` means no limit [byte].
 
-    All broadcast against each other.
+    The first three broadcast against each other.
 
     Returns
     -------
@@ -38,9 +38,9 @@ def posting_interval(
 
     Raises
     ------
-    InvalidInput : a rate, a delay cost or a capacity of 0, anything negative.
+    InvalidInput : a negative argument, or a rate, a delay cost or a capacity of 0.
 
-    A posting of 2·10¹² wei, 10 bytes a second and 10⁷ wei for each byte and second: √(4·10¹² / 10⁸) = 200 s.
+    A posting of 2·10¹² wei, 10 bytes per second, and 10⁷ wei per byte and second: √(4·10¹² / 10⁸) = 200 s.
 
     >>> float(posting_interval(10.0, 2e12, 1e7)), float(posting_interval(10.0, 2e12, 1e7, capacity=500))
     (200.0, 50.0)
@@ -65,23 +65,23 @@ def calldata_threshold(
 
     Parameters
     ----------
-    blob_cost : of a posting with one blob: its blob gas and the execution gas of its transaction [wei].
-    calldata_cost : of a posting with calldata before its first byte; 0 is the result where it is the greater [wei].
-    calldata_price : above 0 [wei / byte].
-    delay_cost : of a byte that waits for a second, above 0 [wei / (byte s)].
+    blob_cost : cost of a posting with one blob: blob gas and execution gas [wei].
+    calldata_cost : fixed cost of a posting with calldata [wei]. The threshold is 0 if this exceeds `blob_cost`.
+    calldata_price : price of calldata, above 0 [wei / byte].
+    delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
 
     All broadcast against each other.
 
     Returns
     -------
-    Threshold, in the broadcast shape [byte / s]. It holds where a blob at that rate is posted before it is full, below
+    Threshold, of the broadcast shape [byte / s]. Valid if blobs at that rate are posted before they are full, below
     delay cost · capacity² / (2 · blob cost).
 
     Raises
     ------
-    InvalidInput : a price or a delay cost of 0, anything negative.
+    InvalidInput : a negative argument, or a price or a delay cost of 0.
 
-    (√9 − √4)² = 1 wei, 2 · 8 / 4² = 1 byte a second:
+    (√9 − √4)² = 1 wei, and 2 · 8 / 4² = 1 byte per second:
 
     >>> float(calldata_threshold(9.0, 4.0, 4.0, 8.0))
     1.0
@@ -94,23 +94,23 @@ def calldata_threshold(
 def shared_blob_payment(share: float | RealArray) -> RealArray:
     """Return the part of a shared blob that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
-    Two rollups that post blobs before they are full would pay √(2 · delay cost · blob cost · rate) a second each, and
-    together the same of the sum of their rates. Each bears its own delay, and half of what they save is each one's.
+    Alone, each rollup would pay √(2 · delay cost · blob cost · rate) per second. If they share blobs, they pay the same
+    formula at the sum of their rates. Each bears the cost of its own delay, and they split the saving equally.
 
     Parameters
     ----------
-    share : of the data that is its own, from 0 to 1 [1].
+    share : share of the data that belongs to the rollup, from 0 to 1 [1].
 
     Returns
     -------
-    Payment over the cost of the blob, in the shape of `share` [1]. The larger rollup pays more than half of the blob,
-    and less than its share.
+    Payment divided by the cost of the blob, in the shape of `share` [1]. The larger rollup pays more than half of the
+    blob, but less than its share of the data.
 
     Raises
     ------
-    InvalidInput : a share outside of 0 to 1.
+    InvalidInput : a share below 0 or above 1.
 
-    Of 0.64: 1 + 0.8 − 0.6 − 0.64:
+    A share of 0.64 pays 1 + 0.8 − 0.6 − 0.64:
 
     >>> round(float(shared_blob_payment(0.64)), 12)
     0.56

@@ -1,7 +1,7 @@
-"""Calldata pressure over time: how fast it raises the variable cost, and what it makes an attack on block space cost.
+"""Calldata pressure over time: the rise of the variable cost, and the cost of attacks on block space.
 
-The rule is `feemodel.linea.coordinator.calldata_variable_cost`; block after block its result goes through the pricing
-record, which truncates to whole kwei and holds at 2**32 − 1 of them.
+The rule is `feemodel.linea.coordinator.calldata_variable_cost`. In each block its result is stored in the pricing
+record, which truncates it to whole kwei, at most 2**32 − 1.
 """
 
 import math
@@ -32,18 +32,18 @@ from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.surfaces import Submission
 
-MAX_BLOCKS = 10_000_000  # some 230 days
-LARGEST_ATTACK = 1 << 26  # transactions of all blocks together: some 3 GB
-MAX_TRANSACTIONS = 1_000_000  # of an attack in a block
+MAX_BLOCKS = 10_000_000  # about 230 days
+LARGEST_ATTACK = 1 << 26  # transactions in all blocks, about 3 GB
+MAX_TRANSACTIONS = 1_000_000  # transactions of an attack in one block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Blocks kept full of calldata, by transactions as long as a node takes."""
+    """Attack that fills blocks with calldata, by the largest transactions that a node accepts."""
 
-    calldata: int = COORDINATOR.max_block_calldata  #: in each block [byte]
-    compression: float = 1.0  #: compressed bytes over bytes: 1 for random ones [1]
-    transaction_calldata: int = NODE.max_transaction_calldata  #: maximum in one transaction [byte]
+    calldata: int = COORDINATOR.max_block_calldata  #: calldata in each block [byte]
+    compression: float = 1.0  #: compressed size divided by size; 1 for random bytes [1]
+    transaction_calldata: int = NODE.max_transaction_calldata  #: maximum calldata of a transaction [byte]
 
     def __post_init__(self) -> None:
         maximum = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
@@ -55,9 +55,9 @@ class Attack:
             raise InvalidInput("calldata", "expected less than 2**53 bytes", self.calldata)
 
     def transactions(self) -> tuple[WholeArray, WholeArray]:
-        """The attack's transactions in one block: compressed size [byte] and gas [gas] of each.
+        """Return compressed size [byte] and gas [gas] of each transaction of the attack in a block.
 
-        Bytes are taken to be nonzero, which the calldata floor of EIP-7623 charges with 40 gas each.
+        All bytes are assumed to be nonzero. The calldata floor of EIP-7623 is 40 gas per nonzero byte.
 
         >>> Attack().transactions()
         (array([60000, 49000]), array([2421000, 1981000]))
@@ -70,9 +70,9 @@ class Attack:
 
 
 def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.calldata_fee_denominator) -> float:
-    """Blocks in which a steady pressure doubles the variable cost: `ln 2 / ln(1 + pressure / denominator)`.
+    """Return the number of blocks in which constant pressure doubles the cost: `ln 2 / ln(1 + pressure / denominator)`.
 
-    Raises `InvalidInput` for a pressure that does not raise it.
+    Raises `InvalidInput` for a pressure that does not raise the cost.
 
     >>> round(doubling_blocks(), 3)
     22.526
@@ -90,14 +90,14 @@ def pressure_path(
     latest_variable_cost: float | None = None,
     pressure: CalldataPressure | None = None,
 ) -> xr.Dataset:
-    """The announced variable cost, block by block, as calldata comes.
+    """Return the announced variable cost after each block, given the calldata of the blocks.
 
     Parameters
     ----------
-    calldata : in each block [byte]; before the first there is none.
-    variable_cost : from L1 fees, bounded, the same throughout [wei / byte].
-    latest_variable_cost : what is announced before the first block; the one from L1 fees unless given [wei / byte].
-    pressure : the rule's terms; `None` the published ones.
+    calldata : calldata of each block, of shape (blocks,); earlier blocks have none [byte].
+    variable_cost : constant variable cost from L1 fees, within its bounds [wei / byte].
+    latest_variable_cost : announced before the first block; `None` means `variable_cost` [wei / byte].
+    pressure : parameters of the rule; `None` means the published ones.
 
     Returns
     -------
@@ -112,15 +112,15 @@ def pressure_path(
     terms = CalldataPressure() if pressure is None else instance("pressure", pressure, CalldataPressure)
     blocks = whole("calldata", calldata, unit="bytes")
     if not isinstance(blocks, np.ndarray) or blocks.ndim != 1 or not blocks.size:
-        raise InvalidInput("calldata", "expected one number a block", calldata)
+        raise InvalidInput("calldata", "expected one number per block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
-    check_limit(terms.block_count, "blocks looked back on", MAX_BLOCKS)
+    check_limit(terms.block_count, "blocks of a calldata window", MAX_BLOCKS)
     cost = latest = real_scalar("variable_cost", variable_cost)
     check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
-    growth = np.zeros(len(blocks))  # without blocks to look back on, L1's cost alone counts
+    growth = np.zeros(len(blocks))  # with a block count of 0, only L1 fees determine the cost
     if terms.block_count:
         seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
         growth = terms.growth(seen)
@@ -145,25 +145,29 @@ def attack_cost(
     l1_base_fee: float,
     l1_blob_base_fee: float,
 ) -> xr.Dataset:
-    """Return the cost of keeping blocks full of calldata, with calldata pressure and without it.
+    """Return the cost of filling blocks with calldata, with and without calldata pressure.
 
-    Each of the attack's transactions pays the priority fee at the variable cost announced after the block before.
+    Each transaction of the attack pays the priority fee at the variable cost announced after the previous block.
 
     Parameters
     ----------
-    attack : the blocks' load.
-    hours : how long it lasts [h].
-    variable_cost : from L1 fees, bounded [wei / byte].
-    fixed_cost : [wei / gas]; margin : that the fee must reach [1]; base_fee : of the rollup [wei / gas].
-    pressure : the rule's terms; `None` the published ones. A block count of 0 turns it off in both.
-    submission, l1_base_fee, l1_blob_base_fee : what posting the attack's bytes costs the operator [wei / gas].
+    attack : calldata of the attack.
+    hours : duration of the attack [h].
+    variable_cost : variable cost from L1 fees, within its bounds [wei / byte].
+    fixed_cost : fixed cost [wei / gas].
+    margin : minimum margin of the priority fee [1].
+    base_fee : L2 base fee [wei / gas].
+    pressure : parameters of the rule; `None` means the published ones. A block count of 0 turns the pressure off.
+    submission : submission that posts the bytes of the attack; `None` means one full blob.
+    l1_base_fee : L1 base fee of the submissions [wei / gas].
+    l1_blob_base_fee : L1 blob base fee of the submissions [wei / gas].
 
     Returns
     -------
-    Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost` that the block's transactions
-    meet [wei / byte], `paid` in the block, `posting` [wei].
+    Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost` for the transactions of
+    the block [wei / byte], fees `paid` in the block, and the cost of `posting` [wei].
 
-    The first block pays what it would without pressure, the 900th of half an hour far more:
+    The first block pays the same as without pressure; the last of 900 blocks pays far more:
 
     >>> found = attack_cost(Attack(), hours=0.5, variable_cost=1e9, fixed_cost=30_000_000, margin=1.0,
     ...                     l1_base_fee=7e7, l1_blob_base_fee=4e6)

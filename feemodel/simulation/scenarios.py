@@ -1,4 +1,4 @@
-"""L1 fees for experiments: observed histories, and block bootstraps of them.
+"""L1 fees for experiments: observed histories and block bootstraps of histories.
 
 A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas]; if known `tip` [wei / gas],
 `gas_used_ratio` and `blob_gas_used_ratio` [1]; and the coordinate `elapsed` (step) [s], the start of each step. A step
@@ -50,10 +50,10 @@ Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; the range of such fees is not checked
-LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
-MIN_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
+LARGEST_SCENARIO = 1 << 27  # steps of all paths; 1 GiB per column
+MIN_SECONDS = 600.0  # minimum of blocks and horizons; smaller numbers are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
-MAX_PER_SECOND = 100_000.0  # transactions; more are probably those of a day
+MAX_PER_SECOND = 100_000.0  # transactions; larger numbers are probably transactions per day
 PER_SECOND = "a second; 125,280 a day are 1.45"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
@@ -61,30 +61,29 @@ LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 def replay(
     table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str | None = None, unit: str | None = None
 ) -> xr.Dataset:
-    """L1 fees as they were, as a scenario of one path.
+    """Return observed L1 fees as a scenario of one path.
 
     Parameters
     ----------
-    table : a table of `feemodel.io.read_l1_fees`, a `feemodel.io.FeeHistory`, or columns, also of Arrow or Polars:
-        `base_fee` [wei / gas] with `time` (datetimes, UTC where they name no zone) or `timestamp` [s]; and what is
-        known of `blob_base_fee` or `excess_blob_gas`, `gas_used_ratio` [1] or `gas_used` and `gas_limit`,
-        `blob_gas_used_ratio` [1] or `blob_gas_used`, and `tip` [wei / gas]. Rows in order of time. A column that is
-        missing throughout counts as absent.
-    source : said in the attributes of everything that is computed from it; the kind and length of the table unless
-        given.
-    unit : of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". Unless it is given they are taken as
-        wei, and refused where they are probably not, see `feemodel.ethereum._fee_units`; "wei" takes them as they are.
+    table : table of `feemodel.io.read_l1_fees`, `feemodel.io.FeeHistory`, or table of pandas, Arrow or Polars, with
+        rows in order of time. It has the columns `base_fee` [wei / gas], and `time` (datetimes, UTC if they have no
+        zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas`;
+        `gas_used_ratio` [1], or `gas_used` and `gas_limit`; `blob_gas_used_ratio` [1] or `blob_gas_used`; and `tip`
+        [wei / gas]. A column without any value is ignored.
+    source : description of the data, for the attributes of results; `None` means type and length of the table.
+    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, and fees that
+        are probably in another unit are rejected, see `feemodel.ethereum._fee_units`; "wei" accepts all fees.
 
     Returns
     -------
-    Dataset. Its attribute `assumed` says what the table did not: blob base fees are taken as what EIP-7918 holds them
-    above, base fee / 16; the blocks of a fee history as 12 s apart; fees as constant over gaps. The attribute `gaps`
-    counts the intervals of more than 2.5 medians and 60 s, and has the longest.
+    Scenario of one path. Its attribute `assumed` lists assumptions about missing data: blob base fees are the minimum
+    by EIP-7918, base fee / 16; blocks of a fee history are 12 s apart; fees are constant over gaps. The attribute
+    `gaps` describes the intervals longer than 2.5 medians and 60 s.
 
     Raises
     ------
-    InvalidInput : a missing column, a value that is missing in a column with others, a fee that is not above 0, not
-        finite or probably not in wei, a usage ratio above 1, times that do not rise.
+    InvalidInput : a missing column or value, a fee that is not positive, not finite or probably not in wei, a usage
+        ratio above 1, or times that do not increase.
 
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
     >>> one.sizes["step"], duration(one), one.attrs["assumed"]
@@ -104,7 +103,7 @@ def replay(
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     """Return the steps of a history that start within the given seconds after its first step.
 
-    Raises `InvalidInput` for a length that is not above 0, or is longer than the history.
+    Raises `InvalidInput` for a length that is not positive or exceeds the history.
 
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> duration(beginning(one, 24.0))
@@ -113,7 +112,7 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     check_scenario("history", history)
     length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
     if not 0.0 < length <= held:
-        raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s that the history holds", seconds)
+        raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s of the history", seconds)
     count = int((step_starts(history) < length).sum())
     if count < 2:
         raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
@@ -129,25 +128,29 @@ def bootstrap(
     method: Literal["stationary", "circular"] = "stationary",
     rng: Rng,
 ) -> xr.Dataset:
-    """Block bootstrap of a history: blocks of it, drawn with replacement and put end to end.
+    """Draw paths by a block bootstrap: concatenate blocks of a history, drawn with replacement.
 
-    Base fee and blob base fee of a time stay together, and what follows what stays so within a block. The history is
-    taken as a circle, so that every row is as likely. Blocks begin at any time of day.
+    Rows are drawn whole, so that base fee and blob base fee of a time stay together, and their order within a block is
+    kept. The history is treated as circular, so that all rows are equally likely. Blocks start at any time of day.
 
     Parameters
     ----------
-    history : a scenario of one path.
-    paths : how many to draw; each from a stream of its own, so that more paths leave the first ones as they are.
-    block_seconds : length of a block, or its mean [s]; a day keeps the daily cycle mostly whole.
-    horizon : length of a path [s]; the history's own unless given.
-    method : "circular", blocks of one length (Politis and Romano, 1992), or "stationary", of geometrically
-        distributed lengths, which makes the result stationary (Politis and Romano, 1994).
+    history : scenario of one path.
+    paths : number of paths. Each has its own random stream, so that more paths do not change the first ones.
+    block_seconds : length of a block, or its mean [s]; a day mostly preserves the daily cycle.
+    horizon : length of a path [s]; `None` means that of the history.
+    method : "circular", with blocks of one length (Politis and Romano, 1992), or "stationary", with geometrically
+        distributed lengths, whose result is a stationary series (Politis and Romano, 1994).
     rng : seed, SeedSequence or Generator.
+
+    Returns
+    -------
+    Scenario of `paths` paths.
 
     Raises
     ------
-    InvalidInput : more than one path to draw from, a block shorter than a step or longer than the history, a horizon
-        shorter than a step, an unknown method.
+    InvalidInput : a history of several paths, a block shorter than a step or longer than the history, a horizon shorter
+        than a step, or an unknown method.
 
     >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7_006, 7_007, 7_008], "blob_base_fee": [6, 7, 8]}
     >>> one = replay(rows, source="by hand")
@@ -180,7 +183,7 @@ def bootstrap(
 
 
 def check_block_seconds(block_seconds: float, step: float) -> None:
-    """Raise `InvalidInput` for blocks of a bootstrap shorter than ten minutes, unless each is one step.
+    """Raise `InvalidInput` for blocks shorter than ten minutes, unless a block is exactly one step.
 
     >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -207,11 +210,18 @@ def _assumed_of_rows(history: xr.Dataset) -> str:
 def scenario(
     columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str, unit: str | None = None
 ) -> xr.Dataset:
-    """A scenario from arrays (path, step) by name and the time at which each step begins [s].
+    """Return a scenario from arrays.
 
-    `unit` is that of fees and tips, as in `replay`.
+    Parameters
+    ----------
+    columns : name → array of shape (path, step).
+    elapsed : start of each step [s].
+    source : description of the data, for the attributes of results.
+    unit : unit of fees and tips, as in `replay`.
 
-    Raises `InvalidInput` for another name, arrays of other shapes, and what `check_scenario` refuses.
+    Raises
+    ------
+    InvalidInput : an unknown name, arrays of different shapes, or values that `check_scenario` rejects.
 
     >>> fees = {"base_fee": np.array([[7e7, 8e7]]), "blob_base_fee": np.array([[4e6, 4e6]])}
     >>> scenario(fees, np.array([0.0, 12.0]), source="by hand").base_fee.units
@@ -224,7 +234,7 @@ def scenario(
         array = np.asarray(real(name, values))
         arrays[choice("columns", name, tuple(UNITS))] = array = array if name in RATIOS else in_wei(array, scale)
         if array.ndim != 2 or starts.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
-            reason = f"expected paths × {starts.size:,} steps, as many paths as every other column"
+            reason = f"expected paths × {starts.size:,} steps, with the same number of paths in every column"
             raise InvalidInput(name, reason, array.shape)
     paths = len(next(iter(arrays.values()), ()))
     found = xr.Dataset(
@@ -264,10 +274,10 @@ def check_scenario(name: str, found: Any) -> None:
 
     >>> check_scenario("l1_fees", [1.0])
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: l1_fees: expected a scenario, as replay or bootstrap makes one, got [1.0]
+    feemodel.errors.InvalidInput: l1_fees: expected a scenario, such as a result of replay or bootstrap, got [1.0]
     """
     if not isinstance(found, xr.Dataset):
-        raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
+        raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
     check_units(name, found)
     missing = [one for one in (*FEES, "elapsed") if one not in found.variables]
     if missing or set(found.sizes) != {"path", "step"} or "source" not in found.attrs:
@@ -301,7 +311,7 @@ def check_scenario_size(paths: int, steps: int) -> None:
     >>> check_scenario_size(1_000, 1_000)
     """
     if whole_scalar("paths", paths) * whole_scalar("steps", steps) > LARGEST_SCENARIO:
-        raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} in all")
+        raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} steps")
 
 
 def step_seconds(found: xr.Dataset) -> float:
@@ -355,12 +365,12 @@ def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:
-    """Statistics of each path: quantiles, autocorrelations, and the correlation of the two fees.
+    """Return statistics of each path: quantiles, autocorrelations, and the correlation of the two fees.
 
     Returns
     -------
-    Dataset over `path` and `moment`: `value`. Quantiles are those of the fee [gwei / gas]; autocorrelations and the
-    correlation are of the logarithms [1]. A lag that a path is too short for is NaN.
+    Dataset over `path` and `moment`: `value`. Quantiles are those of the fees [gwei / gas]; autocorrelations and the
+    correlation are those of the logarithms [1]. If a path is too short for a lag, the value is NaN.
 
     >>> fees = [1e9, 2e9, 4e9]
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
@@ -386,20 +396,20 @@ def moments(found: xr.Dataset) -> xr.Dataset:
 
 
 def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
-    """Moments of the observed path and of simulated paths, which should be as long and in as long steps.
+    """Compare moments of an observed path with those of simulated paths of the same length and step.
 
     Parameters
     ----------
-    history : a scenario of one path.
-    simulated : a scenario of many.
-    band : which share of the paths `low` to `high` holds [1].
+    history : observed scenario of one path.
+    simulated : simulated scenario of several paths.
+    band : share of the simulated paths between `low` and `high` [1].
 
     Returns
     -------
-    Dataset over `moment`: `observed`, `simulated` (the median path), `low`, `high`, and `inside`, whether what was
-    observed lies in the band.
+    Dataset over `moment`: `observed`, `simulated` (the median), `low`, `high`, and `inside`, whether the observed
+    value is within the band.
 
-    >>> times = np.arange(0, 8 * 86_400, 600)  # a week and a day, so that every lag is there
+    >>> times = np.arange(0, 8 * 86_400, 600)  # long enough for every lag
     >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
     >>> one = replay({"timestamp": times, "base_fee": fees, "blob_base_fee": fees}, source="a wave")
     >>> found = compare_moments(one, bootstrap(one, paths=50, block_seconds=86_400, rng=1))
@@ -436,11 +446,11 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
 def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
     """Return the checked start of each step [s]."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
-        raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
+        raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
     elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
     falls = np.diff(elapsed) <= 0
     if falls.any():
-        raise_first(f"{name}.elapsed", "expected times that rise, one a step", elapsed[1:], falls)
+        raise_first(f"{name}.elapsed", "expected increasing times, one per step", elapsed[1:], falls)
     return elapsed
 
 

@@ -101,8 +101,7 @@ backtest --hours -5
 backtest --hours nan
   2 --hours: expected a number, got 'nan' (feemodel backtest --help)
 backtest --hours 10000
-  2 --hours: expected at most the 723.5 h that the history holds, from 2026-01-07T14:10 to 2026-02-06T17:30, got
-  10000.0
+  2 --hours: expected at most the 723.5 h of the history, from 2026-01-07T14:10 to 2026-02-06T17:30, got 10000.0
 backtest --seed -1
   2 --seed: expected a whole number of at least 0, got -1 (feemodel backtest --help)
 backtest --paths 2

@@ -136,7 +136,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
         (
             ["backtest", "--hours", "10000"],
             2,
-            "--hours: expected at most the 723.5 h that the history holds",
+            "--hours: expected at most the 723.5 h of the history",
         ),
         (["backtest", "--hours", "0.1"], 2, "--hours: expected more than a step of the history, 0.167 h, got 0.1"),
         (["backtest", "--hours", "0"], 2, "--hours: expected a number above 0, got 0"),

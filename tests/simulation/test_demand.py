@@ -71,7 +71,7 @@ def test_pressure_can_be_off():
 
 
 def test_calldata_has_one_number_a_block():
-    with pytest.raises(InvalidInput, match="calldata: expected one number a block"):
+    with pytest.raises(InvalidInput, match="calldata: expected one number per block"):
         pressure_path(7, variable_cost=1e9)
     with pytest.raises(InvalidInput, match=r"calldata\[1\]: expected whole bytes of at least 0, got -1"):
         pressure_path(np.array([1, -1]), variable_cost=1e9)

@@ -148,7 +148,7 @@ def test_built_in_rules_take_no_state_of_others():
     derived = type("Derived", (Fixed,), {"start": lambda self, setting: np.array([1e12] * 9)})(price=1e8)
 
     for pricing in (own, derived):
-        with pytest.raises(InvalidInput, match="expected announce and settle of its own"):
+        with pytest.raises(InvalidInput, match="expected its own announce and settle"):
             simulate(FEES, pricing)
 
 

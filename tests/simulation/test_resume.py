@@ -176,7 +176,7 @@ def test_the_built_in_formulas_are_kept_too(tmp_path):
 def test_what_cannot_be_kept_is_named(tmp_path):
     samples = grid(gas=[1, 2])
     generator = (each for each in ())
-    with pytest.raises(InvalidInput, match="closure generator: expected what can be described"):
+    with pytest.raises(InvalidInput, match="closure generator: expected a value that can be described"):
         sweep(lambda gas: gas + len(list(generator)), samples, finished=FinishedFolder(tmp_path))
     with pytest.raises(InvalidInput, match="finished: expected a store of finished parts"):
         sweep(fees, SAMPLES, finished=tmp_path)

@@ -1,10 +1,10 @@
-"""Keeping a rollup's blocks full: what the attacker pays, what posting the bytes costs the operator, who pays the rest.
+"""Denial of service by filling a rollup's blocks: cost for the attacker, and cost of posting for the operator.
 
 `published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the
-abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) to the printed digit: the blob base
-fee grows by 1.15 a block from 1 wei, whatever L1 can take, and the base fee stays at 1 gwei. `denial` plays the same
-attack by the protocol: L1 takes at most its maximum of blobs, the rest waits; the fee follows EIP-4844 and EIP-7918
-from where it is; the base fee moves.
+abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), equal to the printed digits. In
+these models the blob base fee starts at 1 wei and grows by a factor of 1.15 per block, without a limit on blobs, and
+the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: a block has a maximum number of
+blobs, the rest waits; fees start at given values and follow EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -38,26 +38,26 @@ from feemodel.simulation.attacks.saturation import (
 )
 
 L1_BLOCK_TIME = 12.0  # seconds
-ROUNDING = 1e-9  # of sums of parts of blobs
-PUBLISHED_CALLDATA_GAS = 5_124_000  # of one blob's bytes on a chain with Ethereum's calldata floor (3 % zero bytes)
-ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # of one blob's bytes on ZKsync Era, 10 a byte
-PUBLISHED_SATURATION = 398  # blocks that `l2da.py` compares a budget of 10 ETH with: twice 199
+ROUNDING = 1e-9  # error of sums of fractions of blobs
+PUBLISHED_CALLDATA_GAS = 5_124_000  # for the bytes of one blob, at Ethereum's calldata floor (3 % zero bytes)
+ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # for the bytes of one blob on ZKsync Era, 10 gas per byte
+PUBLISHED_SATURATION = 398  # blocks that 10 ETH saturate in `l2da.py`: twice 199
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """Rollup under attack; `PUBLISHED` has those of the paper's scripts."""
+    """Rollup under attack; `PUBLISHED` has the rollups of the paper's scripts."""
 
     name: str
-    block_time: float  #: [s]
+    block_time: float  #: time between L2 blocks [s]
     batch_blobs: float  #: blobs in one batch
     block_blobs: float  #: blobs that one full L2 block fills
     commit_gas: int  #: L1 gas of committing a batch [gas]
-    block_transactions: int  #: that fill an L2 block
-    gas_price: float  #: of L2, without the priority fee [wei / gas]
-    priority_fee: float = 200_000_000.0  #: that the attacker adds to be first [wei / gas]
-    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas of one blob's bytes [gas]
-    variable_cost: float | None = None  #: what users pay for data where that is not L1's blob fee [wei / byte]
+    block_transactions: int  #: number of transactions that fill an L2 block
+    gas_price: float  #: L2 gas price without the priority fee [wei / gas]
+    priority_fee: float = 200_000_000.0  #: priority fee that the attacker pays [wei / gas]
+    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of one blob [gas]
+    variable_cost: float | None = None  #: price of data, if it is not the blob fee of L1 [wei / byte]
     pays_transaction_gas: bool = True  #: whether the fixed gas of transactions is counted
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum at its speed limit: in `l2da.py` alone, first come first served leaves nothing to bid for in `dos.py`.
+#: Arbitrum at its speed limit. Only `l2da.py` has it: transactions are first come, first served, without bids.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,
@@ -122,21 +122,21 @@ PUBLISHED_ARBITRUM = Victim(
 def published_denial(
     victim: Victim, blocks: int, *, update_blocks: int = 1, growth: float = PUBLISHED_GROWTH
 ) -> xr.Dataset:
-    """The published cost of a denial of service, one L1 block after the other.
+    """Return the cost of a denial of service in each L1 block, by the published model.
 
-    Era pays Ethereum's calldata gas and, of its transactions' fixed gas, the priority fee too, as the script has it.
+    As in the script, ZKsync Era pays Ethereum's calldata gas, and the priority fee for the fixed gas of transactions.
 
     Parameters
     ----------
     victim : the rollup.
-    blocks : L1 blocks that the attack lasts.
-    update_blocks : L1 blocks between two updates of the rollup's blob price; each takes the next of all prices since
-        the beginning, as the script's queue does, so that the price seen falls further and further behind.
-    growth : of the blob base fee in each block in which the rollup fills more than six blobs [1].
+    blocks : duration of the attack [L1 blocks].
+    update_blocks : L1 blocks between two updates of the rollup's blob price. As in the script's queue, an update takes
+        the next price since the start, so that the price lags more and more.
+    growth : factor on the blob base fee in each block, if the rollup fills more than six blobs [1].
 
     Returns
     -------
-    Dataset over `block`: `paid` by the attacker, of it `data`; `blob_fees` that L1 would have charged [wei].
+    Dataset over `block`: `paid` by the attacker, the part for `data`, and `blob_fees` by L1's price [wei].
 
     Half an hour on Optimism, 1.983 ETH:
 
@@ -147,7 +147,7 @@ def published_denial(
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
     if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is the largest double
-        raise InvalidInput("growth", f"expected one whose fee a double holds after {count:,} blocks", growth)
+        raise InvalidInput("growth", f"expected a growth whose fee fits in a double after {count:,} blocks", growth)
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
     for block in range(count):
@@ -170,14 +170,14 @@ def _published_execution(victim: Victim) -> float:
 
 
 def published_finality_delay(victim: Victim, budget: float) -> int:
-    """L1 blocks by which a rollup's finality is delayed for a budget, as `l2da.py` counts them.
+    """Return the delay of a rollup's finality that a budget buys, as in `l2da.py` [L1 blocks].
 
     The attack lasts k blocks; each leaves more batches than nine blobs hold, and the delay is counted as
     2·k + k · ⌈blobs left / 9⌉.
 
-    Raises `InvalidInput` where the attack fills at most one batch in an L1 block's time, which amplifies nothing.
+    Raises `InvalidInput` if the attack fills at most one batch per L1 block, because then it amplifies nothing.
 
-    10 ETH on Base, 1,086 blocks, 2.73 times the 398 of saturating L1 with the same money:
+    10 ETH delay Base by 1,086 blocks, 2.73 times the 398 blocks of L1 that they saturate:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -187,10 +187,10 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     blocks = L1_BLOCK_TIME / attacked.block_time
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
-        raise InvalidInput("victim", "expected one whose attack fills less than 2**63 batches", attacked.block_blobs)
+        raise InvalidInput("victim", "expected an attack that fills less than 2**63 batches", attacked.block_blobs)
     batches = int(filled)
     if batches <= 1:
-        raise InvalidInput("victim", "expected one whose attack fills more than one batch an L1 block", attacked.name)
+        raise InvalidInput("victim", "expected an attack that fills more than one batch per L1 block", attacked.name)
     blobs = blocks * attacked.block_blobs
     price = attacked.priority_fee or attacked.gas_price
     calldata = ERA_CALLDATA_GAS if not attacked.priority_fee else PUBLISHED_CALLDATA_GAS
@@ -211,34 +211,34 @@ def denial(
     update_blocks: int = 1,
     rule: PricingRule | None = None,
 ) -> xr.Dataset:
-    """A denial of service by the protocol's rules, one L1 block after the other.
+    """Simulate a denial of service by the rules of the protocol, block by block of L1.
 
-    The attacker pays L2 gas, the blob fee that the rollup saw at its last update for all bytes, and the batches' commit
-    gas at L1's prices. A victim with a `variable_cost` charges what Linea's coordinator announces at those prices, held
-    within the rule's bounds, instead of both. L1 takes `maximum − other_blobs` blobs a block; the rest waits, and is
-    posted and paid for afterwards.
+    The attacker pays L2 gas, the blob fee of all bytes, and the gas for committing batches, at the L1 prices of the
+    rollup's last update. A victim with a `variable_cost` charges the cost that Linea's coordinator announces at these
+    prices instead of blob fee and commit gas. An L1 block has room for `maximum − other_blobs` blobs; the others wait,
+    and are posted and paid for later.
 
     Parameters
     ----------
     victim : the rollup.
-    blocks : L1 blocks that the attack lasts at most.
-    l1 : the fees at the start; 1 wei and 1 gwei under BPO2 unless given.
-    budget : the attack ends before the block that it does not pay; without one it lasts for all blocks [wei].
-    update_blocks : L1 blocks between two updates of the prices that the rollup sees.
-    rule : bounds and terms of Linea's coordinator; the published defaults unless given.
+    blocks : maximum duration of the attack [L1 blocks].
+    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
+    budget : budget of the attacker; the attack ends when it is spent. `None` means no limit [wei].
+    update_blocks : L1 blocks between two updates of the rollup's view of L1 prices.
+    rule : parameters of Linea's coordinator; `None` means the published defaults.
 
     Returns
     -------
-    Dataset over `block`: `paid` by the attacker, of it `data`; `posting`, the operator's cost at L1 of what left [wei];
-    `blob_base_fee`, `base_fee` [wei / gas]; `backlog` that waits [blobs]. The attribute `clearing` is how many blocks
-    L1 needs after the attack to take the rest.
+    Dataset over `block`: `paid` by the attacker and the part for `data`; the operator's cost of `posting` [wei];
+    `blob_base_fee`, `base_fee` [wei / gas]; and the `backlog` [blobs]. The attribute `clearing` is the number of L1
+    blocks after the attack until the backlog is posted.
 
     Raises
     ------
-    InvalidInput : a block without room for the rollup, a budget that does not pay the first block.
-    LimitExceeded : a blob base fee that no block header holds, before the attack ends.
+    InvalidInput : no room for blobs of the rollup, or a budget below the cost of the first block.
+    LimitExceeded : a blob base fee that exceeds the range of a block header.
 
-    Half an hour on Base, whose blocks fill 36 blobs in an L1 block's time: L1 takes 21, and 15 wait every time.
+    Half an hour on Base, which fills 36 blobs per L1 block. L1 accepts 21, so the backlog grows by 15 per block:
 
     >>> found = denial(PUBLISHED[3], 150, L1State(base_fee=69_000_000, blob_base_fee=4_312_500))
     >>> found.backlog.values[[0, -1]].tolist(), found.attrs["clearing"]
@@ -258,7 +258,7 @@ def denial(
     rows = []
     for block in range(count):
         if excess > max_excess:
-            raise LimitExceeded(f"after {block:,} blocks the blob base fee is more than a block header holds")
+            raise LimitExceeded(f"after {block:,} blocks the blob base fee exceeds the range of a block header")
         fee = int(blob_base_fee(excess, 0, schedule))
         if block % every == 0:
             seen = (base_fee + state.tip, fee)
@@ -285,23 +285,24 @@ def denial(
 
 @printed_as_table
 class FinalityDelay(NamedTuple):
-    """Delay that a budget causes to a rollup's finality, and to L1's blob space for the same money [L1 blocks]."""
+    """Delays that a budget causes, by attacking a rollup or L1's blob space [L1 blocks]."""
 
-    attack: int  #: that the budget keeps the rollup's blocks full
-    clearing: int  #: that L1 then needs to take what waits: the longest that a batch waits; 0 where L1 keeps up
-    saturated: int  #: that the budget fills L1's blob space
+    attack: int  #: blocks for which the budget fills the rollup's blocks
+    clearing: int  #: blocks until the backlog is posted, the maximum delay of a batch; 0 without a backlog
+    saturated: int  #: blocks for which the budget fills L1's blob space
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:
-    """Return how long a budget keeps a rollup's blocks full under the protocol's rules, and the data then waiting.
+    """Return how long a budget fills a rollup's blocks by the rules of the protocol, and the time to clear the backlog.
 
     Parameters
     ----------
     victim : the rollup.
-    budget : [wei].
-    l1 : the fees at the start; 1 wei and 1 gwei under BPO2 unless given.
+    budget : budget of the attacker [wei].
+    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
 
-    Errors as `denial`. At January 2026's fees 10 ETH fill Base for 126 blocks, or L1's blob space for 142:
+    Raises the errors of `denial`. At the fees of January 2026, 10 ETH fill Base for 127 blocks, or L1's blob space for
+    142:
 
     >>> finality_delay(PUBLISHED[3], 10**19, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
     FinalityDelay(attack=127, clearing=91, saturated=142)
@@ -311,7 +312,7 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
 
 
 def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blob_fee: int) -> float:
-    """Return the attacker's cost of data per L1 block at the prices that the rollup has seen [wei]."""
+    """Return the attacker's cost of data per L1 block, at the L1 prices of the rollup's last update [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
     return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))

@@ -1,4 +1,4 @@
-"""Records and terms of the compiled loop: what it takes of a path, and what it fills."""
+"""Data types of the compiled loop: its inputs for one path, and the records that it fills."""
 
 from typing import Any, NamedTuple
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray
 from feemodel.simulation.closed_loop._stopping import Limits
 
-#: Lines of the operator's costs [wei].
+#: Cost lines of the operator [wei].
 LINES = (
     "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
     "finalization_base_fee", "finalization_tip", "proving", "overhead",
 )  # fmt: skip
 DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 
-#: Sums of a day; names and units of those that a result has are in `results`.
+#: Sums of a day. `_results.DAILY` has the units and descriptions of the fields that results contain.
 DAY = np.dtype(
     [
         (name, np.float64)
@@ -28,37 +28,37 @@ DAY = np.dtype(
     align=True,
 )  # fmt: skip
 
-#: Series over steps of a recorded path.
+#: Values of each step of a recorded path.
 SERIES = np.dtype([(name, np.float64) for name in ("price", "balance", "backlog", "transactions_in_step")], align=True)
 
-#: Accounts of a path as it goes.
+#: Accounts of a path, updated in each step.
 ACCOUNTS = np.dtype(
     [
-        ("balance", np.float64),  # of the operator [wei]
-        ("peak", np.float64),  # greatest balance so far [wei]
-        ("drawdown", np.float64),  # deepest fall below a peak [wei]
-        ("waited", np.float64),  # bytes times how long each waited [byte · s]
-        ("at_deadline", np.float64),  # bytes that left at the deadline [byte]
-        ("arrived", np.float64),  # [byte]
-        ("posted", np.float64),  # [byte]
-        ("front", np.int64),  # step of the oldest byte that is not posted
-        ("full", np.int64),  # step in which the oldest submission became full
-        ("finalized", np.float64),  # [byte]
-        ("final_front", np.int64),  # step of the oldest byte that is not finalized
+        ("balance", np.float64),  # balance of the operator [wei]
+        ("peak", np.float64),  # maximum balance so far [wei]
+        ("drawdown", np.float64),  # maximum drawdown: largest fall below an earlier balance [wei]
+        ("waited", np.float64),  # sum over bytes of their waiting times [byte · s]
+        ("at_deadline", np.float64),  # bytes posted because of the deadline [byte]
+        ("arrived", np.float64),  # bytes that have arrived [byte]
+        ("posted", np.float64),  # bytes that have been posted [byte]
+        ("front", np.int64),  # step in which the oldest unposted byte arrived
+        ("full", np.int64),  # step in which the oldest waiting submission became full
+        ("finalized", np.float64),  # bytes that have been finalized [byte]
+        ("final_front", np.int64),  # step in which the oldest byte that is not finalized arrived
         ("unfinalized_blobs", np.float64),
-        ("next_finalization", np.float64),  # since the start [s]
-        ("step_bytes", np.float64),  # posted in the step [byte]
-        ("step_cost", np.float64),  # of it [wei]
+        ("next_finalization", np.float64),  # time of the next finalization, since the start [s]
+        ("step_bytes", np.float64),  # bytes posted in the step [byte]
+        ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day
-        ("steps_left_in_day", np.int64),  # steps
-        ("refused", np.int64),  # number of the step, from 1 on, whose prices were refused
+        ("steps_left_in_day", np.int64),
+        ("refused", np.int64),  # number of the step whose prices were not valid, from 1; 0 if all were valid
     ],
     align=True,
 )
 
 
 class L1(NamedTuple):
-    """Fees and usage of L1 in each step, or one value that stays."""
+    """L1 fees and usage ratios: one value for each step, or a single constant value."""
 
     base_fee: RealArray  #: [wei / gas]
     blob_base_fee: RealArray  #: [wei / gas]
@@ -68,7 +68,7 @@ class L1(NamedTuple):
 
 
 class Fees(NamedTuple):
-    """Fees of L1 that a submission pays, or arrays of them [wei / gas]."""
+    """L1 fees that a submission pays, as numbers or arrays [wei / gas]."""
 
     base_fee: Any
     blob_base_fee: Any
@@ -78,14 +78,14 @@ class Fees(NamedTuple):
 class Clock(NamedTuple):
     """Steps and days of a path."""
 
-    start: float  #: since 1970 [s]
-    step: float  #: [s]
-    day_steps: int  #: steps of a day
-    offset: int  #: steps of the first day before the path
+    start: float  #: time of the first step, since 1970 [s]
+    step: float  #: length of a step [s]
+    day_steps: int  #: number of steps in a day
+    offset: int  #: number of steps of the first day before the path starts
 
 
 class DemandTerms(NamedTuple):
-    """Numbers of a `Demand`."""
+    """Fields of a `Demand` for the compiled loop."""
 
     rate: float  #: [1 / s]
     bytes_per_transaction: float  #: [byte]
@@ -94,16 +94,16 @@ class DemandTerms(NamedTuple):
     elasticity: float  #: [1]
     reference_fee: float  #: [wei]
     choke: float  #: [1]
-    total: bool  #: whether users answer the whole fee and not that of data alone
+    total: bool  #: whether demand responds to the total fee, or to the data fee only
     poisson: bool
 
 
 class PostingTerms(NamedTuple):
-    """Numbers of a `Posting`."""
+    """Fields of a `Posting` for the compiled loop."""
 
     kind: int
-    capacity: float  #: of a blob [byte]
-    need: float  #: bytes of a full submission [byte]
+    capacity: float  #: capacity of a blob [byte]
+    need: float  #: size of a full submission [byte]
     execution_gas: float  #: [gas]
     further_blob_gas: float  #: [gas]
     blob_gas: float  #: [gas]
@@ -112,58 +112,58 @@ class PostingTerms(NamedTuple):
     commitment_gas: float  #: [gas]
     target_delay: float  #: [s]
     adjustment: float  #: [1]
-    tip_paid: bool  #: whether a submission pays the tip that the caps leave
+    tip_paid: bool  #: whether a submission pays the tip that the price cap allows, or a constant tip
     from_first_byte: bool
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
 
 
 class CostTerms(NamedTuple):
-    """Numbers of `Costs`."""
+    """Fields of `Costs` for the compiled loop."""
 
     finalizes: bool
     finalization_gas: float  #: [gas]
     finalization_gas_per_blob: float  #: [gas]
-    finalize_blobs: float  #: 0: not by blobs
-    finalize_seconds: float  #: 0: not by the clock [s]
+    finalize_blobs: float  #: blobs after which to finalize; 0 turns this off
+    finalize_seconds: float  #: interval of finalizations; 0 turns this off [s]
     proving_per_gas: float  #: [wei / gas]
     proving_per_byte: float  #: [wei / byte]
-    overhead: float  #: of a step [wei]
+    overhead: float  #: overhead per step [wei]
 
 
 class Caps(NamedTuple):
-    """Fees that the waiting postings look at; empty for those that need none."""
+    """Limits on fees for postings that wait; the arrays are empty for other postings."""
 
-    base_fee_percentile: RealArray  #: in each step [wei / gas]
-    blob_base_fee_percentile: RealArray  #: [wei / gas]
+    base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
+    blob_base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
     hours: RealArray  #: factor of each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: step to post in
-    limits: Limits  #: by forecast
+    cheapest: NDArray[np.int64]  #: cheapest step in which to post what is full in each step
+    limits: Limits  #: maximum costs from the forecast
 
 
 class PolicyTerms(NamedTuple):
-    """Numbers of a policy that the loop applies."""
+    """Fields of a policy that the loop applies itself."""
 
     level: float  #: factor on the data price [1]
-    l1_lag: int  #: [steps]
+    l1_lag: int  #: age of the L1 fees that the policy observes [steps]
 
 
 class Found(NamedTuple):
-    """Series that the loop fills."""
+    """Arrays that the loop fills."""
 
-    prices: RealArray  #: of data in each step [wei / byte]
-    arrived: RealArray  #: bytes up to the end of each step [byte]
-    days: NDArray[Any]  #: records of the type `DAY`
-    waits: RealArray  #: bytes by the number of steps that they waited [byte]
-    series: NDArray[Any]  #: records of the type `SERIES`, of no length where a path is not recorded
+    prices: RealArray  #: data price in each step [wei / byte]
+    arrived: RealArray  #: bytes that have arrived by the end of each step [byte]
+    days: NDArray[Any]  #: `DAY` records
+    waits: RealArray  #: number of bytes for each number of steps waited [byte]
+    series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
 
 
 class Path(NamedTuple):
-    """All that the loop takes of a path besides the policy's state."""
+    """Arguments of the loop for one path, except the state of the policy."""
 
     execution: Any  #: state of the price of execution, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: demand before prices, in each step or one value [1]
+    activity: RealArray  #: factor on demand apart from prices, for each step or constant [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms
@@ -171,10 +171,10 @@ class Path(NamedTuple):
     costs: CostTerms
     caps: Caps
     rng: np.random.Generator
-    balances: RealArray  #: ring of as many balances as the policy is late, and one [wei]
-    charges: RealArray  #: ring of as many fees of a transaction as users are late, and one [wei]
-    seen: np.record  #: of the type `SEEN`
-    price: np.record  #: of the type `PRICE`
-    settled: np.record  #: of the type `SETTLED`
-    accounts: np.record  #: of the type `ACCOUNTS`
+    balances: RealArray  #: ring buffer of `balance_lag + 1` balances [wei]
+    charges: RealArray  #: ring buffer of `lag + 1` fees of a transaction [wei]
+    seen: np.record  #: `SEEN` record
+    price: np.record  #: `PRICE` record
+    settled: np.record  #: `SETTLED` record
+    accounts: np.record  #: `ACCOUNTS` record
     found: Found

@@ -1,8 +1,8 @@
-"""Short names of the baseline's policies and postings, apart from what simulates them, which takes long to import."""
+"""Short names of the policies and postings of the baseline, in a module that is quick to import."""
 
 from feemodel.simulation.policies import POLICIES
 
 PRICINGS = tuple(POLICIES)
 POSTINGS = ("fill", "deadline", "price-cap", "forecast", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # postings with a target delay or a longest wait
+WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # postings with a target delay or a maximum wait
 WITH_DELAY_COST = ("forecast", "clairvoyant")

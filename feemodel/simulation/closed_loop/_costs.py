@@ -1,4 +1,4 @@
-"""The operator's costs besides posting data: finalization with its proof, proving, overhead."""
+"""Costs of the operator besides posting data: finalization, proving, overhead."""
 
 from dataclasses import dataclass
 
@@ -12,21 +12,21 @@ MONTH = 30 * 86_400.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs of the operator apart from submissions; everything is 0 unless given.
+    """Costs of the operator besides submissions; all are 0 by default.
 
-    Linea paid as much for finalization as for data in January 2026: 66,000–67,000 gas for each blob posted.
+    In January 2026 Linea paid 66,000–67,000 gas per posted blob for finalization, as much as for data.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True
     """
 
-    finalization_gas: float = 0.0  #: L1 gas of a finalization with its proof [gas]
-    finalization_gas_per_blob: float = 0.0  #: further gas for each blob that it finalizes [gas]
-    finalize_blobs: int | None = None  #: finalize whenever so many blobs are posted
-    finalize_seconds: float | None = None  #: or whenever so much time has passed [s]
-    proving_per_gas: float = 0.0  #: of L2 gas [wei / gas]
-    proving_per_byte: float = 0.0  #: of data [wei / byte]
-    overhead_per_month: float = 0.0  #: of 30 days [wei]
+    finalization_gas: float = 0.0  #: L1 gas of a finalization, including its proof [gas]
+    finalization_gas_per_blob: float = 0.0  #: additional L1 gas per finalized blob [gas]
+    finalize_blobs: int | None = None  #: number of posted blobs after which to finalize
+    finalize_seconds: float | None = None  #: interval of finalizations, instead of `finalize_blobs` [s]
+    proving_per_gas: float = 0.0  #: cost of proving per L2 gas [wei / gas]
+    proving_per_byte: float = 0.0  #: cost of proving per byte of data [wei / byte]
+    overhead_per_month: float = 0.0  #: overhead in 30 days [wei]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
@@ -35,16 +35,16 @@ class Costs:
         for name in ("proving_per_gas", "proving_per_byte"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
-            reason = "expected it, or finalize_seconds, with finalization gas"
+            reason = "expected either this or finalize_seconds with finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)
 
     @property
     def finalizes(self) -> bool:
-        """Whether finalization costs anything."""
+        """Whether finalization has a cost."""
         return bool(self.finalization_gas or self.finalization_gas_per_blob)
 
     def terms(self, step: float) -> CostTerms:
-        """The numbers that the compiled loop takes."""
+        """Return the fields for the compiled loop."""
         return CostTerms(
             finalizes=self.finalizes,
             finalization_gas=float(self.finalization_gas),

@@ -1,4 +1,4 @@
-"""L1 fees and posting as the compiled loop takes them: one row a step, with what looks back and ahead over them."""
+"""L1 fees and posting parameters for the compiled loop, one value per step, with percentiles and cheapest steps."""
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from feemodel.simulation.scenarios import check_scenario, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
-    """The quantile of the last `window` values up to each one, with linear interpolation; fewer at the beginning.
+    """Return the rolling quantile over `window` values, interpolated linearly; the first windows are shorter.
 
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
@@ -29,7 +29,7 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
 
 @cached_njit(nogil=True, error_model="numpy")
 def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
-    """Counts by rank in a binary indexed tree: logarithmic in the number of distinct values."""
+    """Compute rolling quantiles with a binary indexed tree (Fenwick tree) of counts by rank."""
     size = distinct.size
     top = 1
     while top * 2 <= size:
@@ -59,7 +59,7 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
 
 @cached_njit(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
-    """The rank of the value that is `number`-th in order, from 0."""
+    """Return the rank of the value with index `number` in sorted order."""
     index, bit, remaining = 0, top, number + 1
     while bit > 0:
         following = index + bit
@@ -71,7 +71,7 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """Return for each step the cheapest step from it to `window` steps later, the latest of equal ones.
+    """Return the cheapest of each step and the `window` steps after it; of equal costs the last one.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
@@ -83,7 +83,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # steps in order of time from the tail on, of falling cost
+    queue = np.empty(count, dtype=np.int64)  # monotonic queue: from tail to head later steps with lower costs
     head, tail = 0, 0
     for k in range(count - 1, -1, -1):
         while tail > head and costs[queue[tail - 1]] > costs[k]:
@@ -100,7 +100,7 @@ MIB = 1 << 20
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
-    """Return the row of a scenario that holds in each step: rows a step apart as they are, others until the next one.
+    """Return the index of the scenario's row that is valid in each step. A row is valid until the next one.
 
     >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
@@ -125,7 +125,7 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
 
 
 def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
-    """Base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its first second.
+    """Return base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its start [s].
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
@@ -143,12 +143,14 @@ def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[Re
 
 
 def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
-    """Return the fees that a posting looks at besides a step's own, in each step; empty if its kind needs none.
+    """Return the limits on fees in each step for a posting that waits; the arrays are empty for other kinds.
 
     Parameters
     ----------
-    base_fee, blob_base_fee, tip : of L1 in each step, or a tip that stays [wei / gas].
-    posting : the policy; step : [s].
+    base_fee, blob_base_fee : L1 fees in each step [wei / gas].
+    tip : L1 tip in each step, or one constant value [wei / gas].
+    posting : posting policy.
+    step : length of a step [s].
 
     >>> cap = posting_caps(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
     >>> cap.base_fee_percentile.tolist(), cap.blob_base_fee_percentile.tolist()
@@ -173,7 +175,7 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
 
 
 def posting_terms(posting: Posting) -> PostingTerms:
-    """The numbers of a `Posting` that the compiled loop takes.
+    """Return the fields of a `Posting` for the compiled loop.
 
     >>> posting_terms(Posting()).capacity
     130048.0

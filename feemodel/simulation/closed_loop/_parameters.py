@@ -1,4 +1,4 @@
-"""Parameters of policies, posting, demand and costs: their values in text, and the same object with others."""
+"""Describe the parameters of policies, posting, demand and costs as text, and copy such objects with changes."""
 
 import inspect
 import json
@@ -9,7 +9,7 @@ import numpy as np
 
 from feemodel.errors import InvalidInput
 
-OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may leave out
+OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # optional attributes of a policy
 
 Record = TypeVar("Record")
 
@@ -30,7 +30,7 @@ def attributes(record: Any) -> dict[str, Any]:
 
 
 def parameters(record: Any) -> tuple[str, ...]:
-    """Return the names of the constructor's parameters that are attributes of the object too.
+    """Return the names of the constructor's parameters that are also attributes of the object.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> parameters(Costs())[0]
@@ -40,9 +40,9 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Return an object like another one, made anew with some parameters changed.
+    """Return a copy of an object with some parameters changed, by calling its constructor.
 
-    Raises `InvalidInput` where the constructor needs a parameter that is not an attribute.
+    Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
@@ -53,17 +53,17 @@ def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
     values = attributes(record)
     for name, one in _accepted(record).items():
         if name not in values and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
-            reason = "expected an attribute of that name, to make the object anew with other parameters"
+            reason = "expected an attribute of that name, to copy the object with other parameters"
             raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
     names = parameters(record)
     made = type(record)(**{name: values[name] for name in names} | changed)
     for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*names}:
-        setattr(made, name, values[name])  # which was set after the object was made
+        setattr(made, name, values[name])  # attributes that were set after construction
     return made
 
 
 def described(record: Any) -> str:
-    """Return a class and the attributes of its object, as JSON.
+    """Return the class and the attributes of an object as JSON.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> described(Costs())[:42]
@@ -77,5 +77,5 @@ def described(record: Any) -> str:
 def _accepted(record: Any) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(type(record)).parameters)
-    except (TypeError, ValueError):  # a class of a compiled module
+    except (TypeError, ValueError):  # a class without a signature, for example of a compiled module
         return {}

@@ -1,4 +1,4 @@
-"""Pricing policies where they enter the loop: their checks, their states, and the loop compiled with them."""
+"""Check pricing policies, create their states, and compile the loop with them."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -32,14 +32,14 @@ from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
-ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
+MIN_SIMILARITY = 0.75  # ratio of `difflib` above which a name is probably a misspelled attribute
 
 
 def checked_pricing(pricing: Any) -> Pricing:
-    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`, an execution price `Fixed`.
+    """Check a policy, and convert a `PricingRule` to `LineaPricing` and an execution price to `Fixed`.
 
-    Raises `InvalidInput` for what lacks a function, for a level, lag or target balance that is not a number in its
-    range, and for an attribute that is nearly named as one of them.
+    Raises `InvalidInput` for an object without the required functions, for a level, lag or target balance out of range,
+    and for an attribute whose name is probably a misspelling of one of these.
 
     >>> checked_pricing(PricingRule(window=600.0)).window
     600.0
@@ -60,18 +60,18 @@ def checked_pricing(pricing: Any) -> Pricing:
     if not _is_built_in(pricing.start):
         _check_names(pricing)
         if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):
-            reason = "expected announce and settle of its own, next to a start of its own"
+            reason = "expected its own announce and settle, because it defines its own start"
             raise InvalidInput("pricing", reason, pricing)
     return pricing  # type: ignore[no-any-return]
 
 
 def _is_built_in(function: Any) -> bool:
-    """Whether a policy's function is of this package: a state of somebody else would mislead its compiled rules."""
+    """Return whether a function belongs to a built-in policy, whose compiled rules require a built-in state."""
     return str(getattr(function, "__module__", "")).startswith(f"{POLICIES}.")
 
 
 def has_own_loop(pricing: Any) -> bool:
-    """Whether a policy is a built-in one as it is, whose module has the loop compiled with its functions."""
+    """Return whether a policy is built in and unmodified, so that its module has a compiled loop for it."""
     functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
     return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
 
@@ -80,14 +80,14 @@ def _check_names(pricing: Any) -> None:
     for name in dir(pricing):
         if name.startswith("_") or name in OPTIONAL or name in ("start", "announce", "settle"):
             continue
-        if meant := get_close_matches(name, [one for one in OPTIONAL if not hasattr(pricing, one)], 1, ALIKE):
+        if meant := get_close_matches(name, [one for one in OPTIONAL if not hasattr(pricing, one)], 1, MIN_SIMILARITY):
             raise InvalidInput(f"pricing.{name}", f"expected another name: did you mean {meant[0]}?", name)
 
 
 def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
-    """Try a policy of the user's own on the first step, in Python, where an index outside of an array is an error.
+    """Run a user's policy on the first step in plain Python, which detects an index out of range.
 
-    Raises `InvalidInput` for a state of another kind, and for what the three functions raise.
+    Raises `InvalidInput` for an invalid state, and if one of the three functions raises an exception.
     """
     state = started(pricing, setting)
     if has_own_loop(pricing):
@@ -101,13 +101,13 @@ def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) ->
         try:
             with np.errstate(all="ignore"):
                 getattr(tried, "py_func", tried)(*given)
-        except Exception as error:  # whatever the user's function raises
-            reason = f"expected a function of the records that runs in the first step, it raises {error!r}"
+        except Exception as error:  # the function may raise anything
+            reason = f"expected a function that runs in the first step, it raises {error!r}"
             raise InvalidInput(f"pricing.{name}", reason, tried) from error
 
 
 def started(pricing: Pricing, setting: Setting) -> State:
-    """The state of a policy at the start of a path, with memory of its own.
+    """Return a new state of a policy for the start of a path.
 
     >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
     7000000.0
@@ -117,7 +117,7 @@ def started(pricing: Pricing, setting: Setting) -> State:
         parts = [np.array(part) for part in (state if _is_named_tuple(state) else (state,))]
     except InvalidInput:
         raise
-    except Exception as error:  # whatever the user's function raises, or returns
+    except Exception as error:  # the function may raise or return anything
         raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
     for part in parts:
         columns = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
@@ -134,12 +134,12 @@ def _is_named_tuple(state: Any) -> bool:
 
 
 def _as_records(part: NDArray[Any]) -> Any:
-    """One record or several, whose fields are attributes in plain Python too."""
+    """Convert structured values to records, whose fields are attributes also in plain Python."""
     return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
 def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
-    """Return the state of the price of L2 execution; a policy of the user's own announces one itself.
+    """Return the state of the price of L2 execution. A user's policy announces this price itself.
 
     >>> execution_of(Fixed(price=1e8), Setting(12.0, 119.42, 165_000.0, 0.0, False)).terms.per_gas.item()
     0.0
@@ -150,7 +150,7 @@ def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
 
 
 def runner(pricing: Any) -> Callable[[State, Path], None]:
-    """Return the loop with a policy: a built-in one's is kept on disk, another one is compiled in every process.
+    """Return the loop with a policy; built-in ones are cached on disk, others are compiled in each process.
 
     >>> runner(Fixed(price=1e8)) is Fixed.run
     True
@@ -167,7 +167,7 @@ def runner(pricing: Any) -> Callable[[State, Path], None]:
 
 @lru_cache(maxsize=64)
 def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
-    """The loop compiled with a policy's functions: as arguments of each call they would take long to recognise."""
+    """Compile the loop with the functions of a policy."""
 
     @numba.njit(nogil=True, error_model="numpy")
     def run(state, path):  # type: ignore[no-untyped-def]
@@ -178,5 +178,5 @@ def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
 
 
 def state_arrays(state: State) -> list[Any]:
-    """Return a state as arrays: its own, or those of a named tuple."""
+    """Return the arrays of a state."""
     return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]

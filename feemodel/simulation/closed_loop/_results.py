@@ -1,4 +1,4 @@
-"""Statistics of one simulated path, and the Dataset that holds all of them."""
+"""Compute the statistics of a simulated path, and collect those of all paths in a Dataset."""
 
 from typing import Any, NamedTuple
 
@@ -18,59 +18,59 @@ SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transacti
 DAILY = {
     "data_fees": ("wei", "fees that users paid for data"),
     "execution_fees": ("wei", "fees that users paid for L2 execution"),
-    "operator_fees": ("wei", "fees that users paid by the transaction"),
-    **{line: ("wei", f"cost, cash: {line.replace('_', ' ')}") for line in LINES},
-    "accrued_data_cost": ("wei", "cost of posting the bytes that came on the day"),
-    "accrued_finalization_cost": ("wei", "cost of finalizing the bytes of the day"),
+    "operator_fees": ("wei", "fees that users paid per transaction"),
+    **{line: ("wei", f"cash cost: {line.replace('_', ' ')}") for line in LINES},
+    "accrued_data_cost": ("wei", "cost of posting the bytes that arrived on the day"),
+    "accrued_finalization_cost": ("wei", "cost of finalizing the bytes that arrived on the day"),
     "transactions": ("1", "transactions"),
-    "bytes": ("byte", "compressed bytes that came"),
+    "bytes": ("byte", "compressed bytes that arrived"),
     "submissions": ("1", "submissions"),
     "blobs": ("1", "blobs posted"),
     "finalizations": ("1", "finalizations"),
     "last_price": ("wei / byte", "data price in the last step"),
-    "min_balance": ("wei", "least balance of the operator at the end of a step"),
+    "min_balance": ("wei", "minimum balance of the operator at the end of a step"),
     "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
 }
 
 #: Variables over path: units, long name.
 PATH_VARIABLES = {
-    "recovery": ("1", "data fees over the cost of posting"),
-    "total_recovery": ("1", "all fees over all costs"),
-    "under_recovery_days": ("1", "whole days whose data fees are below the accrued cost of their bytes"),
-    "under_recovery_probability": ("1", "under_recovery_days over whole days"),
-    "whole_days": ("1", "days that the path covers wholly"),
+    "recovery": ("1", "data fees divided by the cost of posting"),
+    "total_recovery": ("1", "all fees divided by all costs"),
+    "under_recovery_days": ("1", "complete days with data fees below the accrued cost of their bytes"),
+    "under_recovery_probability": ("1", "under_recovery_days divided by whole_days"),
+    "whole_days": ("1", "complete days of the path"),
     "volatility": ("1", "standard deviation of the changes of the log of hourly mean data prices"),
-    "p99_over_median": ("1", "99th percentile of the data price over its median"),
-    "overcharge": ("1", "sum of bytes times price above their own cost, over the cost of posting"),
-    "undercharge": ("1", "sum of bytes times price below their own cost, over the cost of posting"),
-    "bytes_below_cost": ("1", "share of bytes that paid less than their own cost"),
-    "max_drawdown": ("wei", "deepest fall of the operator's balance below an earlier height"),
-    "drawdown_days": ("d", "max_drawdown in days of the path's mean cost"),
-    "mean_price": ("wei / byte", "mean data price over steps"),
-    "peak_price": ("wei / byte", "greatest data price of a step"),
+    "p99_over_median": ("1", "99th percentile of the data price divided by its median"),
+    "overcharge": ("1", "total data fees in excess of the cost of their bytes, divided by the cost of posting"),
+    "undercharge": ("1", "total cost of bytes in excess of their data fees, divided by the cost of posting"),
+    "bytes_below_cost": ("1", "share of bytes whose data fee was below their cost"),
+    "max_drawdown": ("wei", "maximum drawdown of the operator's balance"),
+    "drawdown_days": ("d", "max_drawdown divided by the mean cost of a day"),
+    "mean_price": ("wei / byte", "mean data price of a step"),
+    "peak_price": ("wei / byte", "maximum data price of a step"),
     "data_cost": ("wei", "cost of posting data"),
     "total_cost": ("wei", "all costs"),
     "total_fees": ("wei", "all fees"),
-    "break_even_level": ("1", "factor on the data price at which data fees would cover posting, demand unchanged"),
-    "lost_demand": ("1", "lost transactions over demand at the reference fee"),
-    "lost_fees": ("wei", "lost transactions at the reference fee"),
-    "mean_wait": ("s", "mean wait of a byte until its submission"),
-    "deadline_share": ("1", "share of bytes that left at the deadline"),
-    **{f"wait_p{100 * level:g}": ("s", f"{level:.0%} of bytes wait at most so long") for level in DELAYS},
+    "break_even_level": ("1", "factor on the data price at which data fees cover posting, at unchanged demand"),
+    "lost_demand": ("1", "lost transactions divided by demand at the reference fee"),
+    "lost_fees": ("wei", "lost transactions times the reference fee"),
+    "mean_wait": ("s", "mean time from the arrival of a byte to its submission"),
+    "deadline_share": ("1", "share of bytes posted because of the deadline"),
+    **{f"wait_p{100 * level:g}": ("s", f"{level:.0%} quantile of the waiting time of bytes") for level in DELAYS},
 }
 
 
 class PathResult(NamedTuple):
-    """The results of one path."""
+    """Results of one path."""
 
     days: NDArray[Any]  #: records of the type `feemodel.simulation.closed_loop._accounts.DAY`
     summary: dict[str, float]
-    series: NDArray[Any] | None  #: of a recorded path, a record of the type `SERIES` for each step
+    series: NDArray[Any] | None  #: `SERIES` records for each step of a recorded path
 
 
 def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,
                day_steps: int) -> dict[str, float]:  # fmt: skip
-    """The statistics of a path from what the loop filled.
+    """Return the statistics of a path from the arrays that the loop filled.
 
     >>> from feemodel.simulation.closed_loop._accounts import ACCOUNTS
     >>> from feemodel.simulation.closed_loop.observations import empty_record, records
@@ -79,7 +79,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Day by day as rows of a table, so that sums do not depend on how NumPy takes a field's strides.
+    # Sum over rows of a contiguous table: the order of a sum over a field depends on strides.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()
@@ -122,7 +122,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
 
 
 def volatility(prices: RealArray, step: float) -> float:
-    """Standard deviation of the changes of the log of hourly means; NaN where a mean is 0 or there is one hour.
+    """Return the standard deviation of the changes of log hourly means; NaN with a mean of 0 or a single hour.
 
     Prices of 1, e and 1 wei in three hours change by 1 and −1:
 
@@ -140,7 +140,7 @@ def volatility(prices: RealArray, step: float) -> float:
 
 
 def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
-    """The results of all paths over `path` and `day`, and `step` for recorded paths.
+    """Return the results of all paths over `path` and `day`, and over `step` for recorded paths.
 
     >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(PATH_VARIABLES, 1.0), None)
     >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)

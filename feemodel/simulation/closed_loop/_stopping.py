@@ -1,15 +1,15 @@
-"""Optimal stopping of a submission that may wait: the costs at which it leaves, from a forecast of its cost.
+"""Optimal stopping for submissions that may wait: the maximum costs at which to submit, from a forecast.
 
-Waiting has a price of its own, so that the best moment is found by dynamic programming over the distribution of costs
-ahead, in the form of Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337).
-Theirs has the number of waiting batches as a state. Here the delay of each submission counts for itself and L1 takes
-any number of them, so that each is a problem of its own, whose state is the time that is left.
+Waiting has a cost. The best time is found by dynamic programming over the distribution of future costs, as in
+Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). Their state includes the
+number of waiting batches. Here each submission is decided separately, because delays are counted per submission and L1
+accepts any number of submissions; the state is the time until the deadline.
 
-The logarithm of the cost is forecast as a curve of the time of day plus a deviation that dies out:
+The logarithm of the cost is forecast as a curve over the time of day plus a deviation that decays:
 
-    log cost(t) = curve(time of day) + d(t),    d(t + 1) = φ · d(t) + an error drawn from past ones
+    log cost(t) = curve(time of day) + d(t),    d(t + 1) = φ · d(t) + a randomly drawn past error
 
-Curve, φ and errors are fitted once a day on the seven days before.
+The curve, φ and the errors are fitted once a day to the previous seven days.
 """
 
 import math
@@ -22,51 +22,57 @@ from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real
 from feemodel.errors import InvalidInput
 
 MIN_STEP = 1e-3  # [s]
-BIN_SECONDS = 1_200.0  # for which a cost at which a submission leaves holds; at least a step
+BIN_SECONDS = 1_200.0  # interval with one maximum cost; at least one step
 DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
-MIN_DAYS, MAX_DAYS = 3, 7  # of history that a fit needs and reads
-HARMONICS = 3  # of the time of day
+MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history that a fit uses [days]
+HARMONICS = 3  # number of harmonics of the time of day
 RIDGE = 1.0  # penalty on the curve's harmonics, in bins
-POINTS = 81  # of the deviation
+POINTS = 81  # grid points of the deviation
 MAX_LIMITS = 1 << 26  # 512 MiB
-MARGIN = math.log(2.0)  # by which deviations may pass those of the history
-ERRORS = 64  # quantiles that stand for the distribution of errors
-ROUNDING = 1e-9  # part of a cost below which waiting gains nothing
+MARGIN = math.log(2.0)  # margin of the grid beyond the deviations of the history
+ERRORS = 64  # quantiles that represent the distribution of errors
+ROUNDING = 1e-9  # relative saving below which waiting is not worthwhile
 
 
 class Limits(NamedTuple):
-    """The greatest costs at which a submission leaves."""
+    """Maximum costs at which to submit."""
 
-    costs: RealArray  #: (bins, waits): by the time and by how many bins are left until the deadline [wei]
-    steps: int  #: of a bin
+    costs: RealArray  #: (bins, waits): by time, and by the number of bins until the deadline [wei]
+    steps: int  #: number of steps in a bin
 
 
 class _Model(NamedTuple):
-    """Forecast of the logarithm of the cost from the end of a history on."""
+    """Forecast of the logarithm of the cost after the end of a history."""
 
-    curve: RealArray  #: (7), coefficients of the constant and of three harmonics
-    deviations: RealArray  #: (points), rising, evenly spaced
-    transition: RealArray  #: (points, points), probability of each deviation a bin after each one
+    curve: RealArray  #: (7): coefficients of the constant and of three harmonics
+    deviations: RealArray  #: (points): grid of deviations, increasing and evenly spaced
+    transition: RealArray  #: (points, points): probability of each deviation one bin later, given the present one
 
 
 def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> Limits:
-    """The greatest cost at which a submission that may wait leaves, at each time and for each time that is left.
+    """Return the maximum cost at which to submit, at each time and for each remaining time until the deadline.
 
-    A submission leaves once its cost is at most what it must expect to pay later, waiting included. At the deadline it
-    leaves at any cost, and so it does in the first three days, before a forecast is possible. The limits of a bin
-    depend on costs before the bin alone.
+    Submitting is best as soon as the cost is at most the expected cost of submitting later, including the cost of
+    waiting. At the deadline any cost is accepted, and also in the first three days, when no forecast is possible. The
+    limits of a bin depend only on costs before the bin.
 
     Parameters
     ----------
-    costs : of a submission in each step [wei].
-    step : [s].
-    deadline : longest wait [s].
-    delay_cost : of an hour of waiting, in median costs of the seven days before [1 / h].
+    costs : cost of a submission in each step, of shape (steps,) [wei].
+    step : length of a step [s].
+    deadline : maximum wait [s].
+    delay_cost : cost of waiting for an hour, as a multiple of the median cost of the previous seven days [1 / h].
 
-    Raises `InvalidInput` for costs that are no numbers of at least 0 in one dimension and for a step longer than a day,
-    and `LimitExceeded` for more limits than memory holds.
+    Returns
+    -------
+    Limits for each bin and remaining time [wei].
 
-    Fees that never move leave nothing to wait for:
+    Raises
+    ------
+    InvalidInput : costs that are not a one-dimensional array of numbers of at least 0, or a step longer than a day.
+    LimitExceeded : more limits than fit in memory.
+
+    With constant fees the limit is the cost itself:
 
     >>> limits = posting_limits(np.full(8 * 144, 1e13), step=600.0, deadline=3_600.0, delay_cost=0.0)
     >>> limits.costs.shape, round(float(limits.costs[-1, -1]) / 1e13, 3)
@@ -86,7 +92,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     waits = math.ceil(deadline / (steps * step))
     a_day = max(1, round(DAY_SECONDS / (steps * step)))
     starts = np.arange(bins) * steps
-    # No transaction costs less than a wei, and no logarithm of a cost of 0 exists.
+    # A transaction costs at least one wei; the logarithm of 0 is not defined.
     sums = np.add.reduceat(np.log(np.maximum(costs, 1.0)), starts)
     means = sums / np.diff(np.append(starts, len(costs)))
     found = np.full((bins, waits + 1), np.inf)
@@ -105,13 +111,13 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
 
 
 def _harmonics(bins: WholeArray, a_day: int) -> RealArray:
-    """A constant and the harmonics of the time of day at each bin, shape (bins, 7)."""
+    """Return a constant and the harmonics of the time of day at each bin, of shape (bins, 7)."""
     angles = 2.0 * np.pi * (bins % a_day)[:, None] / a_day * np.arange(1, HARMONICS + 1)
     return np.column_stack((np.ones(len(bins)), np.cos(angles), np.sin(angles)))
 
 
 def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
-    """The model that fits the mean logarithms of a history of bins, which begins at bin `first`."""
+    """Fit the model to mean logarithms in the bins of a history that starts at bin `first`."""
     design = _harmonics(np.arange(first, first + len(history)), a_day)
     penalty = RIDGE * np.diag(np.append(0.0, np.ones(2 * HARMONICS)))
     curve = np.linalg.solve(design.T @ design + penalty, design.T @ history)
@@ -125,7 +131,7 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
 
 
 def _transition(points: RealArray, following: RealArray) -> RealArray:
-    """Probabilities of the points after each one, from equally likely values, each shared by its two neighbours."""
+    """Return transition probabilities between points; each equally likely value is split between its neighbours."""
     position = np.interp(following, points, np.arange(len(points)))
     lower = np.minimum(position.astype(np.int64), len(points) - 2)
     found = np.zeros((len(points), len(points)))
@@ -137,21 +143,21 @@ def _transition(points: RealArray, following: RealArray) -> RealArray:
 
 @cached_njit(nogil=True, error_model="numpy")
 def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def]
-    """Fill in limits by dynamic programming, from the deadline back.
+    """Fill the limits by dynamic programming, backwards from the deadline.
 
     Parameters
     ----------
-    costs : (bins + waits + 1, points), of leaving in each bin at each deviation, rising along points [wei].
-    transition : (points, points), probabilities a bin later.
-    delay_cost : of waiting for a bin [wei].
-    limits : (bins, waits + 1), filled in but for no time left, where any cost is accepted [wei].
+    costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing [wei].
+    transition : probabilities of deviations one bin later, (points, points).
+    delay_cost : cost of waiting for one bin [wei].
+    limits : filled except for remaining time 0, at which any cost is accepted, (bins, waits + 1) [wei].
     """
     count, points = limits.shape[0], costs.shape[1]
-    values = costs.copy()  # expected costs of the best decisions, with no bin left
+    values = costs.copy()  # expected costs of the best decisions, here with no bin left
     waiting = np.empty(points)
     for left in range(1, limits.shape[1]):
         for k in range(count + limits.shape[1] - 1 - left):
-            following = values[k + 1]  # with one bin less left
+            following = values[k + 1]  # with one bin less until the deadline
             for i in range(points):
                 expected = 0.0
                 for j in range(points):
@@ -164,7 +170,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
-    """The greatest cost up to which leaving costs at most what waiting does, on lines between the points."""
+    """Return the maximum cost at which submitting is at most as expensive as waiting, interpolated linearly."""
     for i in range(costs.size):
         if costs[i] > waiting[i]:
             if i == 0:

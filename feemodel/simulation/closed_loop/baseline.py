@@ -59,12 +59,12 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
-    >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # a last part blob
+    >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # last blob part full
     90.1
     """
     inelastic = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
     if inelastic.rate == 0.0:
-        raise InvalidInput("demand", "expected a rate above 0, from which a price follows", demand.rate)
+        raise InvalidInput("demand", "expected a rate above 0, to compute a price", demand.rate)
     found = simulate(l1_fees, Fixed(price=0.0), posting, inelastic, step=step)
     days = float(found["covered"].sum())
     cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum())
@@ -172,4 +172,4 @@ def fitted(
         low, high, left = high, high - right * (high - low) / (right - left), right
         if not high > 0.0:
             break
-    raise InvalidInput("level", "expected a policy that some level makes recover", type(pricing).__name__)
+    raise InvalidInput("level", "expected a policy that recovers its cost at some level", type(pricing).__name__)

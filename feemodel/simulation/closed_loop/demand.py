@@ -1,4 +1,4 @@
-"""Demand in a closed loop: transactions a second that answer the price, the time of day and L1 congestion."""
+"""Demand in a closed loop: a rate of transactions that depends on the price, the time of day and L1 fees."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,8 @@ from feemodel.ethereum._fee_units import MIN_PRICE
 from feemodel.simulation.closed_loop._accounts import DemandTerms
 from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
 
-HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
-MAX_RATE = 1e9  # transactions a second
+HOURS = (24, 168)  # allowed lengths of a cycle: a day, or a week that starts on Monday
+MAX_RATE = 1e9  # transactions per second
 MAX_ELASTICITY = 100.0
 MAX_LAG = 1 << 20  # steps
 RESPONSES = ("data", "total")
@@ -20,29 +20,30 @@ RESPONSES = ("data", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Transactions a second, and what each takes.
+    """Rate of transactions, and the size and gas of each.
 
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 
-    a second, as that number or as a Poisson draw. f is what a typical transaction pays: for its data alone, or in all.
-    At 2026 fees data is 0.2–3 % of the total on Linea, so policies for data are compared at `responds_to="data"`.
+    per second, as a continuous flow or as Poisson draws. f is the fee of a typical transaction: its data fee, or its
+    total fee. At the fees of 2026, the data fee is 0.2–3 % of the total on Linea, so policies for data prices are
+    compared with `responds_to="data"`.
 
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
     """
 
-    rate: float = 1.45  #: at the reference fee [1 / s]
-    bytes_per_transaction: float = 119.42  #: in the compressed stream [byte]
-    gas_per_transaction: float = 165_000.0  #: of L2 execution [gas]
-    calldata_per_transaction: float = 0.0  #: which calldata pressure counts [byte]
-    elasticity: float = 0.0  #: ε: not identified by any data here, sweep it [1]
-    reference_fee: float | None = None  #: f₀ of a transaction, needed where elasticity is not 0 [wei]
+    rate: float = 1.45  #: transactions per second at the reference fee [1 / s]
+    bytes_per_transaction: float = 119.42  #: size of a transaction in the compressed stream [byte]
+    gas_per_transaction: float = 165_000.0  #: L2 gas of a transaction [gas]
+    calldata_per_transaction: float = 0.0  #: calldata of a transaction, for calldata pressure [byte]
+    elasticity: float = 0.0  #: price elasticity; not estimated from data, so vary it in a sweep [1]
+    reference_fee: float | None = None  #: reference fee of a transaction, required if elasticity is not 0 [wei]
     choke: float = 10.0  #: maximum factor on demand at a low price [1]
     responds_to: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
-    cycle: tuple[float, ...] | None = None  #: factor of each hour, 24 from UTC midnight or 168 from Monday [1]
-    l1_correlation: float = 0.0  #: κ [1]
-    lag: int = 0  #: how old the price is that users answer [steps]
-    poisson: bool = False
+    cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from midnight UTC, or 168 from Monday [1]
+    l1_correlation: float = 0.0  #: exponent of the L1 base fee over its median [1]
+    lag: int = 0  #: age of the price that users respond to [steps]
+    poisson: bool = False  #: whether the number of transactions is a Poisson draw
 
     def __post_init__(self) -> None:
         check_fields(
@@ -55,7 +56,7 @@ class Demand:
         check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", lowest=1_000.0)
         check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", lowest=MIN_PRICE)
         if self.elasticity and self.reference_fee is None:
-            raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
+            raise InvalidInput("reference_fee", "expected a fee if elasticity is not 0", None)
         choice("responds_to", self.responds_to, RESPONSES)
         if self.cycle is not None:
             factors = np.atleast_1d(real("cycle", self.cycle))
@@ -64,13 +65,13 @@ class Demand:
         check_limit(self.lag, "steps of lag", MAX_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
-        """Demand over the rate before users see the price, step by step; a single 1 where it is constant [1].
+        """Return the factor on demand in each step apart from the price, or a single 1 if it is constant [1].
 
         Parameters
         ----------
-        base_fee : of L1 [wei / gas].
-        typical_base_fee : what κ is relative to, the history's median [wei / gas].
-        times : of the steps, since 1970 [s].
+        base_fee : L1 base fee in each step [wei / gas].
+        typical_base_fee : L1 base fee at which the factor is 1, the median of the history [wei / gas].
+        times : time of each step, since 1970 [s].
 
         >>> Demand(l1_correlation=0.5).activity(np.array([4.0, 16.0]), 4.0, np.array([0.0, 12.0])).tolist()
         [1.0, 2.0]
@@ -85,7 +86,7 @@ class Demand:
         return np.asarray(factors)
 
     def terms(self) -> DemandTerms:
-        """The numbers that the compiled loop takes."""
+        """Return the fields for the compiled loop."""
         return DemandTerms(
             rate=float(self.rate),
             bytes_per_transaction=float(self.bytes_per_transaction),

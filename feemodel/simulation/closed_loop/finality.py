@@ -1,4 +1,4 @@
-"""The price of finality: savings from waiting for lower L1 fees, and the delay that they cost."""
+"""The price of finality: savings from waiting for lower L1 fees, and the resulting delay."""
 
 import numpy as np
 import xarray as xr
@@ -12,8 +12,8 @@ from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps
 from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
-INTERVAL = 751.0  # seconds in which 1.45 transactions a second of 119.42 bytes fill a blob
-FIRST_DUE = 7 * 86_400.0  # seconds: what the percentiles look back on
+INTERVAL = 751.0  # seconds in which 1.45 transactions per second of 119.42 bytes fill a blob
+FIRST_DUE = 7 * 86_400.0  # seconds, the window of the percentiles
 
 
 def price_of_finality(
@@ -37,8 +37,8 @@ def price_of_finality(
     Returns
     -------
     Dataset over `submission`: times `due` and `sent` since the start, `delay` [s], `cost` and `cost_when_due` [wei].
-    `saving` is the share of the cost at once that waiting saves, negative if waiting costs more [1]; `mean_delay` [s].
-    The cost at once includes the submission's own tip. Submissions still waiting at the end are sent then.
+    `saving` is the share of the cost when due that waiting saves, negative if waiting costs more [1]; `mean_delay` [s].
+    The cost when due includes the submission's own tip. Submissions still waiting at the end are sent then.
 
     Raises
     ------
@@ -87,11 +87,11 @@ def price_of_finality(
     return described_dataset(
         {
             "due": ("submission", due_times, "s", "when the submission is full"),
-            "sent": ("submission", sent * step, "s", "when it leaves"),
-            "delay": ("submission", delay, "s", "how long it waits after it is full"),
-            "cost": ("submission", cost, "wei", "what it costs"),
-            "cost_when_due": ("submission", when_due, "wei", "what it would cost when it is full"),
-            "saving": ((), float(1.0 - cost.sum() / when_due.sum()), "1", "part of cost at once"),
+            "sent": ("submission", sent * step, "s", "when it is sent"),
+            "delay": ("submission", delay, "s", "delay after it is full"),
+            "cost": ("submission", cost, "wei", "cost"),
+            "cost_when_due": ("submission", when_due, "wei", "cost if sent when it is full"),
+            "saving": ((), float(1.0 - cost.sum() / when_due.sum()), "1", "share of the cost when due"),
             "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
         }
     )

@@ -19,7 +19,7 @@ from feemodel.simulation.closed_loop._accounts import Fees, Path
 from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
-WEEK_OFFSET = 72  # hours from Monday 00:00 to 1970-01-01 00:00 UTC
+WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, a Thursday
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonzero byte, at the floor
 
 
@@ -37,7 +37,7 @@ def _hour_of_week(time):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
-    """Return the tip of a capped transaction in step `k` after `elapsed` [s], or -1 if it waits [wei / gas]."""
+    """Return the tip under the price cap after waiting for `elapsed` [s], or -1 to wait longer [wei / gas]."""
     factor = caps.hours[_hour_of_week(time)]
     risen = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, factor)
     risen_blob = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, 1.0)
@@ -56,7 +56,7 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
-    """Return whether a submission that is full since step `full` leaves in step `k`, at its limit or deadline."""
+    """Return whether to send, in step `k`, a submission that became full in step `full`."""
     waited = k - full
     if waited * step >= terms.deadline:
         return True
@@ -132,7 +132,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """Return the bytes to submit now (0: none) and their tip."""
+    """Return the number of bytes to submit now, 0 for none, and their tip."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:
@@ -179,7 +179,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
-    """Pay for a finalization if one is due and, with a price cap, covered; return its cost [wei]."""
+    """Finalize if that is due and, with a price cap, if the cap allows it; return the cost [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
     blobs, ended = accounts.unfinalized_blobs, (k + 1) * clock.step
     if blobs <= 0.0:
@@ -222,7 +222,7 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     """Store the value of step `k` in a ring buffer of lag + 1 values; return the value of lag steps ago."""
-    if ring.size == 1:  # most often, and a remainder takes a tenth of a step
+    if ring.size == 1:  # avoids the slow remainder in the usual case
         return value
     index = k % ring.size
     ring[index] = value
@@ -254,7 +254,7 @@ def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _observe(k, path):  # type: ignore[no-untyped-def]
-    """Show the policy the L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
+    """Set the observations: L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
     then = min(max(k - path.policy.l1_lag, 0), k)
     seen.step, seen.time = k, clock.start + k * clock.step
@@ -301,7 +301,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     accounts.drawdown = max(accounts.drawdown, accounts.peak - accounts.balance)
     settled.posted_bytes, settled.posted_cost = accounts.step_bytes, accounts.step_cost
     settled.end_balance = settled.seen_balance = accounts.balance
-    if path.balances.size > 1:  # at its end a step is one step younger than at its start
+    if path.balances.size > 1:  # relative to the end of the step, the lag is one step shorter
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
@@ -334,18 +334,18 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
     if not accepted:
         return False
     demand, clock, accounts, settled = path.demand, path.clock, path.accounts, path.settled
-    # (2) users see the price of `lag` steps ago and arrive
+    # (2) users respond to the price of `lag` steps ago
     number, lost = _transactions(k, per_byte, path.price, path)
     settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
     settled.arrived_bytes = number * demand.bytes_per_transaction
     accounts.arrived += settled.arrived_bytes
     path.found.arrived[k] = accounts.arrived
-    path.seen.calldata = number * demand.calldata_per_transaction  # which the next announcement sees
-    # (3) they pay
+    path.seen.calldata = number * demand.calldata_per_transaction  # observed at the next announcement
+    # (3) users pay
     settled.data_fees = settled.arrived_bytes * per_byte
     settled.execution_fees = settled.gas_used * path.price.per_gas
     settled.operator_fees = number * path.price.per_transaction
-    # (4) posting decides, (5) costs are paid, (6) recorded
+    # (4) post data, (5) pay costs, (6) record the step
     if accounts.steps_left_in_day == 0:
         accounts.day, accounts.steps_left_in_day = accounts.day + 1, clock.day_steps
     accounts.steps_left_in_day -= 1
@@ -357,7 +357,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _begin(path):  # type: ignore[no-untyped-def]
-    """Return the accounts before the first step."""
+    """Initialize the accounts before the first step."""
     accounts = path.accounts
     accounts.peak, accounts.next_finalization = accounts.balance, path.costs.finalize_seconds
     accounts.steps_left_in_day = path.clock.day_steps - path.clock.offset
@@ -374,7 +374,7 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
     state : initial state of the policy.
     path : a `Path`.
     """
-    # Reference counts of a path's arrays take longer than a step: functions take the path whole, and make no arrays.
+    # Reference counting of arrays is slow, so functions get the whole path and allocate no arrays.
     seen, price, settled = path.seen, path.price, path.settled
     _begin(path)
     for k in range(path.found.prices.size):
@@ -391,7 +391,7 @@ _types: dict[Any, Any] = {}
 
 @typeof_impl.register(Path)
 def _type_of_path(path: Path, context: Any) -> Any:
-    """The type that numba gives a path, found once: it looks at every field of every record, for a millisecond."""
+    """Return the numba type of a path; cached, because numba inspects every field of every record."""
     layout = _layout(path)
     if layout not in _types:
         _types[layout] = typeof_impl.dispatch(tuple)(path, context)
@@ -399,7 +399,7 @@ def _type_of_path(path: Path, context: Any) -> Any:
 
 
 def _layout(value: Any) -> Any:
-    """All that the compiled type of a value depends on."""
+    """Return the properties of a value that determine its numba type."""
     if isinstance(value, tuple):
         return tuple(map(_layout, value))
     if isinstance(value, np.ndarray):

@@ -13,40 +13,40 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 
-#: What is seen before a step. L1 fees are those of `l1_lag` steps ago, the balance that of `balance_lag` steps ago.
+#: Observations before a step: L1 fees of `l1_lag` steps ago, and the balance of `balance_lag` steps ago.
 SEEN = np.dtype(
     [
-        ("step", np.int64),  # number of the step, from 0 on
+        ("step", np.int64),  # index of the step
         ("time", np.float64),  # since 1970, or since the start of a scenario without dates [s]
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
-        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 where the scenario has none [1]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has none [1]
         ("blob_gas_used_ratio", np.float64),  # [1]
-        ("balance", np.float64),  # at the start of a step [wei]
-        ("calldata", np.float64),  # of the step before [byte]
+        ("balance", np.float64),  # at the start of the step [wei]
+        ("calldata", np.float64),  # of the previous step [byte]
     ],
     align=True,
 )
 
-#: What a step brought.
+#: Results of a step.
 SETTLED = np.dtype(
     [
-        ("posted_bytes", np.float64),  # in this step, 0 without a submission [byte]
-        ("posted_cost", np.float64),  # of the submissions of this step [wei]
-        ("data_fees", np.float64),  # that users paid for data in this step [wei]
-        ("gas_used", np.float64),  # by the step's transactions [gas]
-        ("arrived_bytes", np.float64),  # in this step [byte]
-        ("end_balance", np.float64),  # after the step [wei]
-        ("seen_balance", np.float64),  # of `balance_lag` steps ago, for rules that act at a posting [wei]
-        ("transactions", np.float64),  # of this step
-        ("execution_fees", np.float64),  # that users paid for L2 execution in this step [wei]
-        ("operator_fees", np.float64),  # that users paid by the transaction in this step [wei]
+        ("posted_bytes", np.float64),  # bytes posted in this step; 0 without a submission [byte]
+        ("posted_cost", np.float64),  # cost of the submissions of this step [wei]
+        ("data_fees", np.float64),  # fees for data in this step [wei]
+        ("gas_used", np.float64),  # gas used by the transactions of this step [gas]
+        ("arrived_bytes", np.float64),  # bytes that arrived in this step [byte]
+        ("end_balance", np.float64),  # balance after the step [wei]
+        ("seen_balance", np.float64),  # balance of `balance_lag` steps ago, for rules that act at a posting [wei]
+        ("transactions", np.float64),  # number of transactions in this step
+        ("execution_fees", np.float64),  # fees for L2 execution in this step [wei]
+        ("operator_fees", np.float64),  # fees per transaction in this step [wei]
     ],
     align=True,
 )
 
-#: Prices of a step; 0 before the first one, and as they were until they are written.
+#: Prices of a step. They are 0 at first, and keep their values until a policy changes them.
 PRICE = np.dtype(
     [
         ("per_byte", np.float64),  # [wei / byte]
@@ -56,7 +56,7 @@ PRICE = np.dtype(
     align=True,
 )
 
-#: State of a policy: a record, an array in one dimension, or a named tuple of such.
+#: State of a policy: a record, a one-dimensional array, or a named tuple of these.
 State: TypeAlias = Any
 
 
@@ -66,8 +66,8 @@ class Setting(NamedTuple):
     step: float  #: length of a step [s]
     bytes_per_transaction: float  #: in the compressed stream [byte]
     gas_per_transaction: float  #: of L2 execution [gas]
-    target_balance: float  #: of the operator, where the path starts [wei]
-    tips_known: bool  #: whether the scenario has tips; otherwise `seen` holds what submissions pay
+    target_balance: float  #: balance of the operator at the start of the path [wei]
+    tips_known: bool  #: whether the scenario has tips; otherwise `seen.tip` is the tip of submissions
 
 
 def policy_state(**values: Any) -> np.record:
@@ -113,7 +113,7 @@ def empty_record(dtype: "np.dtype[Any]") -> np.record:
 
 
 def records(count: int, dtype: "np.dtype[Any]") -> NDArray[Any]:
-    """Return records of zeros, whose fields are attributes in plain Python too.
+    """Return records of zeros, whose fields are attributes also in plain Python.
 
     >>> records(2, PRICE)[1].per_gas
     np.float64(0.0)

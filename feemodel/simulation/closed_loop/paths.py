@@ -1,4 +1,4 @@
-"""One path of a closed loop by its number: the checked arguments of `simulate`, and what a worker does with them."""
+"""Checked arguments of `simulate`, and the job that simulates one path."""
 
 import json
 import platform
@@ -77,27 +77,27 @@ from feemodel.simulation.scenarios import (
 )
 
 DAY_SECONDS = 86_400.0
-MAX_STEPS = 1 << 27  # of a path: 1 GiB a series
-MAX_SUBMISSIONS = 100_000_000  # on a path
+MAX_STEPS = 1 << 27  # steps of a path; a series of them takes 1 GiB
+MAX_SUBMISSIONS = 100_000_000  # submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
+LONGEST_WAIT = 1 << 15  # steps; the distribution of waits counts longer ones together
 DAYS = ("elapsed", "utc")
-LONGEST_ERROR = 200  # characters: those of a compiler have pages
+LONGEST_ERROR = 200  # characters of an error message; those of a compiler may have pages
 
 Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
-    """Paths drawn from a history of L1 fees one by one, as `feemodel.simulation.scenarios.bootstrap` draws them.
+    """Settings of a block bootstrap of L1 fees, as in `feemodel.simulation.scenarios.bootstrap`.
 
-    A path is drawn where it is simulated, so memory does not grow with the number of paths.
+    The worker that simulates a path also draws it, so memory does not grow with the number of paths.
     """
 
-    paths: int
-    block_seconds: float = DAY_SECONDS  #: [s]
-    horizon: float | None = None  #: of a path; the history's own unless given [s]
-    method: str = "stationary"
+    paths: int  #: number of paths
+    block_seconds: float = DAY_SECONDS  #: mean length of a block, or its length [s]
+    horizon: float | None = None  #: length of a path; `None` means that of the history [s]
+    method: str = "stationary"  #: "stationary" or "circular"
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("paths",))
@@ -119,7 +119,7 @@ def path_job(
     record: int = 0,
     rng: Rng = 1,
 ) -> "PathJob":
-    """The checked arguments of `simulate` as what computes a path by its number.
+    """Check the arguments of `simulate`, and return the job that simulates a path by its number.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -135,7 +135,7 @@ def path_job(
     if bootstrap is not None:
         check_block_seconds(bootstrap.block_seconds, step)
     if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0:
-        reason = "expected 1: bytes_per_transaction of the demand is counted in the shared stream already"
+        reason = "expected 1: bytes_per_transaction of the demand is already the size in the shared stream"
         raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
     choice("days", days, DAYS)
     if days == "utc" and "time" not in l1_fees.coords:
@@ -164,7 +164,7 @@ def path_job(
 
 
 def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """A value of that class and of no other: a subclass could give the compiled loop numbers that nobody checked."""
+    """Return a value of exactly this class. A subclass could pass unchecked numbers to the compiled loop."""
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
@@ -172,7 +172,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathJob:
-    """Job that simulates a path by its number; it is sent to workers."""
+    """Function of the number of a path that simulates it. Workers receive a copy."""
 
     l1_fees: xr.Dataset
     pricing: Pricing
@@ -187,12 +187,12 @@ class PathJob:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """The scenario's row in each step of its own time."""
+        """Row of the scenario that is valid in each step."""
         return rows_by_step(self.l1_fees["elapsed"].to_numpy(), self.step)
 
     @property
     def steps(self) -> int:
-        """Steps of a path."""
+        """Number of steps of a path."""
         if self.bootstrap is None or self.bootstrap.horizon is None:
             return len(self.rows)
         return round(self.bootstrap.horizon / self.step)
@@ -204,28 +204,28 @@ class PathJob:
 
     @property
     def day_steps(self) -> int:
-        """Steps of a day."""
+        """Number of steps in a day."""
         return round(DAY_SECONDS / self.step)
 
     @property
     def start_time(self) -> float | None:
-        """Time of the first step, since 1970, where the scenario has dates [s]."""
+        """Time of the first step since 1970, if the scenario has dates [s]."""
         return first_second(self.l1_fees)
 
     @property
     def day_offset(self) -> int:
-        """Steps of the first day before the path begins."""
+        """Number of steps of the first day before the path starts."""
         return 0 if self.days == "elapsed" else int((self.start_time or 0.0) % DAY_SECONDS // self.step)
 
     @property
     def setting(self) -> Setting:
-        """Facts that the policy may know."""
+        """Setting that is passed to the policy."""
         target = float(getattr(self.pricing, "target_balance", 0.0))
         demand, tips_known = self.demand, TIP in self.l1_fees
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
 
     def columns(self, path: int) -> dict[str, RealArray]:
-        """L1 fees of a path, step by step; what the scenario lacks as one value."""
+        """Return the L1 fees of a path, step by step. Columns that the scenario lacks are one constant value."""
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
@@ -240,7 +240,7 @@ class PathJob:
 
     @cached_property
     def typical_base_fee(self) -> float:
-        """The median that demand's correlation with L1 is relative to [wei / gas]."""
+        """Median L1 base fee, at which the correlation of demand with L1 has no effect [wei / gas]."""
         return float(np.median(self.l1_fees["base_fee"].to_numpy()))
 
     def __call__(self, path: int) -> PathResult:
@@ -256,7 +256,7 @@ class PathJob:
         return PathResult(days, summary, series if path < self.record else None)
 
     def _path(self, path: int) -> Path:
-        """All that the compiled loop takes of a path, and the empty records that it fills."""
+        """Return the arguments of the compiled loop for a path, with empty records to fill."""
         columns, count = self.columns(path), self.steps
         demand, day_steps, offset = self.demand, self.day_steps, self.day_offset
         start_time = self.start_time or 0.0
@@ -302,7 +302,7 @@ class PathJob:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """Inputs and assumptions of the result."""
+        """Attributes of the result: inputs and assumptions."""
         l1_fees, tip = self.l1_fees, self.posting.submission.tip / WEI_PER_GWEI
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
@@ -320,7 +320,7 @@ class PathJob:
 
     @property
     def not_counted(self) -> str:
-        """Cost lines that are 0 by assumption."""
+        """Costs that are 0 by assumption, as text."""
         costs = self.costs
         lines = {
             "finalization": costs.finalizes,
@@ -330,7 +330,7 @@ class PathJob:
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
     def layout(self, path: int) -> Layout:
-        """Types and shapes of the arrays that are stored of a path."""
+        """Return types and shapes of the stored arrays of a path."""
         days = (self.steps + self.day_offset - 1) // self.day_steps + 1
         found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(PATH_VARIABLES),))}
         return found if path >= self.record else {**found, "series": (SERIES, (self.steps,))}
@@ -344,13 +344,13 @@ class PathJob:
         return found if part.series is None else found | {"series": part.series}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
-        """The path that has these arrays."""
+        """Return the results of a path from its stored arrays."""
         summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
         return PathResult(arrays["days"], summary, arrays.get("series"))
 
     @property
     def description(self) -> str:
-        """All that decides the result, as JSON."""
+        """Everything that determines the result, as JSON."""
         parts = description(
             l1_fees=self.l1_fees, pricing=self.pricing, start=state_arrays(started(self.pricing, self.setting)),
             read={name: getattr(self.pricing, name, None) for name in OPTIONAL},

@@ -1,4 +1,4 @@
-"""Simulate a rollup in a closed loop, also as a function of its parameters for sweeps."""
+"""Simulate a rollup in a closed loop, or use the simulation as a function of parameters in sweeps."""
 
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -44,8 +44,8 @@ def simulate(
 
     Parameters
     ----------
-    l1_fees : scenario of `feemodel.simulation.scenarios`. A row that is longer than a step holds until the next one;
-        the last row then only ends the one before.
+    l1_fees : scenario of `feemodel.simulation.scenarios`. A row that is longer than a step is valid until the next
+        row; the last row then only marks the end of the previous one.
     pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
     posting : when data is posted; `None` means filled blobs. Its `stream_ratio` must be 1, because the demand's
         `bytes_per_transaction` is already the size in the shared stream.
@@ -105,12 +105,13 @@ PARTS = ("pricing", "posting", "demand", "costs")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
-    """A simulation of one path whose fields are inputs: `demand_elasticity` is the field `elasticity` of `demand`.
+    """Function of parameters that simulates one path. The input `demand_elasticity` sets the `elasticity` of `demand`.
 
-    Called with arrays that broadcast, it simulates once for each element; whole numbers are given to fields that hold
-    whole numbers. Outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
+    Called with arrays that broadcast, it simulates once for each element. Integral values are converted to `int` for
+    fields of integers. The outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
 
-    Raises `InvalidInput` for an input that is no field, an output that is no statistic, and what the classes refuse.
+    Raises `InvalidInput` for an input that is not a field, an output that is not a statistic, or a value that a class
+    rejects.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.scenarios import replay
@@ -137,7 +138,7 @@ class Experiment:
         path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
 
     def __call__(self, **inputs: Any) -> dict[str, RealArray]:
-        """The outputs at every element of the inputs."""
+        """Return the outputs for every element of the inputs."""
         names = [*inputs]
         try:
             columns = np.broadcast_arrays(*(np.asarray(inputs[name]) for name in names))
@@ -158,7 +159,7 @@ class Experiment:
             if part not in PARTS or term not in parameters(getattr(self, part)):
                 raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
-            # A drawn input is a double; a field that counts takes it where it is whole.
+            # Drawn inputs are doubles; a field of integers gets an integral value as an int.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
         made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}

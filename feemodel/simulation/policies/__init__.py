@@ -1,9 +1,9 @@
-"""Pricing policies of a closed loop: one module each, with the class, its compiled `announce` and `settle`.
+"""Pricing policies of a closed loop. Each module has the class of a policy and its compiled `announce` and `settle`.
 
-Importing this package imports none of them.
+Importing this package does not import the policies.
 """
 
-#: Short name → the function that makes the policy at the baseline's parameters, as `module:function`.
+#: Short name → function that creates the policy with the parameters of the baseline, as `module:function`.
 POLICIES = {
     "fixed": "fixed:baseline",
     "linea": "linea:baseline",

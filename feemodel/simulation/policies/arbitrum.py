@@ -17,26 +17,26 @@ from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
-#: A batch that is posted and not yet reported.
+#: A batch that has been posted and not yet reported.
 BATCH = np.dtype([("surplus", np.float64), ("units", np.float64)], align=True)
 
 
 class ArbitrumState(NamedTuple):
-    """Parameters and memory of the controller."""
+    """Parameters and variables of the controller."""
 
     terms: np.record
-    batches: NDArray[Any]  #: a ring of records of the type `BATCH`
+    batches: NDArray[Any]  #: ring buffer of `BATCH` records
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the price of a unit for every unit of a byte."""
+    """Announce the price per unit times the units per byte."""
     price.per_byte = state.terms.price_per_unit * state.terms.units_per_byte
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Take in what users paid; at a posting move the price by the report of the batch of `delay` batches ago."""
+    """Add the fees to the surplus; at a posting, update the price from the report of an earlier batch."""
     terms, batches = state.terms, state.batches
     terms.surplus += settled.data_fees
     if settled.posted_bytes <= 0.0:
@@ -65,7 +65,7 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumPricing(BuiltIn):
-    """Arbitrum's L1 pricing controller: a batch report moves the price by the surplus and by its change."""
+    """Arbitrum's L1 pricing controller: a batch report changes the price according to the surplus and its change."""
 
     price: float  #: at the start [wei / byte]
     equilibration_units: float = 160_000_000.0  #: [unit]
@@ -81,7 +81,7 @@ class ArbitrumPricing(BuiltIn):
         check_limit(self.report_delay, "batches of report_delay", MAX_LAG)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         terms = policy_state(
             equilibration_units=self.equilibration_units,
             inertia=self.inertia,
@@ -96,7 +96,7 @@ class ArbitrumPricing(BuiltIn):
 
 
 def baseline(at: Baseline) -> ArbitrumPricing:
-    """The controller from the break-even price on.
+    """Return the controller, starting at the break-even price.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price

@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Move the base fee and the backlogs by a step's blocks of one second and equal gas."""
+    """Update the base fee and the backlogs by the blocks of a step, each of one second and with equal gas."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
@@ -30,7 +30,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    # A price that does not fit 64 bits is refused in the next step, as every price that is not finite is.
+    # The next step rejects prices that are not finite, so also a price that does not fit in 64 bits.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
@@ -48,7 +48,7 @@ class ArbitrumExecution(ExecutionPrice):
                 raise InvalidInput("constraints", "expected target · window within 64 bits", one, (index,))
 
     def start(self, setting: Setting) -> ExecutionState:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         return execution_state(
             BACKLOGS, constraints=self.constraints, per_gas=self.min_base_fee, min_base_fee=self.min_base_fee,
             blocks=whole_blocks(setting.step, 1.0),

@@ -1,4 +1,4 @@
-"""Interface of pricing policies, and the parts that the built-in ones share."""
+"""Interface of pricing policies, and base class of the built-in policies."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,17 +18,17 @@ MAX_LAG = 1 << 20  # steps: some 145 days of L1 blocks
 
 
 class Pricing(Protocol):
-    """Interface that `simulate` needs of a policy; a user's own may be any object with these.
+    """Interface of a policy for `simulate`. Your own policy may be any object with these methods.
 
-    `announce` and `settle` are compiled with `numba.njit`, or plain Python functions of the same records, which are
-    slow. `level`, `l1_lag`, `balance_lag` and `target_balance` may be left out.
+    `announce` and `settle` are compiled with `numba.njit`, or are plain Python functions of the same records, which
+    are slow. The attributes `level`, `l1_lag`, `balance_lag` and `target_balance` are optional.
     """
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
 
     def announce(self, state: State, seen: np.record, price: np.record) -> None:
-        """Fill the prices of a step from what is seen."""
+        """Set the prices of a step from the observations in `seen`."""
 
     def settle(self, state: State, settled: np.record) -> None:
         """Update the state at the end of a step."""
@@ -36,17 +36,17 @@ class Pricing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltIn(ABC):
-    """Base of the built-in data policies: a level, lags, a price of execution.
+    """Base class of the built-in policies for data prices: a level, lags, and a price of execution.
 
-    A policy's module has its compiled `announce` and `settle`, and `run`, which is the loop with these two: a function
-    of a module is one whose machine code numba can keep on disk.
+    The module of a policy defines the compiled functions `announce`, `settle` and `run`; `run` is the loop with the
+    other two. numba can cache the machine code of a function on disk only if a module defines it.
     """
 
     level: float = 1.0  #: factor on the announced data price [1]
-    l1_lag: int = 0  #: how old the L1 fees are that the policy sees [steps]
-    balance_lag: int = 0  #: how old the balance is [steps]
-    target_balance: float = 0.0  #: of the operator; also what a path starts with [wei]
-    execution: ExecutionPrice | None = None  #: price of L2 execution; none: 0
+    l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
+    balance_lag: int = 0  #: age of the balance that the policy observes [steps]
+    target_balance: float = 0.0  #: target for the operator's balance, and the balance at the start of a path [wei]
+    execution: ExecutionPrice | None = None  #: price of L2 execution; `None` means 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -63,21 +63,21 @@ class BuiltIn(ABC):
 
     @abstractmethod
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
 
 
 @printed_as_table
 class BreakEven(NamedTuple):
-    """Cost of posting if demand does not respond to prices."""
+    """Break-even price and mean costs if demand does not respond to prices."""
 
-    price: float  #: at which the fees of the whole history pay for it [wei / byte]
-    cost_per_day: float  #: [wei]
-    bytes_per_day: float  #: [byte]
+    price: float  #: price at which the fees of the whole history cover the cost of posting [wei / byte]
+    cost_per_day: float  #: mean cost of posting per day [wei]
+    bytes_per_day: float  #: mean bytes per day [byte]
 
 
 class Baseline(NamedTuple):
-    """Inputs of the policies of the baseline, see `feemodel.simulation.closed_loop.baseline`."""
+    """Inputs for the policies of the baseline, see `feemodel.simulation.closed_loop.baseline`."""
 
     even: BreakEven
-    window_blocks: int  #: of Linea's average [steps]
-    step: float  #: [s]
+    window_blocks: int  #: length of Linea's averaging window [steps]
+    step: float  #: length of a step [s]

@@ -1,4 +1,4 @@
-"""The L2 base fee of EIP-1559, moved block by block."""
+"""The L2 base fee of EIP-1559, updated block by block."""
 
 from dataclasses import dataclass
 
@@ -21,13 +21,13 @@ from feemodel.simulation.policies.execution import (
     whole_blocks,
 )
 
-MAX_GAS_LIMIT = 3_000_000_000  # of a block [gas]: its square fits 64 bits
+MAX_GAS_LIMIT = 3_000_000_000  # per block [gas]; its square fits in 64 bits
 MAX_ELASTICITY = 1_000
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Move the base fee by a step's blocks of equal gas, in the nodes' integers."""
+    """Update the base fee by the blocks of a step with equal gas, in integers as in a node."""
     terms = execution.terms
     used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
     fee = np.int64(terms.per_gas)
@@ -39,24 +39,24 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class Eip1559(ExecutionPrice):
-    """The L2 base fee of EIP-1559, block by block, with the operator fee of the OP Stack on top.
+    """The L2 base fee of EIP-1559, block by block, plus the operator fee of the OP Stack.
 
-    The defaults are OP Mainnet's since Holocene: denominator 250, elasticity 2, blocks of 2 s with 40 Mgas.
+    The defaults are the parameters of OP Mainnet since Holocene.
 
     >>> Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0).further_per_gas
     300.0
     """
 
-    base_fee: int = 1_000_000  #: of the first block [wei / gas]
-    gas_limit: int = 40_000_000  #: of a block [gas]
-    elasticity: int = 2  #: gas limit over gas target [1]
+    base_fee: int = 1_000_000  #: base fee of the first block [wei / gas]
+    gas_limit: int = 40_000_000  #: gas limit of a block [gas]
+    elasticity: int = 2  #: gas limit divided by gas target [1]
     denominator: int = 250  #: [1]
     min_base_fee: int = 0  #: [wei / gas]
     max_base_fee: int = MAX_PRICE  #: [wei / gas]
     block_time: float = 2.0  #: [s]
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: of the scalar: 1e-6 in Isthmus, 100 from Jovian on [1]
-    operator_fee_constant: float = 0.0  #: of a transaction [wei]
+    operator_fee_multiplier: float = 1e-6  #: factor on it: 1e-6 in Isthmus, 100 since Jovian [1]
+    operator_fee_constant: float = 0.0  #: per transaction [wei]
 
     def __post_init__(self) -> None:
         maximum = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}
@@ -68,11 +68,11 @@ class Eip1559(ExecutionPrice):
 
     @property
     def further_per_gas(self) -> float:
-        """The operator fee's price [wei / gas]."""
+        """Operator fee per gas [wei / gas]."""
         return self.operator_fee_scalar * self.operator_fee_multiplier
 
     def start(self, setting: Setting) -> ExecutionState:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         target = self.gas_limit // self.elasticity
         return execution_state(
             BLOCK_BY_BLOCK, per_gas=self.base_fee, further_per_gas=self.further_per_gas,
@@ -83,7 +83,7 @@ class Eip1559(ExecutionPrice):
 
 
 def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
-    """Raise `InvalidInput` where a base fee is not between its bounds, or these not below 2**53.
+    """Raise `InvalidInput` if a base fee is outside its bounds, or a bound is above 2**53.
 
     >>> check_bounds(7, 5, 9)
     """

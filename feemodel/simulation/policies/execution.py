@@ -1,6 +1,7 @@
-"""Prices of L2 execution: the record that their rules share, and a constant price.
+"""Prices of L2 execution: the record that all rules share, and a constant price.
 
-Each is the `execution` of a policy that prices data, and can be simulated by itself, without a price for data.
+A price of execution is the attribute `execution` of a policy for data prices. It can also be simulated alone, with data
+free of charge.
 """
 
 from abc import ABC, abstractmethod
@@ -15,23 +16,24 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI
 from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
-LONGEST_BLOCK = 60.0  # seconds; more are probably milliseconds
-MIN_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
+LONGEST_BLOCK = 60.0  # seconds; larger numbers are probably milliseconds
+MIN_LIMIT = 21_000  # gas limit of a block that fits a transfer; smaller numbers are probably millions of gas
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
-MAX_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
+MAX_PRICE = 2**53  # [wei / gas]; a double represents every integer up to it exactly
 
-FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)  # rules; the last one: the policy announces the prices itself
+# Rules of prices. With the last one, the policy announces the prices itself.
+FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)
 
 TERMS = np.dtype(
     [
         ("rule", np.int64),
-        ("per_gas", np.float64),  # which a rule moves [wei / gas]
-        ("further_per_gas", np.float64),  # on top [wei / gas]
+        ("per_gas", np.float64),  # price that the rule updates [wei / gas]
+        ("further_per_gas", np.float64),  # constant price, added to `per_gas` [wei / gas]
         ("per_transaction", np.float64),  # [wei]
-        ("blocks", np.int64),  # L2 blocks of a step
+        ("blocks", np.int64),  # number of L2 blocks in a step
         ("gas_limit", np.int64),  # of a block [gas]
-        ("target", np.int64),  # of a block, which a change is relative to [gas]
-        ("compared_target", np.int64),  # which gas used is compared with [gas]
+        ("target", np.int64),  # gas target of a block, the divisor of a change [gas]
+        ("compared_target", np.int64),  # gas target that the gas used is compared with [gas]
         ("denominator", np.int64),  # [1]
         ("min_base_fee", np.int64),  # [wei / gas]
         ("max_base_fee", np.int64),  # [wei / gas]
@@ -41,22 +43,22 @@ TERMS = np.dtype(
 
 
 class ExecutionState(NamedTuple):
-    """Terms and memory of a price of execution."""
+    """Parameters and variables of a price of execution."""
 
-    terms: np.record  #: of the type `TERMS`
-    targets: NDArray[np.int64]  #: of each constraint on gas [gas / s]
-    scales: NDArray[np.int64]  #: target times window [gas]
-    backlogs: NDArray[np.int64]  #: [gas]
+    terms: np.record  #: record of the type `TERMS`
+    targets: NDArray[np.int64]  #: target of each gas constraint [gas / s]
+    scales: NDArray[np.int64]  #: target times window of each constraint [gas]
+    backlogs: NDArray[np.int64]  #: backlog of each constraint [gas]
 
 
 def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> ExecutionState:
-    """The state of a rule at the start of a path.
+    """Return the state of a rule at the start of a path.
 
     Parameters
     ----------
-    rule : one of those above.
-    constraints : on gas, each with a target and a window.
-    terms : fields of `TERMS`; 0 where not given.
+    rule : `FIXED`, `BLOCK_BY_BLOCK`, `BACKLOGS` or `SET_BY_POLICY`.
+    constraints : gas constraints, each with a target and a window.
+    terms : values of fields of `TERMS`; the other fields are 0.
 
     >>> execution_state(FIXED, per_gas=30.0).terms.per_gas.item()
     30.0
@@ -71,16 +73,16 @@ def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> Exec
 
 
 class ExecutionPrice(ABC):
-    """A price of L2 execution."""
+    """Base class of prices of L2 execution."""
 
     @abstractmethod
     def start(self, setting: Setting) -> ExecutionState:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedExecution(ExecutionPrice):
-    """A constant price of execution."""
+    """Constant price of execution."""
 
     per_gas: float = 0.0  #: [wei / gas]
     per_transaction: float = 0.0  #: [wei]
@@ -91,12 +93,12 @@ class FixedExecution(ExecutionPrice):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
 
     def start(self, setting: Setting) -> ExecutionState:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         return execution_state(FIXED, per_gas=self.per_gas, per_transaction=self.per_transaction)
 
 
 def whole_blocks(step: float, block_time: float) -> int:
-    """L2 blocks in a step; raises `InvalidInput` where a step is not a whole number of them.
+    """Return the number of L2 blocks in a step; raises `InvalidInput` unless it is an integer.
 
     >>> whole_blocks(12.0, 2.0)
     6

@@ -1,4 +1,4 @@
-"""A constant price of data."""
+"""Constant price of data."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Leave the state as it is."""
+    """Do nothing: the state does not change."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -27,19 +27,19 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(BuiltIn):
-    """A constant price."""
+    """Constant price of data."""
 
     price: float  #: [wei / byte]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         return policy_state(price=self.price)
 
 
 def baseline(at: Baseline) -> Fixed:
-    """The break-even price.
+    """Return a policy with the break-even price.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price

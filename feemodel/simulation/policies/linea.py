@@ -1,4 +1,4 @@
-"""Linea's coordinator: a margin on a moving average of L1 fees, rounded into the pricing record.
+"""Linea's coordinator: a moving average of L1 fees times a margin, rounded to the units of the pricing record.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12).
 """
@@ -22,23 +22,23 @@ from feemodel.simulation.closed_loop.observations import Setting, State, empty_r
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
-#: A block's L1 fees times their weights, and the weights; also the sums of these over a window.
+#: L1 fees of a block times their weights, and the weights. The sums over a window have the same fields.
 WEIGHTED = np.dtype(
     [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
 )
 
 
 class LineaState(NamedTuple):
-    """Parameters and memory of the coordinator."""
+    """Parameters and variables of the coordinator."""
 
     terms: np.record
-    sums: np.record  #: over the window, of the type `WEIGHTED`
-    window: NDArray[Any]  #: a ring of records of that type
+    sums: np.record  #: sums over the window, a `WEIGHTED` record
+    window: NDArray[Any]  #: ring buffer of `WEIGHTED` records
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Take the block into the averages; at an update announce the cost at them."""
+    """Add the block to the averages; at an update, announce the cost at the averages."""
     terms = state.terms
     tip = seen.tip if terms.tip < 0.0 else terms.tip
     _replace_oldest(state, seen, tip)
@@ -50,7 +50,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
-    """Put a block into the window in place of the oldest one, and into the sums."""
+    """Replace the oldest block of the window by a new one, and update the sums."""
     terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
     terms.oldest = terms.oldest + 1.0 if terms.oldest + 1.0 < state.window.size else 0.0
     base_fee, tip = seen.base_fee * seen.gas_used_ratio, tip * seen.gas_used_ratio
@@ -66,7 +66,7 @@ def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
-    """Announce the variable cost at the averages, or at the block's own fees where every weight is 0."""
+    """Announce the variable cost at the averages, or at the fees of the block if all weights are 0."""
     base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
     if sums.weight > 0.0:
         base_fee, tip = sums.base_fee / sums.weight, sums.tip / sums.weight
@@ -85,7 +85,7 @@ def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Leave the state as it is."""
+    """Do nothing: the state does not change."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -96,26 +96,27 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineaPricing(PricingRule):
-    """Linea's coordinator, as `PricingRule` describes it, in a loop.
+    """Linea's coordinator in a closed loop, with the parameters of `PricingRule`.
 
-    The window holds whole steps and ends with the step's own L1 fees (`l1_lag` 0). Averages are weighted by usage
-    ratios where the scenario has them. Execution costs `base_fee + estimate_margin · fixed_cost` a gas.
+    The window is a whole number of steps, and with `l1_lag` 0 it includes the L1 fees of the present step. Averages are
+    weighted by usage ratios if the scenario has them. The price of execution is
+    `base_fee + estimate_margin · fixed_cost` per gas.
     """
 
     level: float = 1.0  #: factor on the announced data price [1]
-    l1_lag: int = 0  #: [steps]
-    balance_lag: int = 0  #: [steps]
-    target_balance: float = 0.0  #: [wei]
+    l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
+    balance_lag: int = 0  #: age of the balance that the policy observes [steps]
+    target_balance: float = 0.0  #: balance at the start of a path [wei]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     @property
     def execution(self) -> FixedExecution:
-        """The price of L2 execution."""
+        """Price of L2 execution."""
         return FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
         if window < 1 or updates < 1:
             raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
@@ -130,12 +131,12 @@ class LineaPricing(PricingRule):
             upper_bound=math.inf if self.upper_bound is None else self.upper_bound,
             update_steps=updates,
             estimate_margin=self.estimate_margin,
-            denominator=0.0,  # of calldata pressure; 0: none
-            calldata_target=1.0,  # in an update's steps [byte]
-            tip=-1.0 if setting.tips_known else self.tip,  # in place of the one seen; below 0: none
-            announced=0.0,  # before the estimate margin [wei / byte]
-            calldata=0.0,  # since the update [byte]
-            oldest=0.0,  # place in the window
+            denominator=0.0,  # of calldata pressure; 0 turns it off
+            calldata_target=1.0,  # calldata between two updates at which the pressure is 0 [byte]
+            tip=-1.0 if setting.tips_known else self.tip,  # used instead of the observed tip, unless negative
+            announced=0.0,  # announced cost, without the estimate margin [wei / byte]
+            calldata=0.0,  # since the last update [byte]
+            oldest=0.0,  # index of the oldest block in the window
         )
         if self.pressure is not None:
             terms.denominator = float(self.pressure.denominator)
@@ -144,7 +145,7 @@ class LineaPricing(PricingRule):
 
 
 def baseline(at: Baseline) -> LineaPricing:
-    """No costs but posting, an update every step.
+    """Return a policy whose prices cover posting costs only, updated every step.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> pricing = baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
@@ -155,7 +156,7 @@ def baseline(at: Baseline) -> LineaPricing:
 
 
 def unbounded(at: Baseline) -> LineaPricing:
-    """The same without the coordinator's bounds.
+    """Return the policy of `baseline` without the bounds of the coordinator.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> unbounded(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).lower_bound is None

@@ -14,14 +14,14 @@ from feemodel.simulation.policies.base import Baseline, BuiltIn
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the weighted L1 fees."""
+    """Announce the weighted sum of the L1 fees."""
     weighted = 16.0 * state.base_fee_scalar * seen.base_fee + state.blob_base_fee_scalar * seen.blob_base_fee
     price.per_byte = weighted * state.scale / 1e6
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Leave the state as it is."""
+    """Do nothing: the state does not change."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -32,20 +32,22 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class OpStackPricing(BuiltIn):
-    """The OP Stack's L1 data fee from Ecotone on: no tip, no average, the fees of the L1 origin.
+    """The OP Stack's L1 data fee since Ecotone. It uses the fees of the L1 origin block, without a tip or an average.
 
-    The defaults are OP Mainnet's scalars; the origin is four L1 blocks old, as the sequencer's confirmations keep it.
+    The defaults are the scalars of OP Mainnet. The L1 origin is four blocks old, because the sequencer waits for
+    confirmations.
     """
 
     base_fee_scalar: int = 5_227  #: [10⁻⁶]
     blob_base_fee_scalar: int = 1_014_213  #: [10⁻⁶]
-    estimated_size: float | None = None  #: that a transaction is charged for, at least 100; the stream's bytes [byte]
-    l1_lag: int = 4
+    #: Size that a transaction is charged for, at least 100; `None` means its size in the stream [byte].
+    estimated_size: float | None = None
+    l1_lag: int = 4  #: age of the L1 origin [steps]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         posted = setting.bytes_per_transaction
         size = posted if self.estimated_size is None else self.estimated_size
         return policy_state(
@@ -56,7 +58,7 @@ class OpStackPricing(BuiltIn):
 
 
 def baseline(at: Baseline) -> OpStackPricing:
-    """OP Mainnet's scalars.
+    """Return a policy with the scalars of OP Mainnet.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).base_fee_scalar

@@ -20,10 +20,10 @@ from feemodel.simulation.policies.execution import (
 
 @dataclass(frozen=True, kw_only=True)
 class TaikoPricing(ExecutionPrice):
-    """Taiko's base fee: EIP-4396 on L2 gas between two bounds; L1 data is not an input."""
+    """Taiko's base fee: EIP-4396 on L2 gas, between two bounds. It does not depend on L1 fees."""
 
-    base_fee: int = taiko.MAINNET.initial_base_fee  #: of the first block [wei / gas]
-    gas_limit: int = 240_000_000  #: of a block [gas]
+    base_fee: int = taiko.MAINNET.initial_base_fee  #: base fee of the first block [wei / gas]
+    gas_limit: int = 240_000_000  #: gas limit of a block [gas]
     block_time: int = taiko.BLOCK_TIME_TARGET  #: [s]
     min_base_fee: int = taiko.MAINNET.min_base_fee  #: [wei / gas]
     max_base_fee: int = taiko.MAINNET.max_base_fee  #: [wei / gas]
@@ -38,7 +38,7 @@ class TaikoPricing(ExecutionPrice):
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
 
     def start(self, setting: Setting) -> ExecutionState:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         target = self.gas_limit // taiko.ELASTICITY
         return execution_state(
             BLOCK_BY_BLOCK,

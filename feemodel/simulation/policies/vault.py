@@ -1,4 +1,4 @@
-"""Feed-forward of L1 fees and feedback of the operator's balance.
+"""Prices from L1 fees (feed-forward) and the operator's balance (feedback).
 
 Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
 copied).
@@ -15,16 +15,16 @@ from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn
 
-LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # which may be infinite
-TARGET_DAYS = 10.0  # of mean cost that a vault of the baseline aims to hold
-REPAID_DAYS = 1.0  # in which the P term repays a deficit
-INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
+LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # these may be infinite
+TARGET_DAYS = 10.0  # target balance of the baseline, in days of mean cost
+REPAID_DAYS = 1.0  # days in which the P term repays a deficit
+INTEGRAL_DAYS = 4.0  # days after which the I term of a constant error equals the P term
 DAY = 86_400.0  # seconds
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce feed-forward and feedback, within the bounds."""
+    """Announce the sum of feed-forward and feedback, within the bounds."""
     error = (state.target - seen.balance) / state.target
     state.integral = min(max(state.integral + error, state.min_integral), state.max_integral)
     change = error - state.last_error if seen.step > 0 else 0.0
@@ -38,7 +38,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Leave the state as it is."""
+    """Do nothing: the state does not change."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -53,24 +53,24 @@ class VaultPricing(BuiltIn):
 
         error = (target − balance) / target
         fee = gas_per_byte · (base_fee + tip) + blob_gas_per_byte · blob_base_fee
-              + range · (max(kp · error, least P) + ki · Σ error + kd · filtered change), clamped
+              + range · (max(kp · error, min_proportional) + ki · Σ error + kd · filtered change), clamped
 
-    `range` is 1 wei a byte unless `max_price` is finite: then it is `max_price − min_price`, as the source has it.
+    `range` is `max_price − min_price` if `max_price` is finite, as in the source, otherwise 1 wei per byte.
     """
 
     gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: 0 turns it off [gas / byte]
     blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: [gas / byte]
     kp: float = 0.0  #: [range]
-    ki: float = 0.0  #: a step [range]
+    ki: float = 0.0  #: per step [range]
     kd: float = 0.0  #: [range]
-    min_proportional: float = -math.inf  #: below which the P term does not fall [wei / byte]
-    min_integral: float = 0.0  #: of Σ error; 0 cannot take back an overshoot
-    max_integral: float = 10.0
-    derivative_memory: float = 0.8  #: β of the filter [1]
+    min_proportional: float = -math.inf  #: minimum of the P term [wei / byte]
+    min_integral: float = 0.0  #: minimum of Σ error; with 0 the I term cannot correct an overshoot
+    max_integral: float = 10.0  #: maximum of Σ error
+    derivative_memory: float = 0.8  #: coefficient β of the low-pass filter on changes of the error [1]
     min_price: float = 0.0  #: [wei / byte]
     max_price: float = math.inf  #: [wei / byte]
-    l1_lag: int = 5
-    balance_lag: int = 5
+    l1_lag: int = 5  #: age of the L1 fees that the policy observes [steps]
+    balance_lag: int = 5  #: age of the balance that the policy observes [steps]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
@@ -86,7 +86,7 @@ class VaultPricing(BuiltIn):
             raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         return policy_state(
             target=self.target_balance or 1.0,
             gas_per_byte=self.gas_per_byte,
@@ -108,7 +108,7 @@ class VaultPricing(BuiltIn):
 
 
 def feed_forward(at: Baseline) -> VaultPricing:
-    """L1 fees alone.
+    """Return a policy that uses L1 fees only.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> feed_forward(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
@@ -118,7 +118,7 @@ def feed_forward(at: Baseline) -> VaultPricing:
 
 
 def proportional(at: Baseline) -> VaultPricing:
-    """L1 fees and a P term that repays a deficit in a day.
+    """Return a policy with L1 fees and a P term that repays a deficit in a day.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> proportional(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
@@ -129,7 +129,7 @@ def proportional(at: Baseline) -> VaultPricing:
 
 
 def proportional_integral(at: Baseline) -> VaultPricing:
-    """The same, and an I term that is as large after four days of a steady error.
+    """Return a policy with a P term and an I term. After four days of a constant error the I term equals the P term.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> round(proportional_integral(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).ki)
@@ -141,7 +141,7 @@ def proportional_integral(at: Baseline) -> VaultPricing:
 
 
 def target_of(at: Baseline) -> float:
-    """The balance that a vault of the baseline aims to hold: ten days of mean cost [wei].
+    """Return the target balance of the baseline: ten days of mean cost [wei].
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> target_of(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))

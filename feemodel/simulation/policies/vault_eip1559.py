@@ -1,4 +1,4 @@
-"""A price that every posting multiplies by how far the operator's balance is from its target.
+"""Price that each posting multiplies by a factor, which depends on the distance of the balance from its target.
 
 Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
 copied).
@@ -17,13 +17,13 @@ from feemodel.simulation.policies.vault import target_of
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the price of the last posting."""
+    """Announce the price that the last posting set."""
     price.per_byte = state.price
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Multiply the price at a posting."""
+    """Multiply the price by its factor, if data was posted in this step."""
     if settled.posted_bytes > 0.0:
         error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
         state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
@@ -37,7 +37,10 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class VaultEip1559(BuiltIn):
-    """At each posting the price is multiplied by `1 + clamp(error, −8, 1) / denominator`."""
+    """Price that is multiplied by `1 + clamp(error, −8, 1) / denominator` at each posting.
+
+    The error is `(target − balance) / target`, as in `VaultPricing`.
+    """
 
     price: float  #: at the start [wei / byte]
     denominator: float = 8.0  #: [1]
@@ -54,7 +57,7 @@ class VaultEip1559(BuiltIn):
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
     def start(self, setting: Setting) -> State:
-        """The state at the start of a path."""
+        """Return the state at the start of a path."""
         return policy_state(
             target=self.target_balance,
             denominator=self.denominator,
@@ -65,7 +68,7 @@ class VaultEip1559(BuiltIn):
 
 
 def baseline(at: Baseline) -> VaultEip1559:
-    """From the break-even price on, with the target of the other vaults.
+    """Return a policy that starts at the break-even price, with the target balance of the other vaults.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).target_balance
