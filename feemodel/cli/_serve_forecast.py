@@ -5,20 +5,14 @@ priority than the server, and is killed where a forecast takes too long.
 """
 
 import asyncio
-import multiprocessing
-import os
-import signal
-import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -27,6 +21,7 @@ from feemodel._extras import need
 from feemodel.cli._output import length_text
 from feemodel.errors import InvalidInput, LimitExceeded, MissingExtra, UnreadableFile, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
+from feemodel.explorer._process import ChildProcess
 from feemodel.server._node import opened_node
 from feemodel.server.calls import Quantity
 from feemodel.server.dispatch import Method
@@ -38,12 +33,8 @@ if TYPE_CHECKING:
 NAME = "feemodel_forecast"
 PACKAGES = ("pandas", "scipy", "xarray")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-START_SECONDS = 60.0  # until the process has imported what it needs, and compiled it the first time
 WAITS = 2  # times the seconds of a call that it may wait for the process
-LOWER_PRIORITY = 10  # of the process, as `nice` counts
 MAINNET_ID = 1
-
-Found = TypeVar("Found")
 
 
 class ForecastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +93,7 @@ class ForecastMethod:
         self.reasons: dict[str, str] = {}
         self.routes = ()
         self._seconds, self._queue, self._waiting = settings.seconds, settings.queue, 0
-        self._turn, self._process = asyncio.Lock(), _Process()
+        self._turn, self._process = asyncio.Lock(), ChildProcess("forecast", _load)
         self._file = settings.l1_history
         self._window: L1Window | None = None
         try:
@@ -170,66 +161,14 @@ def _window_of(service: Service, url: str) -> "L1Window":
     )  # fmt: skip
 
 
-class _Process:
-    """A child process that can be killed."""
-
-    def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
-        self._number: int | None = None
-
-    async def run(self, task: Callable[[], Found], seconds: float) -> Found:
-        """Return the result of a task; raises `LimitExceeded` where it takes longer, or ends the process."""
-        loop = asyncio.get_running_loop()
-        if self._pool is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
-        try:
-            if self._number is None:
-                self._number = await asyncio.wait_for(loop.run_in_executor(self._pool, _ready), START_SECONDS)
-            return await asyncio.wait_for(loop.run_in_executor(self._pool, task), seconds)
-        except TimeoutError:
-            self.close()
-            raise LimitExceeded(f"a forecast: at most {seconds:g} s") from None
-        except BrokenProcessPool:
-            self.close()
-            raise LimitExceeded("the process of forecasts ended: try again") from None
-        except asyncio.CancelledError:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Kill the process; the next task starts another one."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._number is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._number, signal.SIGKILL)
-        self._pool = self._number = None
-
-
-def _begin() -> None:
-    """Prepare the child process: it ends with its parent, and leaves the processors to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to the parent as well
-    os.nice(LOWER_PRIORITY)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _ready() -> int:
-    """Load what forecasts need; returns the number of this process."""
+def _load() -> None:
+    """Import and compile what forecasts need, in the child process."""
     import numpy as np
 
     from feemodel.simulation.forecast.distribution import forecast
 
     times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     forecast({"timestamp": times, "base_fee": np.full(len(times), 1e9)}, horizons=["10min"], paths=2)
-    return os.getpid()
 
 
 def _forecast(history: History, options: ForecastOptions) -> ForecastResult:

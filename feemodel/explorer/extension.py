@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from starlette.requests import Request
@@ -11,10 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from feemodel._extras import need
 from feemodel.ethereum._quantities import from_quantity
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer._month import simulate_month
 from feemodel.explorer._page import POLICY, STATIC
+from feemodel.explorer._process import ChildProcess
 from feemodel.server._prices import configured_prices
 from feemodel.server.dispatch import Method
 from feemodel.server.service import Service
@@ -23,8 +26,12 @@ HEADERS = {
     "content-security-policy": POLICY, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff",
     "cache-control": "no-cache",
 }  # fmt: skip
+MONTH = "feemodel_simulateMonth"
+#: Packages with which a month is simulated. They take 300 MiB, which no worker of the server gets.
+OF_MONTH = ("numba", "pandas", "pyarrow", "xarray")
+MONTH_SECONDS = 60.0  # of which compiling takes most, the first time
 #: Methods that take much memory or time, each of which answers one call after another.
-LONG = ("feemodel_presets", "feemodel_simulateMonth", "feemodel_explain", "feemodel_compare")
+LONG = ("feemodel_presets", MONTH, "feemodel_explain", "feemodel_compare")
 
 
 class ExplorerMethods:
@@ -38,6 +45,7 @@ class ExplorerMethods:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._files = StaticFiles(directory=STATIC)
+        self._process = ChildProcess("simulated month", partial(simulate_month, {}))
         self.methods = self._methods()
         self.reasons: dict[str, str] = {}
         self.routes = [
@@ -60,10 +68,16 @@ class ExplorerMethods:
             ask_node=None if upstream is None else upstream.ask,
             estimate=self._estimate if answers else None,
         )
+        found[MONTH] = self._simulate_month
         first = {} if upstream is None else {"feemodel_explain": upstream.refresh}  # which tells the chain id
         for name in LONG:
             found[name] = one_at_a_time(found[name], first.get(name))
         return {name: Method(function, typed=False) for name, function in found.items()}
+
+    async def _simulate_month(self, choices: Any) -> dict[str, Any]:
+        """Simulate a month of a pricing policy in a closed loop with users and L1."""
+        need(MONTH, *OF_MONTH)
+        return await self._process.run(partial(simulate_month, choices), MONTH_SECONDS)
 
     async def _estimate(self, call: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> int:
         """Return the gas limit of a call, by the same method as `eth_estimateGas`."""
@@ -87,7 +101,8 @@ class ExplorerMethods:
         return response
 
     async def close(self) -> None:
-        """Close nothing: the node and the engine are the server's."""
+        """End the process; the node and the engine are the server's."""
+        self._process.close()
 
 
 def one_at_a_time(

@@ -2,9 +2,10 @@
 
 import urllib3
 
+from feemodel.explorer import _month
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server.settings import Settings
-from tests.server.parts import JSON, PATIENCE, behind, request
+from tests.server.parts import JSON, PATIENCE, behind, opened, request
 
 FEE = request("feemodel_fee", {"compressedSize": 128, "gas": "0x5208"})
 KIND = {"content-type": JSON["content-type"]}
@@ -28,3 +29,17 @@ def test_a_server_alone_has_no_explorer():
         error = pool.request("POST", url, body=FEE, headers=KIND).json()["error"]
 
     assert (page.status, error["code"]) == (404, -32601)
+
+
+def test_a_month_is_simulated_outside_the_worker():
+    """The simulator and its packages take 300 MiB."""
+    choices = {"pricing": "fixed", "elasticity": 1.0}
+    before = _month._simulated.cache_info()
+    with opened(Settings(), started=False) as client:
+        month = client.result("feemodel_simulateMonth", choices)
+        error = client.error("feemodel_simulateMonth", {"pricing": "free"})
+    after = _month._simulated.cache_info()
+
+    assert after == before
+    assert month == _month.simulate_month(choices)
+    assert error["message"].startswith("choices.pricing: expected one of ")
