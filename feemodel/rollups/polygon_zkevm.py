@@ -232,7 +232,8 @@ def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -
 
     It is one byte. Raises `InvalidInput` for a price of 0.
 
-    >>> effective_percentage(1_000, 157) 40
+    >>> effective_percentage(1_000, 157)
+    40
     """
     offered = whole("gas_price", gas_price, minimum=1, unit="wei")
     effective = whole("effective_gas_price", effective_gas_price, minimum=1, unit="wei")

@@ -37,7 +37,7 @@ def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expecte
 
 
 def test_a_transfer_has_one_price_of_its_own() -> None:
-    with pytest.raises(InvalidInput, match="transfer_gas_price: expected 0 next to a transfer_l1_factor"):
+    with pytest.raises(InvalidInput, match="transfer_gas_price: expected 0 with a transfer_l1_factor"):
         Pricing(transfer_gas_price=1, transfer_l1_factor=0.5)
 
 

@@ -59,7 +59,7 @@ def test_mean_fees_are_of_blocks_that_are_old_enough():
     assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
     with pytest.raises(InvalidInput, match="samples: expected a sample at most 900 s old"):
         starknet.mean_l1_fees(samples, 909, lag=60)
-    with pytest.raises(InvalidInput, match="samples: expected one at least 60 s old"):
+    with pytest.raises(InvalidInput, match="samples: expected a sample at least 60 s old"):
         starknet.mean_l1_fees(samples[-1:], 60, lag=60)
 
 
