@@ -273,11 +273,10 @@ def _read(body: bytes) -> Any:
     return value
 
 
-def _as_call_error(error: Exception) -> CallError:
-    if isinstance(error, CallError):
+def _as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
+    """Return an error with a code, a message and data."""
+    if isinstance(error, (CallError, ExecutionFailed, NodeError)):
         return error
-    if isinstance(error, (ExecutionFailed, NodeError)):  # which have the code and the words of a node
-        return CallError(error.code, error.message, error.data)
     for kind, code in _CODES:
         if isinstance(error, kind):
             return CallError(code, str(error))
