@@ -111,12 +111,11 @@ class Prepared(NamedTuple):
     def failure(self, outcome: Outcome) -> ExecutionFailed:
         """Return the error for a call that fails at the upper bound."""
         node, message, upper, fork = self.node, self.message, self.search.upper, self.call_state.fork
-        if outcome.status is Status.REFUSED and upper > self.payable:
-            words = node.unpayable(message, self.request, self.call_state, upper)
-            return ExecutionFailed(node.refused(words, upper))
         if outcome.status is Status.REFUSED:
-            words = f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})"
-            return ExecutionFailed(words)
+            if upper > self.payable:
+                words = node.unpayable(message, self.request, self.call_state, upper)
+                return ExecutionFailed(node.refused(words, upper))
+            return ExecutionFailed(f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})")
         if outcome.status is Status.INTRINSIC and node.names_floor:
             error = too_little_gas(message, outcome, upper, fork)
             if error.message.startswith(FLOOR_WORDS):

@@ -13,7 +13,7 @@ UPFRONT_COST = -32_004
 
 _ERROR = bytes.fromhex("08c379a0")  # Error(string)
 _PANIC = bytes.fromhex("4e487b71")  # Panic(uint256)
-_WORD = 32
+_SELECTOR, _WORD = 4, 32  # bytes
 _PANICS = {
     0x00: "generic panic",
     0x01: "assert(false)",
@@ -65,14 +65,14 @@ def revert_reason(output: bytes) -> str | None:
     >>> revert_reason(bytes.fromhex("4e487b71" + "11".zfill(64)))
     'arithmetic underflow or overflow'
     """
-    selector, arguments = output[:4], output[4:]
-    if selector == _PANIC and len(arguments) >= _WORD:
-        code = int.from_bytes(arguments[:_WORD], "big")
+    selector, size = output[:_SELECTOR], len(output)
+    if selector == _PANIC and size >= _SELECTOR + _WORD:
+        code = int.from_bytes(output[_SELECTOR : _SELECTOR + _WORD])
         return _PANICS.get(code, f"unknown panic code: {code:#x}")
-    if selector != _ERROR or len(arguments) < 2 * _WORD:
+    if selector != _ERROR or size < _SELECTOR + 2 * _WORD:
         return None
-    start = int.from_bytes(arguments[:_WORD], "big") + _WORD
-    if start > len(arguments):
+    start = _SELECTOR + int.from_bytes(output[_SELECTOR : _SELECTOR + _WORD]) + _WORD
+    if start > size:
         return None
-    end = start + int.from_bytes(arguments[start - _WORD : start], "big")
-    return arguments[start:end].decode("utf-8", errors="replace") if end <= len(arguments) else None
+    end = start + int.from_bytes(output[start - _WORD : start])
+    return output[start:end].decode(errors="replace") if end <= size else None
