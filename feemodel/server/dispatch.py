@@ -54,14 +54,6 @@ class CallError(FeeModelError):
         super().__init__(message)
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of a method."""
-
-    name: str
-    kind: Any  #: its type, see `feemodel.server.calls`
-    required: bool
-
-
 class Method:
     """A function with the types of its parameters, which come from its annotations.
 
@@ -74,19 +66,16 @@ class Method:
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
         self.function, self.is_async = function, inspect.iscoroutinefunction(function)
         hints = get_type_hints(function, include_extras=True) if typed else {}
-        signature = inspect.signature(function).parameters.values()
-        self.parameters = tuple(
-            Parameter(one.name, hints.get(one.name, Any), one.default is one.empty) for one in signature
-        )
         self.result = hints.get("return", Any)  #: its type
         lines = (inspect.getdoc(function) or "").splitlines()
         self.summary = lines[0].rstrip(".") if lines else ""
         # msgspec reads the annotations of a structure once, and any other type again in each call.
-        fields: list[Any] = [
-            (one.name, one.kind) if one.required else (one.name, one.kind | None, given.default)
-            for one, given in zip(self.parameters, signature, strict=True)
-        ]
+        fields: list[Any] = []
+        for one in inspect.signature(function).parameters.values():
+            kind = hints.get(one.name, Any)
+            fields.append((one.name, kind) if one.default is one.empty else (one.name, kind | None, one.default))
         self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
+        self.parameters = msgspec.structs.fields(self._arguments)
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -102,7 +91,7 @@ class Method:
         except msgspec.ValidationError:
             for parameter, value in zip(self.parameters, params, strict=False):
                 if value is not None:
-                    parse(parameter.name, value, parameter.kind)  # which names the parameter that is wrong
+                    parse(parameter.name, value, parameter.type)  # which names the parameter that is wrong
             raise
 
     def _positional(self, params: Mapping[str, Any]) -> list[Any]:
@@ -310,7 +299,7 @@ def document(methods: Mapping[str, Method]) -> bytes:
     >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
     {'type': 'string'}
     """
-    kinds = [kind for method in methods.values() for kind in (*(one.kind for one in method.parameters), method.result)]
+    kinds = [kind for method in methods.values() for kind in (*(one.type for one in method.parameters), method.result)]
     found, components = schemas(kinds)
     schema = iter(found)
     described = [
