@@ -5,6 +5,8 @@ reads a slice and then lets the others have their turn; what it has not read sta
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from uvicorn._types import ASGI3Application
@@ -74,14 +76,15 @@ class Connection(asyncio.BufferedProtocol):
 
     Parameters
     ----------
-    protocol : of HTTP or WebSocket.
-    connections : of the worker.
+    kind : class of the protocol, `Http` or `WebSocket`.
+    options : of the protocol.
     """
 
     transport: asyncio.Transport
 
-    def __init__(self, protocol: "Http | WebSocket", connections: Connections) -> None:
-        self.protocol, self._all, self._loop = protocol, connections, asyncio.get_running_loop()
+    def __init__(self, kind: "Callable[..., Http | WebSocket]", **options: Any) -> None:
+        self.protocol, self._loop = kind(**options), asyncio.get_running_loop()
+        self._all = self.protocol.of_worker
         self._slice = 0  # bytes that were asked for
         self.unread_since: float | None = None  #: when the client stopped reading
 
@@ -146,7 +149,7 @@ class Http(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._all: Connections = self.config.loaded_app.connections
+        self.of_worker: Connections = self.config.loaded_app.connections
         self.reading_since: float | None = self.loop.time()  #: of a request that has not arrived as a whole
         self._request_bytes, self._is_head = 0, True  # of the request that is being read
 
@@ -172,7 +175,7 @@ class Http(HttpToolsProtocol):
             return
         if self._is_head and self._request_bytes > HEAD_BYTES:
             refuse(self.transport, b"431 Request Header Fields Too Large")
-        elif self._request_bytes > self._all.limits.body_limit + HEAD_BYTES:
+        elif self._request_bytes > self.of_worker.limits.body_limit + HEAD_BYTES:
             refuse(self.transport, b"413 Content Too Large")
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -203,7 +206,7 @@ class Http(HttpToolsProtocol):
             self.flow.pause_reading()  # until all that was read is answered
 
     def handle_websocket_upgrade(self) -> None:
-        if self._all.websockets < self._all.limits.websockets:
+        if self.of_worker.websockets < self.of_worker.limits.websockets:
             super().handle_websocket_upgrade()
         else:
             refuse(self.transport, b"503 Service Unavailable")
@@ -239,8 +242,8 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._all: Connections = self.config.loaded_app.connections
-        self._all.websockets += 1
+        self.of_worker: Connections = self.config.loaded_app.connections
+        self.of_worker.websockets += 1
         self.reading_since: float | None = None  #: of a message that has not arrived as a whole
         self.is_idle = False  #: a WebSocket is not closed to make room
         self._counted_since, self._frames, self._bytes = self.loop.time(), 0, 0
@@ -276,22 +279,14 @@ class WebSocket(WebSocketsSansIOProtocol):
         return await super().receive()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._all.websockets -= 1
+        self.of_worker.websockets -= 1
         while not self.queue.empty():  # nobody waits for their answers any more
             self.queue.get_nowait()
         super().connection_lost(exc)
 
 
-def http(*arguments: Any, **options: Any) -> Connection:
-    """Return a new HTTP connection, for uvicorn's `http` option."""
-    protocol = Http(*arguments, **options)
-    return Connection(protocol, protocol.config.loaded_app.connections)
-
-
-def websocket(*arguments: Any, **options: Any) -> Connection:
-    """Return a WebSocket, for uvicorn's `ws` option."""
-    protocol = WebSocket(*arguments, **options)
-    return Connection(protocol, protocol.config.loaded_app.connections)
+#: New connections, for uvicorn's options `http` and `ws`.
+http, websocket = partial(Connection, Http), partial(Connection, WebSocket)
 
 
 def refuse(transport: asyncio.Transport, status: bytes) -> None:
