@@ -12,12 +12,14 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.config import Config
 from uvicorn.supervisors import Multiprocess
 
 from feemodel.errors import FeeModelError
+from feemodel.server._metrics import FOLDER
 from feemodel.server.loaded import Loaded
 from feemodel.server.service import Service
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 PING_SECONDS = 30  # a worker that does not answer its parent for so long is replaced: compiling takes ten
 BACKLOG = 2_048  # connections that wait to be accepted
 UNREAD = 65_536  # bytes of a connection that the kernel holds for the server, which a client may leave behind
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class SharedSocket(socket.socket):
@@ -52,24 +53,19 @@ def bound(host: str, port: int, *, shared: bool = True) -> SharedSocket:
     return listener
 
 
-class Factory:
-    """Makes the application of a worker from what the parent has loaded."""
+def application(loaded: Loaded) -> "App":
+    """Return the application of a worker from what the parent has loaded."""
+    from feemodel.server._app import App
 
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
-
-    def __call__(self) -> "App":
-        from feemodel.server._app import App
-
-        set_up_log(self._loaded.settings.log)
-        return App(Service(self._loaded))
+    set_up_log(loaded.settings.log)
+    return App(Service(loaded))
 
 
 def config_of(loaded: Loaded) -> Config:
     """Return uvicorn's configuration."""
     settings = loaded.settings
     return Config(
-        Factory(loaded),
+        partial(application, loaded),
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -105,7 +101,7 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     bound(settings.host, settings.port, shared=False).close()
     folder = tempfile.mkdtemp(prefix="feemodel-metrics-")
-    os.environ[METRICS_FOLDER] = folder
+    os.environ[FOLDER] = folder
     try:
         with bound(settings.host, settings.port) as listener:
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
