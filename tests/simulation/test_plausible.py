@@ -108,7 +108,7 @@ SLIPS = {
     "ETH of a delay": (lambda: finality_delay(PUBLISHED[0], 10), "budget: .*in wei; 1 ETH are"),
     "ETH of a published delay": (lambda: published_finality_delay(PUBLISHED[0], 10.0), "budget: .*in wei"),
     "per cent of growth": (lambda: published_saturation(1e18, growth=115.0), "growth: .*15 % more are 1.15"),
-    "millions of a surge": (lambda: Surge(demand=200), "demand: .*in gas a second; 7 Mgas are"),
+    "millions of a surge": (lambda: Surge(demand=200), "demand: .*in gas per second; 7 Mgas are"),
     "millions of sustained use": (lambda: sustained_use(120.0, 0.5, min_base_fee=10**7), "gas_per_second: .*in gas"),
     "gwei of calldata pressure": (lambda: pressure_path([1], variable_cost=0.1), "variable_cost: .*in wei"),
     "gwei of an attack's L1": (

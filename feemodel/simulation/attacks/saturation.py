@@ -1,9 +1,9 @@
-"""Filling every L1 block with blobs: how many blocks a budget pays for, and how long the fee takes to recover.
+"""Attack that fills every L1 block with blobs: number of blocks that a budget buys, and recovery of the fee.
 
 The published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) multiplies
-the fee by 1.15 per block, and recovers in as many blocks as it attacks. By the protocol, a full block multiplies it by
-e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all schedules so far; EIP-7918 keeps it above
-base_fee / 16; and it falls faster than it rises if the target is more than half the maximum.
+the fee by 1.15 per block; the fee recovers in as many blocks as the attack lasts. By the protocol, a full block
+multiplies it by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all schedules so far; EIP-7918 keeps it
+above base_fee / 16; and it falls faster than it rises if the target is more than half the maximum.
 """
 
 from dataclasses import dataclass, replace
@@ -37,9 +37,9 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
 )
 
-PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
-PUBLISHED_BLOBS = 9  # in a full block
-GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only the ratio to it matters [gas]
+PUBLISHED_GROWTH = 1.15  # factor on the blob base fee per full block [1]
+PUBLISHED_BLOBS = 9  # blobs in a full block
+GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter [gas]
 MAX_BLOCKS = 1_000_000
 
 
@@ -60,12 +60,12 @@ class L1State:
     177628090
     """
 
-    rules: BlobRules = MAINNET.rows[-1]
-    base_fee: int = 1_000_000_000  #: [wei / gas]
-    blob_base_fee: int = MIN_BLOB_BASE_FEE  #: [wei / gas]
-    tip: int = 0  #: [wei / gas]
-    other_blobs: int = 0  #: that others post in every block, before the attacked rollup
-    gas_used_ratio: float = 0.5  #: of every block: 0.5 leaves the base fee as it is, 1 raises it by 1/8 [1]
+    rules: BlobRules = MAINNET.rows[-1]  #: blob rules
+    base_fee: int = 1_000_000_000  #: base fee [wei / gas]
+    blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
+    tip: int = 0  #: priority fee of postings [wei / gas]
+    other_blobs: int = 0  #: blobs of others in every block, which take precedence over the attacked rollup
+    gas_used_ratio: float = 0.5  #: gas used in every block: with 0.5 the base fee is constant, 1 raises it by 1/8 [1]
 
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
@@ -100,25 +100,28 @@ class L1State:
 class Saturation(NamedTuple):
     """Result of an attack that fills L1's blob space."""
 
-    blocks: int  #: that the budget fills
-    spent: int  #: [wei]
-    blob_base_fee: int  #: after the last of them [wei / gas]
-    cooling: int | None  #: blocks until the fee is at most twice its start; `None`: it never is
+    blocks: int  #: number of blocks that the budget fills
+    spent: int  #: cost of these blocks [wei]
+    blob_base_fee: int  #: fee after the last of these blocks [wei / gas]
+    cooling: int | None  #: blocks until the fee is at most twice its start, `None` if it stays above
 
 
 def published_saturation(
     budget: float, *, growth: float = PUBLISHED_GROWTH, blobs: int = PUBLISHED_BLOBS, blob_base_fee: float = 1.0
 ) -> int:
-    """Full blocks that a budget buys where the blob base fee grows by one factor a block.
+    """Return the number of full blocks that a budget buys, if each multiplies the blob base fee by a constant.
 
     Parameters
     ----------
-    budget : [wei].
-    growth : of the fee in a full block, above 1 [1].
-    blobs : in a full block.
-    blob_base_fee : in the first [wei / gas].
+    budget : budget of the attacker [wei].
+    growth : factor on the fee per full block, above 1 [1].
+    blobs : number of blobs in a full block.
+    blob_base_fee : fee of the first block [wei / gas].
 
-    Raises `InvalidInput` for a growth that is not above 1, and what is not such a number.
+    Raises
+    ------
+    InvalidInput : an invalid number, or a growth of at most 1.
+    LimitExceeded : more than 1,000,000 blocks.
 
     >>> [published_saturation(ether * 1e18) for ether in (1, 10, 100)]
     [182, 199, 215]
@@ -139,20 +142,23 @@ def published_saturation(
 
 
 def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
-    """Full blocks of blobs that a budget buys by the protocol's integer rules, and how long the fee cools after them.
+    """Simulate an attack that fills L1 blocks with blobs by the rules of the protocol, until the budget is spent.
 
-    The attacker buys the whole of every block; others are priced out. The base fee moves with `l1.gas_used_ratio`
-    during the siege, and stays where it is while the fee cools.
+    The attacker buys all blobs of every block. During the attack the base fee follows `l1.gas_used_ratio`; afterwards
+    it is constant, until the blob base fee has fallen.
 
     Parameters
     ----------
-    budget : [wei].
-    l1 : the fees at the start; 1 wei and 1 gwei under BPO2 unless given.
-    blobs_while_cooling : in every block after the siege.
+    budget : budget of the attacker [wei].
+    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
+    blobs_while_cooling : number of blobs in every block after the attack.
 
-    Raises `InvalidInput` for what is not such a number, `LimitExceeded` for a siege of more than 1,000,000 blocks.
+    Raises
+    ------
+    InvalidInput : an invalid number.
+    LimitExceeded : more than 1,000,000 blocks.
 
-    From 1 wei 307 blocks for 1 ETH; from January 2026's fees, where the reserve had held them, 113:
+    1 ETH buys 307 blocks from a fee of 1 wei, but 113 from the fees of January 2026:
 
     >>> saturate(10**18).blocks
     307
@@ -177,11 +183,11 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
 
 def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
-    """Return the blocks until the fee is at most `least`, `None` if it stops falling before."""
+    """Return the number of blocks until the fee is at most `target`, `None` if it stays above."""
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # the rule has no other memory: it will not fall later either
+        if following >= excess:  # the rule depends on the excess only, so it does not fall later either
             return None
         excess, blocks = following, blocks + 1
     return blocks

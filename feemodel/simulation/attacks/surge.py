@@ -1,7 +1,8 @@
-"""Arbitrum's two gas prices during a surge of demand, as in its own simulator, and under constant use.
+"""Arbitrum's gas price by its legacy rule and by constraints: during a surge of demand, and under constant use.
 
-The simulator computes prices second by second: demand rises, stays and falls, and falls as the fee rises. Gas used is
-added to the backlogs, which shrink every second. The new fee applies immediately; a real header lags by one block.
+As in Arbitrum's own simulator, prices change every second. Demand rises, stays constant and falls, and it is lower at
+higher fees. Gas used is added to the backlogs, which shrink every second. The new fee applies immediately; in real
+blocks it applies one block later.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
 """
@@ -38,19 +39,19 @@ from feemodel.rollups.arbitrum_l2_pricing import (
 from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
-LONGEST_SURGE = 100_000
-MIN_GAS_A_SECOND = 10_000  # less is probably in millions
-GAS_A_SECOND = "in gas a second; 7 Mgas are 7,000,000"
+LONGEST_SURGE = 100_000  # seconds
+MIN_GAS_A_SECOND = 10_000  # smaller numbers are probably millions of gas
+GAS_A_SECOND = "in gas per second; 7 Mgas are 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
-    """Demand at the minimum base fee, by default that of the simulator."""
+    """Demand at the minimum base fee; the defaults are those of Arbitrum's simulator."""
 
-    demand: int = 200_000_000  #: at the peak [gas / s]
-    duration: int = 30  #: of the peak [s]
-    ramp: int = 10  #: until the peak, and after it, at least 1 [s]
-    throughput: int = 128_000_000  #: of the sequencer [gas / s]
+    demand: int = 200_000_000  #: maximum demand [gas / s]
+    duration: int = 30  #: duration of the maximum [s]
+    ramp: int = 10  #: duration of the rise, and of the fall, at least 1 [s]
+    throughput: int = 128_000_000  #: maximum throughput of the sequencer [gas / s]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("ramp", "throughput"))
@@ -63,27 +64,32 @@ class Surge:
 @compared_by_value
 @printed_as_table
 class SurgePath(NamedTuple):
-    """Base fee and use during a surge, second by second."""
+    """Base fee and gas used during a surge, second by second."""
 
-    base_fees: NDArray[np.int64]  #: after each second [wei / gas]
-    gas_used: NDArray[np.int64]  #: in each second [gas]
-    peak: int  #: the highest base fee [wei / gas]
-    peak_second: int  #: when it was first reached [s]
+    base_fees: NDArray[np.int64]  #: base fee after each second [wei / gas]
+    gas_used: NDArray[np.int64]  #: gas used in each second [gas]
+    peak: int  #: maximum base fee [wei / gas]
+    peak_second: int  #: index of the second in which it is first reached [s]
 
 
 def surge_path(
     surge: Surge, *, constraints: Sequence[GasConstraint] | None = None, min_base_fee: int = 20_000_000
 ) -> SurgePath:
-    """The base fee during a surge and as long again after it, on empty backlogs.
+    """Return the base fee during a surge and afterwards, starting with empty backlogs.
 
     Parameters
     ----------
-    surge : the demand.
-    constraints : of the chain; `None`: the legacy rule, 7 million gas a second.
-    min_base_fee : of the chain, at which the demand is what the surge says, at least 1 [wei / gas].
+    surge : demand at the minimum base fee. As in the simulator, it is at least the chain's long-term target.
+    constraints : gas constraints of the chain; `None` means the legacy rule, 7 million gas per second.
+    min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
-    Demand below the chain's long-term target is raised to it, as in the simulator. Raises `InvalidInput` for anything
-    that is not such a whole number.
+    Returns
+    -------
+    Base fee and gas used for twice the duration of the surge.
+
+    Raises
+    ------
+    InvalidInput : no constraint, or a minimum base fee that is not an integer of at least 1.
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> old, new = surge_path(Surge()), surge_path(Surge(), constraints=DIA_CONSTRAINTS)
@@ -118,7 +124,7 @@ def surge_path(
 
 
 def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int) -> tuple[int, int]:
-    """Return gas used in a second and gas left for the next, in the simulator's doubles; `price` 1 is the minimum."""
+    """Return gas used in a second and gas left for the next one; a `price` of 1 is the minimum base fee."""
     end = 2 * surge.ramp + surge.duration
     demand = 0.0
     if second < surge.ramp:
@@ -132,22 +138,22 @@ def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int
     return int(min(demanded, room) / price), int(max(0.0, demanded - room) / price)
 
 
-MIN_BASE_FEE = 1_000_000_000  # wei / gas, at which the chain's simulator has its demand
+MIN_BASE_FEE = 1_000_000_000  # minimum base fee of Arbitrum's simulator [wei / gas]
 MAX_SECONDS = 10_000_000
 
 
 def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> xr.Dataset:
-    """The base fee of the legacy rule and of the constraints while a surge of demand comes and goes.
+    """Return the base fee by the legacy rule and by constraints during a surge of demand.
 
     Parameters
     ----------
-    surge : the demand at a base fee of 1 gwei, which is the minimum here; the simulator's own unless given.
-    constraints : of the chain; the target of the one with the longest window is the least demand.
+    surge : demand at the minimum base fee, here 1 gwei; `None` means that of Arbitrum's simulator.
+    constraints : gas constraints; demand is at least the target of the constraint with the longest window.
 
     Returns
     -------
     Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee` after the second [wei / gas], `gas_used` in
-    it [gas], `paid` for it at the base fee before [wei].
+    the second [gas], and fees `paid` for it at the previous base fee [wei].
 
     >>> found = surge_prices()
     >>> (found.base_fee.max("second") / 1e9).round(4).values.tolist(), found.base_fee.argmax("second").values.tolist()
@@ -173,20 +179,23 @@ def sustained_use(
     min_base_fee: int,
     constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
 ) -> xr.Dataset:
-    """The base fee, and what is paid, under a constant use of gas that no price reduces.
+    """Return the base fee and the fees paid under constant use of gas, which does not respond to prices.
 
     Parameters
     ----------
-    gas_per_second : [gas / s].
-    hours : [h].
-    min_base_fee : of the chain [wei / gas].
-    constraints : of the chain.
+    gas_per_second : gas used per second [gas / s].
+    hours : duration [h].
+    min_base_fee : minimum base fee of the chain [wei / gas].
+    constraints : gas constraints of the chain.
 
     Returns
     -------
     Dataset over `second`: `base_fee` [wei / gas], `paid` [wei].
 
-    Raises `LimitExceeded` for more than 10,000,000 seconds, and as `base_fees`.
+    Raises
+    ------
+    InvalidInput : an invalid number, or constraints that are not valid.
+    LimitExceeded : more than 10,000,000 seconds.
 
     After a second of 120 million gas the exponent is 1111 + 370 + 95 + 23 + 5 + 1 basis points:
 
@@ -198,7 +207,7 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
-    # Gas of one block shows in the base fee two blocks later; the fee that holds meanwhile is what its users pay.
+    # Gas of a block affects the base fee two blocks later; its users pay the fee of the block between.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)

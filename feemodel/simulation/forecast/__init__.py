@@ -1,6 +1,6 @@
-"""Forecasts of L1 fees: quantiles and sample paths ahead, their calibration and their scores.
+"""Forecasts of L1 fees: quantiles, sample paths, and scores.
 
-feemodel.forecast : quantiles at horizons, and joint sample paths; in `distribution`
-methods : the named baselines and `auto`, from rolling origins
-scores : pinball loss, CRPS, interval score, the test of Diebold and Mariano, the operator's loss
+distribution : quantiles at horizons and joint sample paths (`feemodel.forecast`)
+methods : forecasting methods with rolling origins: baselines and `auto`
+scores : pinball loss, CRPS, interval score, Diebold-Mariano test, loss of the operator
 """

@@ -1,4 +1,4 @@
-"""Weights of several forecasters by their recent losses."""
+"""Combine several forecasters, with weights by their recent losses."""
 
 import numpy as np
 
@@ -6,37 +6,37 @@ from feemodel.checks import RealArray
 from feemodel.simulation.forecast._series import DAY
 from feemodel.simulation.forecast.scores import pinball
 
-HALF_LIFE = 2 * DAY  # of a loss in the recent mean [bins]
-POWER = 8.0  # of the losses
-EVEN_HORIZON = 3 * DAY // 4  # at which known and provisional losses count alike [bins]
-PROVISIONAL_SCORES = 24  # earlier forecasts that a provisional loss is the mean of, about
-MIN_LOSS = 1e-4  # below which losses count as equal: 0.01 % of a fee [log(wei / gas)]
+HALF_LIFE = 2 * DAY  # half-life of losses in the mean [bins]
+POWER = 8.0  # weights are losses to the power of −8
+EVEN_HORIZON = 3 * DAY // 4  # horizon at which known and provisional losses count equally [bins]
+PROVISIONAL_SCORES = 24  # approximate number of forecasts in a provisional loss
+MIN_LOSS = 1e-4  # smaller losses count as equal; 0.01 % of a fee [log(wei / gas)]
 
 
 def combined(
     experts: RealArray, targets: RealArray, values: RealArray, quantiles: RealArray, horizon: int
 ) -> RealArray:
-    """Weighted means of the quantiles of several forecasters, weights by the losses that are known at each origin.
+    """Return weighted means of the quantiles of several forecasters; weights depend on losses known at each origin.
 
-    A weight is the inverse of K^(8 - p) · P^p. K is the forecaster's mean pinball loss over targets that are known, in
-    which a loss counts half after two days. P is its provisional loss: that of the forecasts whose targets lie ahead,
-    against the value at the origin in place of the target. A day ahead, no outcome is known for a day after fees have
-    moved to another level, and P tells within hours which forecasters still expect the old one. The exponent p rises
-    with the horizon, from 0.07 at ten minutes to 4.6 at a day. Before a target is known, p is 8.
+    A weight is the inverse of K^(8 − p) · P^p. K is the forecaster's mean pinball loss over known targets, with a
+    half-life of two days. P is its provisional loss: the loss of forecasts whose targets are not known yet, with the
+    value at the origin instead of the target. At a horizon of a day, K reacts to a new level of fees only a day later;
+    P reacts within hours. The exponent p rises with the horizon, from 0.07 at ten minutes to 4.6 at a day. Before any
+    target is known, p is 8.
 
     Parameters
     ----------
-    experts : (forecasters, origins, q), one origin a bin [log(wei / gas)].
-    targets : what the first origins' targets were; shorter than the origins [log(wei / gas)].
-    values : (origins), the value that is known at each origin [log(wei / gas)].
-    quantiles : (q).
-    horizon : [bins].
+    experts : quantiles of each forecaster, (forecasters, origins, q), with one origin per bin [log(wei / gas)].
+    targets : known targets of the first origins, fewer than origins [log(wei / gas)].
+    values : value at each origin, (origins,) [log(wei / gas)].
+    quantiles : probabilities of the quantiles, (q,).
+    horizon : horizon of the forecasts [bins].
 
     Returns
     -------
-    Array (origins, q) [log(wei / gas)].
+    Combined quantiles, (origins, q) [log(wei / gas)].
 
-    The second forecaster loses ten times as much, and has next to no weight:
+    The loss of the second forecaster is ten times as large, so its weight is close to 0:
 
     >>> experts = np.stack([np.full((5, 1), 1.0), np.full((5, 1), 10.0)])
     >>> combined(experts, np.zeros(4), np.zeros(5), np.array([0.5]), 1)[:, 0].round(3)
@@ -54,7 +54,7 @@ def combined(
 
 
 def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) -> RealArray:
-    """Discounted mean pinball losses up to each origin that has a target, (forecasters, targets)."""
+    """Return exponentially weighted mean pinball losses up to each known target, (forecasters, targets)."""
     from scipy.signal import lfilter
 
     count = len(targets)
@@ -65,7 +65,7 @@ def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) 
 
 
 def _provisional_losses(experts: RealArray, values: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Mean pinball losses, against each origin's value, of forecasts made since a horizon ago."""
+    """Return mean pinball losses of forecasts with unknown targets, against the value at each origin."""
     origins = experts.shape[1]
     sums, counts = np.zeros(experts.shape[:2]), np.zeros(origins)
     for lag in range(0, min(horizon, origins), max(1, horizon // PROVISIONAL_SCORES)):

@@ -1,10 +1,10 @@
-"""Adaptive conformal calibration: quantiles move until they cover as often as they say.
+"""Adaptive conformal calibration: adjust quantiles until their coverage equals their probability.
 
 Each quantile's distance from the median is multiplied by a factor. After a target beyond the quantile the factor grows,
-otherwise it shrinks a little, in proportions that balance at the nominal share (Gibbs, Candès, "Adaptive conformal
+otherwise it shrinks. The steps balance if the coverage is nominal (Gibbs, Candès, "Adaptive conformal
 inference under distribution shift", NeurIPS 2021; the quantile tracker of Angelopoulos, Candès, Tibshirani, "Conformal
-PID control for time series prediction", NeurIPS 2023). The long-run share is the nominal one for any series whose
-factors stay within their bounds.
+PID control for time series prediction", NeurIPS 2023). The long-run coverage is nominal for any series for
+which the factors stay within their bounds.
 """
 
 import numpy as np
@@ -12,26 +12,26 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # change of the logarithm of a factor after a target beyond its quantile [1]
-# Bounds of the logarithm of a factor. A factor carries what it learned in one regime into the next, where other
-# forecasters have weight, which may be wide already: it at most doubles a distance, about.
+# Bounds of the logarithm of a factor. They limit the effect of a factor from a previous regime, in which other
+# forecasters had more weight: a distance at most about doubles.
 NARROWEST, WIDEST = -1.0, 0.75
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Quantiles whose distances from the median follow the coverage that is known at each origin.
+    """Return quantiles with distances from the median that are adjusted to the coverage known at each origin.
 
     Parameters
     ----------
-    forecasts : (origins, q), one origin a bin.
-    targets : what the first origins' targets were; shorter than the origins.
-    quantiles : (q), rising, 0.5 among them.
-    horizon : after which a target is known [bins].
+    forecasts : quantiles, (origins, q), with one origin per bin.
+    targets : known targets of the first origins, fewer than origins.
+    quantiles : probabilities of the quantiles, (q,), increasing and including 0.5.
+    horizon : horizon of the forecasts, after which a target is known [bins].
 
     Returns
     -------
-    Array (origins, q), rising along each row; the median as it was.
+    Calibrated quantiles, (origins, q), increasing along each row; the median is unchanged.
 
-    Every target lies above the upper quantile, which therefore rises:
+    All targets are above the upper quantile, so that quantile rises:
 
     >>> forecasts = np.tile([0.0, 1.0, 2.0], (4, 1))
     >>> calibrated(forecasts, np.full(3, 9.0), np.array([0.1, 0.5, 0.9]), 1)[:, 2].round(4)

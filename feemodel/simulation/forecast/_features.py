@@ -1,4 +1,4 @@
-"""Regressors of the linear quantile regression, each known at its origin."""
+"""Regressors of the quantile regression, which use only values up to the origin."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ HARMONICS = 2
 
 
 def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Mean of the newest `length` values at each place, of fewer at the beginning; the shape of `values`.
+    """Return the trailing mean over `length` values, over fewer at the start; the shape is that of `values`.
 
     >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
     array([1., 2., 4.])
@@ -21,7 +21,7 @@ def trailing_mean(values: RealArray, length: int) -> RealArray:
 
 
 def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
-    """Value `lag` bins before the target of each origin; NaN before the beginning of the series.
+    """Return the value `lag` bins before the target of each origin; NaN before the start of the series.
 
     >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
     array([nan,  1.,  3.])
@@ -31,7 +31,7 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 
 
 def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
-    """Values that a fee may stay at or return to, each known at its origin; every one of shape (bins).
+    """Return values that a fee may stay at or return to, from values up to each origin; each of shape (bins,).
 
     `newest` is the newest fee, `seasonal` the fee at the target's time of day on the newest complete day, and `level`
     the mean of `seasonal` and the mean of three days.
@@ -50,18 +50,18 @@ def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
-    """The regressors of each origin, shape (bins, 14); NaN in the first day.
+    """Return the regressors of each origin, of shape (bins, 14); NaN in the first day.
 
     They are the newest fee; the mean of its bin, of an hour, six hours and a day; the value one day and seven days
     before the target; the change over an hour; the standard deviation over six hours; two harmonics of the target's
-    time of day; and whether the target lies on a weekend. A series of less than a week has the value of one day before
-    the target for that of seven.
+    time of day; and whether the target is on a weekend. In a series of less than a week, the value one day before the
+    target replaces that of seven days before.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
     (300, 14)
     """
-    means = series.means - series.means[0]  # near 0, so that sums lose no digits
+    means = series.means - series.means[0]  # close to 0, so that sums are exact enough
     a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon

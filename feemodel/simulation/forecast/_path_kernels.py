@@ -1,4 +1,4 @@
-"""Compiled block-by-block paths of L1 fees that follow given prices as far as the protocol lets them."""
+"""Compiled simulation of L1 fees, block by block, that follow given prices within the rules of the protocol."""
 
 import math
 
@@ -8,7 +8,7 @@ from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 
-RESPONSE = 8.0  # blocks in which excess blob gas makes up for most of its distance from a price
+RESPONSE = 8.0  # time constant with which excess blob gas approaches that of a price [blocks]
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -16,21 +16,27 @@ def follow(  # type: ignore[no-untyped-def]
     times, prices, blob_prices, noise, blob_noise, base_fee, excess, gas_limit, target, maximum, update_fraction,
     reserve, block_seconds, every, base_fees, excesses,
 ):  # fmt: skip
-    """Fill in the base fee and the excess blob gas of every so many blocks, path by path.
+    """Fill arrays with the base fee and the excess blob gas of every `every`-th block, path by path.
 
-    A block uses half its gas limit times the price over the base fee, at most all of it; its blobs are the target and a
-    part of what lacks to the excess blob gas of the blob price. Each block's fees follow from its parent by EIP-1559,
-    EIP-4844 and EIP-7918.
+    A block uses half of its gas limit times price / base fee, at most its limit. Its number of blobs is the target plus
+    a fraction of the difference between the excess blob gas at the blob price and the present one. Fees follow from the
+    parent block by EIP-1559, EIP-4844 and EIP-7918.
 
     Parameters
     ----------
-    times : (knots), rising, the first at most 0 [s].
-    prices, blob_prices : (paths, knots), logarithms, on lines between the knots [log(wei / gas)].
-    noise : (paths, blocks), logarithm of demand around its price [1]; blob_noise : of the blobs of a block [blobs].
-    base_fee, excess : of the first block [wei / gas], [gas].
-    gas_limit : [gas]; target, maximum : [blobs]; update_fraction : [gas]; reserve : whether EIP-7918 is in force.
-    block_seconds : [s]; every : how many blocks a step has.
-    base_fees, excesses : (paths, steps), filled in: those of each step's first block [wei / gas], [gas].
+    times : times of the knots, (knots,), increasing, the first at most 0 [s].
+    prices : logarithms of base fees at the knots, (paths, knots), interpolated linearly [log(wei / gas)].
+    blob_prices : the same of blob base fees [log(wei / gas)].
+    noise : deviation of the logarithm of demand from its price in each block, (paths, blocks) [1].
+    blob_noise : deviation of the number of blobs in each block, (paths, blocks) [blobs].
+    base_fee, excess : base fee [wei / gas] and excess blob gas [gas] of the first block.
+    gas_limit : gas limit of a block [gas].
+    target, maximum : target and maximum number of blobs in a block.
+    update_fraction : parameter of EIP-4844 [gas].
+    reserve : whether EIP-7918 is active.
+    block_seconds : time between blocks [s].
+    every : number of blocks in a step.
+    base_fees, excesses : output: base fee [wei / gas] and excess blob gas [gas] of the first block of each step.
     """
     half = gas_limit // 2
     for path in range(prices.shape[0]):
@@ -57,7 +63,7 @@ def follow(  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def blob_base_fees(excesses, update_fraction):  # type: ignore[no-untyped-def]
-    """The blob base fee of each excess blob gas of a matrix [wei / gas].
+    """Return the blob base fee for each element of a matrix of excess blob gas [wei / gas].
 
     >>> blob_base_fees(np.array([[0, 2_314_058]]), 3_338_477).tolist()
     [[1, 2]]

@@ -1,4 +1,4 @@
-"""Joint sample paths: past changes of both fees, moved to the forecast quantiles and driven through the protocol."""
+"""Joint sample paths: past changes of both fees, adjusted to forecast quantiles and to the rules of the protocol."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,49 +12,49 @@ from feemodel.ethereum.fee_market import BlobRules
 from feemodel.simulation.forecast._path_kernels import blob_base_fees, follow
 from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries
 
-SLOT = 12.0  # of L1 [s]
-GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only ratios to it matter
-GAS_NOISE = 0.3  # standard deviation of the logarithm of a block's demand around its price, an assumption
+SLOT = 12.0  # time between L1 blocks [s]
+GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter
+GAS_NOISE = 0.3  # standard deviation of the logarithm of demand around its price; assumed
 BLOB_NOISE = 4.4  # standard deviation of a block's blobs, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-RETURN = 36.0  # bins in which a fee returns to its seasonal value by all but 1/e, in the paths before they are moved
-SAME_TIME = 18  # bins of the day between an origin and the past origins whose changes it is given
-CHUNK = 128  # paths that are driven at a time: some 15 MB of noise a day
+RETURN = 36.0  # time constant of the return of a fee to its seasonal value, before the adjustment [bins]
+SAME_TIME = 18  # maximum difference in the time of day of past origins that changes are drawn from [bins]
+CHUNK = 128  # paths that are simulated at a time; about 15 MB of noise per day
 
 
 class SampledPaths(NamedTuple):
-    """Fees of sample paths, one element a step."""
+    """Fees of sample paths, step by step."""
 
-    elapsed: RealArray  #: (steps), since the newest row [s]
-    base_fee: WholeArray  #: (paths, steps), of the first block of each step [wei / gas]
-    blob_base_fee: WholeArray  #: (paths, steps) [wei / gas]
+    elapsed: RealArray  #: time of each step since the newest row, (steps,) [s]
+    base_fee: WholeArray  #: base fee of the first block of each step, (paths, steps) [wei / gas]
+    blob_base_fee: WholeArray  #: the same of the blob base fee, (paths, steps) [wei / gas]
 
 
 class Beginning(NamedTuple):
     """The first block of every path."""
 
-    elapsed: float  #: from the newest row to the end of its bin [s]
-    base_fee: int  #: [wei / gas]
-    excess: int  #: [gas]
+    elapsed: float  #: time from the newest row to the end of its bin [s]
+    base_fee: int  #: base fee [wei / gas]
+    excess: int  #: excess blob gas [gas]
 
 
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Mean logarithms of the bins ahead on each path, before they are moved to forecast quantiles.
+    """Return mean logarithms of fees in future bins on each path, before the adjustment to forecast quantiles.
 
-    A path takes its errors, from one point forecast over all its bins, of a past origin at nearly the same time of day;
-    every fee takes those of the same origin.
+    A path is a point forecast plus the errors of that forecast at a random past origin with a similar time of day. Both
+    fees use the same origin.
 
     Parameters
     ----------
-    series : the fees, in the same bins.
+    series : series of each fee, with the same bins.
     bins : length of a path [bins].
-    paths : how many.
-    stream : source of the origins that are drawn.
+    paths : number of paths.
+    stream : random stream for the origins.
 
     Returns
     -------
-    Arrays (paths, bins + 1), the first column the newest fee [log(wei / gas)].
+    Fee → array of shape (paths, bins + 1), with the newest fee as the first column [log(wei / gas)].
     """
     newest = len(next(iter(series.values()))) - 1
     origins = np.arange(DAY, newest - bins + 1)
@@ -70,24 +70,27 @@ def past_changes(
 
 
 def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArray:
-    """The seasonal value of each bin ahead, plus a part of the newest fee's distance from it that dies out."""
+    """Return seasonal values of future bins, plus the decaying distance of the newest fee from its seasonal value."""
     seasonal = series.means[origins[:, None] + ahead - -(-ahead // DAY) * DAY]
     distance = series.newest[origins] - series.means[origins - DAY]
     return np.asarray(seasonal + distance[:, None] * np.exp(-ahead / RETURN))
 
 
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
-    """Paths whose distribution at each knot is that of the forecast quantiles, each at its rank.
+    """Adjust paths so that their distribution at each knot has the forecast quantiles, and their ranks are kept.
 
-    Between two knots a path is moved by what lies on the line between both; between and beyond quantiles values keep
-    their order.
+    Between two knots, the adjustment of a path is interpolated linearly.
 
     Parameters
     ----------
-    values : (paths, bins + 1), the first column the newest fee, which stays.
-    knots : (k), rising, the last one the last column [bins].
-    quantiles : (k, q), forecast at each knot.
-    levels : (q).
+    values : paths, (paths, bins + 1); the first column is the newest fee and does not change.
+    knots : columns of the knots, (k,), increasing, the last one the last column [bins].
+    quantiles : forecast quantiles at each knot, (k, q).
+    levels : probabilities of the quantiles, (q,).
+
+    Returns
+    -------
+    Adjusted paths, (paths, bins + 1).
 
     >>> paths = np.column_stack((np.zeros(5), np.arange(5.0)))
     >>> moved(paths, np.array([1]), np.array([[0.0, 10.0, 20.0]]), np.array([0.25, 0.5, 0.75]))[:, 1]
@@ -97,7 +100,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
     for knot, target in zip(knots, quantiles, strict=True):
         column = values[:, knot]
         current = np.quantile(column, levels)
-        # Where many paths have one value, a quantile of them is met by the first and last of equal ones alone.
+        # With repeated values, np.interp uses the first or last of the equal quantiles.
         inside = np.interp(column, current, target)
         low, high = column < current[0], column > current[-1]
         inside = np.where(high, target[-1] + column - current[-1], inside)
@@ -114,15 +117,19 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 def driven(
     prices: Mapping[str, RealArray], begin: Beginning, rules: BlobRules, *, every: int, stream: Generator
 ) -> SampledPaths:
-    """The fees that blocks reach when demand for gas and blobs follows the prices.
+    """Simulate blocks whose demand for gas and blobs follows prices.
 
     Parameters
     ----------
-    prices : "base_fee" and "blob_base_fee", (paths, bins + 1), as `moved` makes them [log(wei / gas)].
-    begin : the first block.
-    rules : of blobs, on the whole path.
-    every : blocks of a step.
-    stream : source of the noise of demand.
+    prices : "base_fee" and "blob_base_fee" → paths of `moved`, (paths, bins + 1) [log(wei / gas)].
+    begin : first block.
+    rules : blob rules, constant along the path.
+    every : number of blocks in a step.
+    stream : random stream for the noise of demand.
+
+    Returns
+    -------
+    Fees of each step.
     """
     paths, bins = prices["base_fee"].shape[0], prices["base_fee"].shape[1] - 1
     times = np.concatenate(([0.0], begin.elapsed + BIN * (np.arange(bins) + 0.5)))

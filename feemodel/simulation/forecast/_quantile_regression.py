@@ -8,11 +8,11 @@ import numpy as np
 
 from feemodel.checks import RealArray
 
-BANDWIDTH = 0.1  # of the kernel, in mean absolute deviations of the response
+BANDWIDTH = 0.1  # bandwidth of the kernel, in mean absolute deviations of the response
 RIDGE = 40.0  # penalty on standardized coefficients, in the units of a sum of losses
 MAX_ITERATIONS = 40
 MIN_CURVATURE = 1e-3  # keeps the Newton matrix positive definite where no residual is near 0
-TOLERANCE = 1e-6  # relative fall of the loss, below which the fit has converged
+TOLERANCE = 1e-6  # the fit has converged if the relative decrease of the loss is smaller
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 
 
@@ -24,17 +24,17 @@ def fit_quantiles(
     start: RealArray | None = None,
     ridge: float = RIDGE,
 ) -> RealArray:
-    """Coefficients of the linear quantile regression of a response, one row for each quantile.
+    """Return the coefficients of a linear quantile regression, one row for each quantile.
 
-    The intercept is not penalized. Multiplying the response by a number multiplies the coefficients by it.
+    The intercept is not penalized. The coefficients are proportional to the response.
 
     Parameters
     ----------
-    regressors : (rows, k), standardized.
-    response : (rows).
-    quantiles : (q), above 0 and below 1.
-    start : (q, k + 1), coefficients to begin with; zeros and the quantiles of the response unless given.
-    ridge : penalty on the squared coefficients over the scale of the response [1].
+    regressors : standardized regressors, (rows, k).
+    response : response, (rows,).
+    quantiles : probabilities of the quantiles, (q,), above 0 and below 1.
+    start : initial coefficients, (q, k + 1); `None` means zeros, with quantiles of the response as intercepts.
+    ridge : penalty on squared coefficients, relative to the scale of the response [1].
 
     Returns
     -------
@@ -61,7 +61,7 @@ def fit_quantiles(
 def _minimum(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, start: RealArray
 ) -> RealArray:
-    """The coefficients of least loss, by Newton's method with halved steps."""
+    """Return the coefficients with the minimum loss, by Newton's method with step halving."""
     found = start
     loss, probability, density = _loss(design, response, quantile, penalty, found)
     for _ in range(MAX_ITERATIONS):
@@ -86,7 +86,7 @@ def _minimum(
 def _loss(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, coefficients: RealArray
 ) -> tuple[float, RealArray, RealArray]:
-    """The smoothed loss with its penalty; and each row's probability below 0 and density at 0, of its kernel."""
+    """Return the smoothed loss with its penalty, and the kernel's probability below 0 and density at 0 for each row."""
     from scipy.special import ndtr
 
     residual = response - design @ coefficients

@@ -1,7 +1,7 @@
-"""Fee parameters of a chain for a target, from sample paths of L1's fees.
+"""Recommend fee parameters of a chain for a target, from sample paths of L1 fees.
 
-A chain's rule turns L1's fees into a price for a byte. Some fees are paid before the byte is posted, and the tip is not
-in most rules: the recommended factor on the rule covers both with the wanted probability.
+The rule of a chain computes the price of a byte from L1 fees. Users pay before their bytes are posted, and most rules
+ignore the L1 tip. The recommended factor on the rule covers both with the requested probability.
 """
 
 import math
@@ -44,15 +44,15 @@ FAMILIES: tuple[str, ...] = get_args(Family)
 HOLD = 86_400.0  # [s]
 LONGEST_HOLD = 3 * 86_400.0  # [s]
 ARBITRUM_UNITS_PER_BYTE = 16
-PARTS = 5  # steps in ten minutes
-STEP = BIN // PARTS  # at which prices follow L1 [s]
-INTERVAL = 720.0  # in which 1.45 transactions a second fill a blob, nearly [s]
+PARTS = 5  # number of steps in ten minutes
+STEP = BIN // PARTS  # interval of price updates [s]
+INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill a blob [s]
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A recommended value."""
+    """Recommended value of a parameter."""
 
     value: float
     unit: str
@@ -61,22 +61,20 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """Fee parameters of a chain, and what they are expected to do."""
+    """Recommended fee parameters of a chain, and their expected effect."""
 
     family: str
-    parameters: Mapping[str, Parameter]  #: by the chain's own names
-    factor: (
-        float  #: on the chain's rule, where 1 covers L1 fees that stay as they are, without a tip the rule lacks [1]
-    )
-    loss_probability: float  #: that fees over `hold` do not pay for posting, on the sample paths [1]
-    expected_margin: float  #: median of fees over the cost of posting, minus 1 [1]
-    hold: float  #: how long the parameters are meant to stay [s]
-    valid_for: float  #: until the loss probability passes the target; twice `hold` where it does not until then [s]
-    valid_until: str  #: when that is, ISO 8601, UTC
-    cost_per_byte: tuple[float, float, float]  #: quantiles 5, 50, 95 % of the mean over `hold` [wei / byte]
-    #: over `step`, one for each submission as far as twice `hold`, and `quantile`: `cost_per_byte` of posting the bytes
-    #: of a step, and `price_per_byte` that they have paid [wei / byte]; over `step`: `loss_probability` of all steps so
-    #: far [1]; with the coordinates `elapsed` [s] and `time`
+    parameters: Mapping[str, Parameter]  #: parameters by their names on the chain
+    factor: float  #: factor on the chain's rule; 1 covers constant L1 fees, without a tip that the rule ignores [1]
+    loss_probability: float  #: probability that fees over `hold` do not cover posting [1]
+    expected_margin: float  #: median of fees divided by the cost of posting, minus 1 [1]
+    hold: float  #: time for which the parameters are planned to be used [s]
+    valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
+    valid_until: str  #: the end of this time, ISO 8601, UTC
+    cost_per_byte: tuple[float, float, float]  #: 5, 50 and 95 % quantiles of the mean cost over `hold` [wei / byte]
+    #: Over `quantile` and `step`, with a step for each submission up to twice `hold`: `cost_per_byte` of posting the
+    #: bytes of a step and the `price_per_byte` that they paid [wei / byte]. Over `step`: `loss_probability` of all
+    #: steps so far [1], and the coordinates `elapsed` [s] and `time`.
     outlook: xr.Dataset = field(compare=False, repr=False)
 
 
@@ -94,36 +92,36 @@ def recommend(
     paths: int = 1_000,
     rng: Rng = 0,
 ) -> Recommendation:
-    """Recommend fee parameters for a probability of a loss, or for a margin.
+    """Recommend fee parameters for a loss probability or a margin.
 
-    | family | what is recommended |
+    | family | recommended parameters |
     |---|---|
     | linea | the coordinator's margin, `variableCost` and `fixedCost` now, and the `estimate_margin` |
-    | op-stack | the two scalars from Ecotone on, and an operator fee by the transaction, which pays for the tip |
+    | op-stack | the two scalars from Ecotone on, and an operator fee per transaction, which covers the tip |
     | scroll | the two scalars of Galileo |
     | zksync | the multiplier on the price of pubdata in blobs |
-    | arbitrum | the reward per unit: the controller follows L1 by itself |
+    | arbitrum | the reward per unit; the controller follows L1 itself |
 
     Parameters
     ----------
-    l1 : L1 fees up to now, as `feemodel.forecast` takes them.
-    family : whose rule.
-    loss_probability : target, that fees over `hold` do not pay for posting, at least one path of `paths`; 0.05 unless
-        it or `margin` is given.
-    margin : target for the median of fees over the cost of posting, minus 1, in place of a loss probability [1].
-    hold : how long the parameters stay, an hour to three days, in whole multiples of ten minutes [s].
-    interval : between two submissions, at most a day and `hold`, in whole multiples of two minutes [s].
-    submission : which carries the bytes to L1.
-    bytes_per_transaction : posted for one, that an operator fee by the transaction counts with [byte].
-    method, paths, rng : of the forecast.
+    l1 : L1 fees up to now: a table or scenario for `feemodel.forecast`.
+    family : family of the chain's rule.
+    loss_probability : target probability that fees over `hold` do not cover posting, at least 1 / `paths`; `None` means
+        0.05, unless `margin` is given.
+    margin : target for the median of fees divided by the cost of posting, minus 1, instead of a loss probability [1].
+    hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
+    interval : time between two submissions, at most a day and `hold`, a multiple of two minutes [s].
+    submission : submission that carries the bytes to L1.
+    bytes_per_transaction : posted bytes per transaction, for an operator fee per transaction [byte].
+    method, paths, rng : arguments of `feemodel.forecast`.
 
     Returns
     -------
-    Recommendation.
+    Parameters with their expected effect.
 
     Raises
     ------
-    InvalidInput : as `feemodel.forecast`, both targets, or times that are no multiple of their step.
+    InvalidInput : an argument that `feemodel.forecast` rejects, both targets, or times that are not valid multiples.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
@@ -145,7 +143,7 @@ def recommend(
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
     check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
     if not submission.execution_gas and not submission.blob_gas:
-        raise InvalidInput("submission", "expected gas or blob gas, which a price has to pay for", submission)
+        raise InvalidInput("submission", "expected gas or blob gas, whose cost determines the price", submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history = history_of(l1)
     found = forecast(
@@ -156,7 +154,7 @@ def recommend(
     cost = found["cost"].to_numpy() / submission.capacity
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
-    # Bytes of a window pay the prices of its steps, and are posted in the block after it.
+    # Bytes that arrive in an interval pay the prices of its steps, and are posted in the block after it.
     count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]
@@ -194,7 +192,7 @@ def recommend(
 
 
 def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
-    """Quantiles of costs and prices (paths, steps) over the paths, and the loss probability of each step."""
+    """Return quantiles of costs and prices over the paths, and the loss probability of each step."""
     elapsed = interval * np.arange(1, len(losing) + 1)
     times = ((newest + elapsed) * 1e9).astype("datetime64[ns]")
     dimensions = ("quantile", "step")
@@ -223,11 +221,11 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 def _rule_price(
     family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
 ) -> tuple[RealArray, float]:
-    """Price of a byte by the chain's rule at a factor of 1, (paths, steps), and its value now [wei / byte]."""
+    """Return the price of a byte by the chain's rule with factor 1, and its present value [wei / byte]."""
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
-        # An operator fee by the transaction pays for the tip on the OP Stack; the other rules know none.
+        # On the OP Stack an operator fee per transaction covers the tip. The other rules have no tip.
         counted = tip if family == "op-stack" else 0.0
         plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity
         return plain, float(plain[0, 0])
@@ -263,40 +261,45 @@ def _parameters(
     if family == "op-stack":
         constant = math.ceil(factor * tip * gas * size)
         if constant >= 1 << 64:
-            reason = "expected bytes and a tip whose operator fee by the transaction fits 64 bits"
+            reason = "expected bytes and a tip whose operator fee per transaction fits in 64 bits"
             raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
         return {
             "base_fee_scalar": Parameter(
-                value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="on the L1 base fee"
+                value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="factor on the L1 base fee"
             ),
             "blob_base_fee_scalar": Parameter(
-                value=math.ceil(factor * blob_gas * 1e6), unit="1e-6", meaning="on the blob base fee"
+                value=math.ceil(factor * blob_gas * 1e6), unit="1e-6", meaning="factor on the blob base fee"
             ),
-            "operator_fee_scalar": Parameter(value=0, unit="1e-6", meaning="gas of L2 costs nothing on L1"),
+            "operator_fee_scalar": Parameter(value=0, unit="1e-6", meaning="L2 gas has no cost on L1"),
             "operator_fee_constant": Parameter(
-                value=constant, unit="wei", meaning="pays for the tip, by the transaction"
+                value=constant, unit="wei", meaning="covers the L1 tip of a transaction"
             ),
         }
     if family == "scroll":
         return {
-            "exec_scalar": Parameter(value=math.ceil(factor * gas * 1e9), unit="1e-9", meaning="on the L1 base fee"),
+            "exec_scalar": Parameter(
+                value=math.ceil(factor * gas * 1e9), unit="1e-9", meaning="factor on the L1 base fee"
+            ),
             "blob_scalar": Parameter(
-                value=math.ceil(factor * blob_gas * 1e9), unit="1e-9", meaning="on the blob base fee"
+                value=math.ceil(factor * blob_gas * 1e9), unit="1e-9", meaning="factor on the blob base fee"
             ),
         }
     if family == "zksync":
-        return {"pubdata_multiplier": Parameter(value=factor, unit="1", meaning="on the price of pubdata in blobs")}
+        meaning = "factor on the price of pubdata in blobs"
+        return {"pubdata_multiplier": Parameter(value=factor, unit="1", meaning=meaning)}
     if family == "arbitrum":
         reward = math.ceil(max(0.0, factor - 1.0) * cost / ARBITRUM_UNITS_PER_BYTE)
-        return {"l1_reward": Parameter(value=reward, unit="wei / unit", meaning="on top of what batches cost")}
+        return {"l1_reward": Parameter(value=reward, unit="wei / unit", meaning="added to the cost of batches")}
     soon = np.quantile(price[:, PARTS] / now, 1.0 - target)
     return {
-        "margin": Parameter(value=factor, unit="1", meaning="of the coordinator's variable cost"),
+        "margin": Parameter(value=factor, unit="1", meaning="margin of the coordinator's variable cost"),
         "variable_cost": Parameter(
             value=math.ceil(factor * now / 1e3) * 1_000, unit="wei / byte", meaning="to announce now, in whole kwei"
         ),
-        "fixed_cost": Parameter(value=NODE.fixed_cost, unit="wei / gas", meaning="as it is: it does not follow L1"),
+        "fixed_cost": Parameter(
+            value=NODE.fixed_cost, unit="wei / gas", meaning="unchanged, because it does not depend on L1"
+        ),
         "estimate_margin": Parameter(
-            value=float(max(1.0, soon)), unit="1", meaning="that an estimate covers the variable cost ten minutes later"
+            value=float(max(1.0, soon)), unit="1", meaning="so that estimates cover the variable cost ten minutes later"
         ),
     }

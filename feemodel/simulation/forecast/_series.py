@@ -1,4 +1,4 @@
-"""Ten-minute means of the logarithm of a fee: the series that every method forecasts."""
+"""Series of ten-minute means of the logarithm of a fee, which all methods forecast."""
 
 from dataclasses import dataclass
 
@@ -16,40 +16,40 @@ LONGEST = 10 * 366 * DAY  # [bins]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeeSeries:
-    """A fee in bins of ten minutes, as its logarithm."""
+    """Logarithm of a fee in bins of ten minutes."""
 
     first_bin: int  #: number of the first bin since 1970 [10 min]
-    means: RealArray  #: (bins), mean logarithm; a bin without rows repeats the bin before it [log(wei / gas)]
-    newest: RealArray  #: (bins), logarithm of the newest fee at the end of each bin [log(wei / gas)]
-    interpolated: RealArray  #: (bins), as `means`, a bin without rows on the line between its neighbours
-    empty: NDArray[np.bool_]  #: (bins), whether a bin has no rows
+    means: RealArray  #: (bins,): mean logarithm; a bin without rows repeats the previous bin [log(wei / gas)]
+    newest: RealArray  #: (bins,): logarithm of the newest fee at the end of each bin [log(wei / gas)]
+    interpolated: RealArray  #: (bins,): as `means`, with linear interpolation in bins without rows
+    empty: NDArray[np.bool_]  #: (bins,): whether a bin has no rows
 
     def __len__(self) -> int:
         return len(self.means)
 
     def times(self) -> NDArray[np.datetime64]:
-        """The beginning of each bin, UTC; shape (bins)."""
+        """Return the start of each bin, of shape (bins,), in UTC."""
         return ((self.first_bin + np.arange(len(self))) * BIN).astype("datetime64[s]")
 
 
 def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
-    """Means of the logarithm of fees over ten minutes.
+    """Return the means of the logarithm of fees over bins of ten minutes.
 
-    A method may read `means` and `newest` up to its origin: a bin without rows repeats what was known before it, and
-    reads nothing that came later. `interpolated` is what a score compares with.
+    A method may read `means` and `newest` up to its origin, because a bin without rows depends only on earlier rows.
+    Scores compare forecasts with `interpolated`.
 
     Parameters
     ----------
-    seconds : (rows), times that rise [s since 1970].
-    fees : (rows), above 0 [wei / gas].
+    seconds : time of each row, (rows,), increasing [s since 1970].
+    fees : fee of each row, (rows,), above 0 [wei / gas].
 
     Returns
     -------
-    FeeSeries from the bin of the first row to that of the last.
+    Series from the bin of the first row to that of the last row.
 
     Raises
     ------
-    InvalidInput : rows that span more than ten years.
+    InvalidInput : rows over more than ten years.
 
     >>> found = binned(np.array([0.0, 300.0, 1_800.0]), np.exp([1.0, 3.0, 5.0]))
     >>> found.means, found.newest, found.interpolated.round(6)
@@ -71,7 +71,9 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 
 
 def days_before(horizon: int) -> int:
-    """The whole days between the newest value at a target's time of day and the target [bins].
+    """Return the smallest whole number of days that is at least a horizon [bins].
+
+    So many bins before a target, the value at the same time of day is already known.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)

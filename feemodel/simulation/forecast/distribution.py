@@ -1,4 +1,4 @@
-"""Distribution of L1 fees ahead: quantiles at horizons, and joint sample paths that obey the protocol."""
+"""Forecast the distribution of L1 fees: quantiles at horizons, and joint sample paths by the rules of the protocol."""
 
 import math
 import re
@@ -44,22 +44,22 @@ LONGEST_HORIZON = 7 * DAY  # [bins]
 BLOCKS_PER_STEP = 50  # ten minutes
 MAX_BLOCKS_PER_STEP = 7_200  # a day
 SUBMISSION = Submission()
-KNOTS = (1, 6, 36, 144)  # bins at which paths are held to quantiles, besides the horizons that are asked for
+KNOTS = (1, 6, 36, 144)  # bins at which paths are adjusted to quantiles, besides the requested horizons
 
 
 class History(NamedTuple):
-    """L1 fees up to an origin, as a forecast reads them."""
+    """L1 fees up to the origin of a forecast."""
 
-    series: Mapping[str, FeeSeries]  #: by the names of `FEES`, in the same bins
+    series: Mapping[str, FeeSeries]  #: series of each of `FEES`, with the same bins
     newest: float  #: time of the newest row [s since 1970]
-    fees: Mapping[str, float]  #: of the newest row, by the names of `FEES` [wei / gas]
-    gas_used_ratio: float | None  #: of the newest row, where it is known [1]
-    tip: float | None  #: median of the newest day, where tips are known [wei / gas]
-    source: str  #: of the rows
-    assumed: str  #: what the rows did not say
+    fees: Mapping[str, float]  #: newest value of each of `FEES` [wei / gas]
+    gas_used_ratio: float | None  #: of the newest row, if known [1]
+    tip: float | None  #: median of the newest day, if known [wei / gas]
+    source: str  #: description of the rows
+    assumed: str  #: assumptions about missing data
 
     def tip_of(self, submission: Submission) -> float:
-        """Return the tip that counts: the history's, or the submission's where it has none [wei / gas]."""
+        """Return the tip of the history, or of the submission if the history has none [wei / gas]."""
         return submission.tip if self.tip is None else self.tip
 
 
@@ -74,34 +74,36 @@ def forecast(
     submission: Submission = SUBMISSION,
     blocks_per_step: int = BLOCKS_PER_STEP,
 ) -> xr.Dataset:
-    """The distribution of L1 fees ahead of the newest row of a history.
+    """Forecast the distribution of L1 fees after the newest row of a history.
 
-    A quantile is that of the mean fee (of its logarithm) in the ten minutes that begin `horizon` after the ten minutes
-    of the newest row. Nothing after the newest row enters. No quantile is below 1 wei or above 10 million gwei.
+    Quantiles are those of the geometric mean fee in a bin of ten minutes, `horizon` after the bin of the newest row.
+    They are between 1 wei and 10 million gwei.
 
     Parameters
     ----------
-    l1 : a table of `feemodel.io.read_l1_fees`, or another that `feemodel.simulation.scenarios.replay` takes, with
-        times; or a scenario of one path with times. Six days or more, and about a month for good forecasts.
-    horizons : whole multiples of ten minutes, up to seven days: seconds, or text such as "6h".
-    quantiles : rising, above 0 and below 1.
+    l1 : table of `feemodel.io.read_l1_fees`, another table for `feemodel.simulation.scenarios.replay` with times, or a
+        scenario of one path with times. At least six days; good forecasts need about a month.
+    horizons : multiples of ten minutes, up to seven days: seconds, or text such as "6h".
+    quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
     method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
-    paths : joint sample paths of both fees, up to the longest horizon; 0 for none, and no quantiles of costs then.
+    paths : number of joint sample paths of both fees, up to the longest horizon. With 0 the result has no quantiles of
+        costs.
     rng : seed, SeedSequence or Generator of the paths.
-    submission : whose cost is forecast; its tip gives way to the median of the newest day where tips are known.
-    blocks_per_step : L1 blocks between two steps of the paths.
+    submission : submission whose cost is forecast. Its tip is used only if the history has no tips; otherwise the tip
+        is the median of the newest day.
+    blocks_per_step : number of L1 blocks in a step of the paths.
 
     Returns
     -------
-    Dataset over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas]; and with
-    paths `cost_quantile` [wei], and over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas] of the first
-    block of each step, which follow from the newest row by the rules of L1, and `cost` [wei]; with the coordinates
-    `elapsed` [s] and `time`. `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
+    Dataset over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas]. With paths,
+    also `cost_quantile` [wei], and over `path` and `step`: `base_fee` and `blob_base_fee` of the first block of each
+    step [wei / gas] and `cost` [wei], with the coordinates `elapsed` [s] and `time`. Paths start at the newest row and
+    follow the rules of L1. `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
 
     Raises
     ------
-    InvalidInput : a history that is too short or that `replay` refuses, fees below 1 wei or above 10 million gwei, a
-        horizon that is no multiple of ten minutes, quantiles that do not rise, blobs before they existed.
+    InvalidInput : a history that is too short or that `replay` rejects, fees below 1 wei or above 10 million gwei, a
+        horizon that is not a multiple of ten minutes, quantiles that do not increase, or a time before blobs existed.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
@@ -126,7 +128,7 @@ def forecast(
         newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
         return newest
 
-    # The paths are held to the usual quantiles too, so that a single asked one does not shape them.
+    # Adjust paths to the default quantiles too, so that they do not depend on a few requested ones only.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
@@ -171,9 +173,9 @@ def forecast(
 
 
 def history_of(l1: Any) -> History:
-    """The series of both fees from a table or a scenario, and its newest row.
+    """Return the series of both fees of a table or a scenario, and its newest row.
 
-    Raises `InvalidInput` for what `forecast` refuses of a history.
+    Raises `InvalidInput` for a history that `forecast` rejects.
 
     >>> found = history_of({"timestamp": [0, 600], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]})
     >>> len(found.series["base_fee"]), found.newest, found.fees["base_fee"]
@@ -188,7 +190,7 @@ def history_of(l1: Any) -> History:
         raise InvalidInput("l1", "expected one path with times", dict(found.sizes))
     times = found["time"].to_numpy()
     if times.dtype.kind != "M" or np.isnat(times).any() or (np.diff(times) <= np.timedelta64(0)).any():
-        raise InvalidInput("l1.time", "expected datetimes that rise", times)
+        raise InvalidInput("l1.time", "expected increasing datetimes", times)
     seconds = times.astype("datetime64[ns]").astype(np.int64) / 1e9
     columns = {name: found[name].to_numpy()[0].astype(np.float64) for name in (*FEES, "tip") if name in found}
     for name in FEES:
@@ -208,7 +210,7 @@ def history_of(l1: Any) -> History:
 
 
 def _assumed(assumed: str, seconds: RealArray) -> str:
-    """Return the assumptions about a history, and that fees are held constant between rows further apart than a bin."""
+    """Return the assumptions about a history, including constant fees between rows more than a bin apart."""
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:
         return assumed
@@ -217,9 +219,9 @@ def _assumed(assumed: str, seconds: RealArray) -> str:
 
 
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
-    """Horizons as whole numbers of bins, rising.
+    """Return distinct horizons in bins, in increasing order.
 
-    Raises `InvalidInput` for a horizon that is no multiple of ten minutes, or not between ten minutes and seven days.
+    Raises `InvalidInput` for a horizon that is not a multiple of ten minutes, up to seven days.
 
     >>> horizon_bins(["6h", 600])
     array([ 1, 36])
@@ -241,7 +243,7 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
 
 
 def _checked_quantiles(quantiles: Any) -> RealArray:
-    """Quantiles as an array; raises `InvalidInput` unless they rise, above 0 and below 1.
+    """Return quantiles as an array; raises `InvalidInput` unless they increase, above 0 and below 1.
 
     >>> _checked_quantiles([0.1, 0.9])
     array([0.1, 0.9])
@@ -252,12 +254,12 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
     if (outside := ~((found > 0.0) & (found < 1.0))).any():
         raise_first("quantiles", "expected numbers above 0 and below 1", found, outside)
     if (falls := np.append(False, np.diff(found) <= 0)).any():
-        raise_first("quantiles", "expected numbers that rise", found, falls)
+        raise_first("quantiles", "expected increasing numbers", found, falls)
     return found
 
 
 def _beginning(history: History, update_fraction: int) -> Beginning:
-    """The block after the newest row, whose base fee follows where the gas of that row is known."""
+    """Return the block after the newest row. Its base fee is updated if the gas used in that row is known."""
     fee = max(1, round(history.fees["base_fee"]))
     if history.gas_used_ratio is not None:
         fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)

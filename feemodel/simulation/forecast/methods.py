@@ -1,7 +1,7 @@
-"""Quantile forecasts of a series from rolling origins: the named baselines and `auto`.
+"""Quantile forecasts of a series from rolling origins: four baselines and the method "auto".
 
-Every method is refitted once a day, on targets that lie before the day's first origin, and reads nothing after an
-origin. The definitions of the baselines are those of the table on the page "Forecasts of L1 fees".
+All methods are fitted again once a day, to targets before the first origin of the day. They use no value after an
+origin. A table on the page "Forecasts of L1 fees" defines the baselines.
 """
 
 import math
@@ -22,17 +22,17 @@ Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
-SKIPPED = 2 * DAY  # origins at the beginning of a series that no method is fitted on [bins]
-RECENT = 3 * DAY  # newest errors of the persistence that `auto` reads besides that of the whole past [bins]
-LONGEST_FIT = 45 * DAY  # newest targets that the regressions are fitted on [bins]
-WARM_UP = WEEK  # origins before the first one, which `auto` learns its weights and widths from [bins]
-LARGEST_STRIDE = 6  # bins between fitted targets from six hours ahead on, where neighbours tell much the same; else 2
-LARGEST_FEE = MAXIMUM  # of a forecast and of a history: what is beyond it is no fee of L1 [wei / gas]
-MIN_ROWS = DAY  # targets that a method is fitted on [bins]
+SKIPPED = 2 * DAY  # first origins of a series, which methods are not fitted to [bins]
+RECENT = 3 * DAY  # history of the recent persistence forecaster of `auto` [bins]
+LONGEST_FIT = 45 * DAY  # maximum history that regressions are fitted to [bins]
+WARM_UP = WEEK  # origins before the first one, to initialize weights and calibration of `auto` [bins]
+LARGEST_STRIDE = 6  # bins between fitted targets at horizons of at least six hours; otherwise 2
+LARGEST_FEE = MAXIMUM  # maximum of forecasts and histories [wei / gas]
+MIN_ROWS = DAY  # minimum number of targets for a fit
 
 
 def min_bins(horizon: int, *, method: str = "auto") -> int:
-    """The shortest series that a method forecasts at a horizon [bins].
+    """Return the minimum length of a series for a method and a horizon [bins].
 
     >>> min_bins(144) / 144, min_bins(144, method="seasonal") / 144
     (6.0, 4.0)
@@ -41,7 +41,7 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Fees of forecast logarithms, none above `LARGEST_FEE` by rounding [wei / gas].
+    """Convert forecast logarithms to fees, at most `LARGEST_FEE` despite rounding [wei / gas].
 
     >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
     [1.0, 1e+16]
@@ -50,7 +50,7 @@ def fees_of(logarithms: RealArray) -> RealArray:
 
 
 def check_length(bins: int, horizon: int, *, method: str) -> None:
-    """Raise `InvalidInput` unless a method forecasts at a horizon [bins] from so many bins.
+    """Raise `InvalidInput` if a series of `bins` is too short for a method and a horizon [bins].
 
     >>> check_length(864, 144, method="auto")
     """
@@ -63,24 +63,24 @@ def check_length(bins: int, horizon: int, *, method: str) -> None:
 def rolling_quantiles(
     series: FeeSeries, horizon: int, *, method: str, quantiles: RealArray, first: int | None = None
 ) -> RealArray:
-    """Quantiles of the mean logarithm of a fee, `horizon` bins after each origin.
+    """Return quantiles of the mean logarithm of a fee, `horizon` bins after each origin.
 
     Parameters
     ----------
-    series : the fee.
-    horizon : at least 1 [bins].
+    series : series of a fee.
+    horizon : horizon, at least 1 [bins].
     method : one of `METHODS`.
-    quantiles : (q), rising, above 0 and below 1.
-    first : place of the first origin; the newest bin, which is the only origin then, unless given.
+    quantiles : probabilities of the quantiles, (q,), increasing, above 0 and below 1.
+    first : index of the first origin; `None` means the newest bin as the only origin.
 
     Returns
     -------
-    Array (origins, q), for every origin from the first to the newest bin of the series, from 1 wei, the least of both
-    fees by the protocol, to `LARGEST_FEE` [log(wei / gas)].
+    Quantiles, (origins, q), for each origin from the first to the newest bin. They are between 1 wei, the minimum by
+    the protocol, and `LARGEST_FEE` [log(wei / gas)].
 
     Raises
     ------
-    InvalidInput : a series that is too short for an origin so early.
+    InvalidInput : a series that is too short up to the first origin.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
@@ -101,9 +101,9 @@ def _bounded(logarithms: RealArray) -> RealArray:
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Quantile regressions on three anchors and the baselines, weighted by recent losses, and calibrated."""
+    """Combine quantile regressions and baselines, with weights by recent losses, and calibrate the result."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
-    warm = begin - (begin - warm) // DAY * DAY  # so that refits fall on the same times of day
+    warm = begin - (begin - warm) // DAY * DAY  # so that fits are at the same time of day
     levels = np.unique(np.append(quantiles, 0.5))
     experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]
     experts += _regressions(series, horizon, levels, warm)
@@ -115,7 +115,7 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
 
 
 def _days(begin: int, end: int) -> list[slice]:
-    """The origins from `begin` on, one slice a day."""
+    """Return slices of the origins from `begin`, one for each day."""
     return [slice(day, min(day + DAY, end)) for day in range(begin, end, DAY)]
 
 
@@ -140,7 +140,7 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
 
 
 def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """The newest value and quantiles of the changes of three days, which follow a change of the fee's spread."""
+    """Return the newest value plus quantiles of recent changes, which adapt to a change of volatility."""
     values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)
@@ -150,7 +150,7 @@ def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, b
 
 
 def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> list[RealArray]:
-    """Quantile regressions of the distance from each anchor; a ridge penalty draws them towards it."""
+    """Return quantile regressions of the distance from each anchor, with a ridge penalty towards the anchor."""
     table, values = features(series, horizon), series.means
     complete = np.isfinite(table.sum(axis=1))
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
@@ -166,7 +166,7 @@ def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: i
             regressors = (table[fitted] - mean) / deviation
             distance = values[fitted + horizon] - anchor[fitted]
             start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
-            # A line that fits a range says nothing of what is beyond it.
+            # Do not extrapolate beyond the range of the fitted regressors.
             standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
             predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
             found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)

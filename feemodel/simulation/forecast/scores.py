@@ -1,4 +1,4 @@
-"""Scores of probabilistic forecasts: lower is better, in the unit of what is forecast.
+"""Scores of probabilistic forecasts, in the unit of the target; lower is better.
 
 Sources: Gneiting, Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102(477), 2007; Diebold,
 Mariano, "Comparing predictive accuracy", JBES 13(3), 1995; Politis, Romano, "A circular block-resampling procedure for
@@ -13,25 +13,25 @@ from feemodel.checks import INT64_MAX, RealArray, real, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.scenarios import Rng, generator_of
 
-LARGEST_BOOTSTRAP = 1 << 27  # block means that are drawn in all
+LARGEST_BOOTSTRAP = 1 << 27  # maximum number of drawn blocks
 
 
 def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
-    """Pinball loss of quantiles, max(q · e, (q − 1) · e) with e = target − forecast.
+    """Return the pinball loss of quantiles, max(q · e, (q − 1) · e) with e = target − forecast.
 
     Parameters
     ----------
-    targets : broadcasts against `forecasts`.
-    forecasts : (…, q), in the unit of the targets.
-    quantiles : (q), from 0 to 1.
+    targets : targets, broadcast against `forecasts`.
+    forecasts : forecast quantiles, (…, q), in the unit of the targets.
+    quantiles : probabilities of the quantiles, (q,), from 0 to 1.
 
     Returns
     -------
-    Array of the broadcast shape, in the unit of the targets.
+    Losses of the broadcast shape, in the unit of the targets.
 
     Raises
     ------
-    InvalidInput : shapes that do not broadcast, numbers that are not finite.
+    InvalidInput : shapes that do not broadcast, or numbers that are not finite.
 
     >>> pinball(np.array([[3.0]]), np.array([[1.0, 4.0]]), np.array([0.25, 0.75]))
     array([[0.5 , 0.25]])
@@ -42,20 +42,20 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
 
 
 def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
-    """Continuous ranked probability score of a sample, E|X − y| − E|X − X′| / 2.
+    """Return the continuous ranked probability score of a sample, E|X − y| − E|X − X′| / 2.
 
     Parameters
     ----------
-    targets : (n).
-    sample : (n, draws), in the unit of the targets.
+    targets : targets, (n,).
+    sample : draws from the forecast of each target, (n, draws), in the unit of the targets.
 
     Returns
     -------
-    Array (n), in the unit of the targets.
+    Scores, (n,), in the unit of the targets.
 
     Raises
     ------
-    InvalidInput : arrays of other shapes, numbers that are not finite.
+    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
 
     >>> crps_of_sample(np.array([0.0]), np.array([[1.0, 3.0]]))  # (1 + 3) / 2 − (0 + 2 + 2 + 0) / 8
     array([1.5])
@@ -63,29 +63,29 @@ def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
     value = np.sort(_matrix("sample", sample), axis=1)
     target = _column("targets", targets, len(value))
     draws = value.shape[1]
-    # Σ|xᵢ − xⱼ| over all pairs, of sorted draws.
+    # Mean of |xᵢ − xⱼ| over all pairs, from sorted draws.
     spread = 2.0 * (value * (2.0 * np.arange(draws) + 1.0 - draws)).sum(axis=1) / draws**2
     return np.asarray(np.abs(value - target[:, None]).mean(axis=1) - spread / 2.0)
 
 
 def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
-    """Continuous ranked probability score as twice the integral of the pinball loss over the quantile.
+    """Return the continuous ranked probability score from quantiles: twice the integral of their pinball losses.
 
-    The loss at each quantile stands for the levels that lie nearer to it than to another, from 0 to 1.
+    Each quantile represents the probabilities from 0 to 1 that are closest to its own.
 
     Parameters
     ----------
-    targets : (n).
-    forecasts : (n, q), in the unit of the targets.
-    quantiles : (q), rising.
+    targets : targets, (n,).
+    forecasts : forecast quantiles, (n, q), in the unit of the targets.
+    quantiles : probabilities of the quantiles, (q,), increasing.
 
     Returns
     -------
-    Array (n), in the unit of the targets.
+    Scores, (n,), in the unit of the targets.
 
     Raises
     ------
-    InvalidInput : arrays of other shapes, numbers that are not finite.
+    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
 
     >>> crps_of_quantiles(np.array([2.0]), np.array([[1.0, 3.0]]), np.array([0.25, 0.75]))  # 2 · (0.25 + 0.25) / 2
     array([0.5])
@@ -98,20 +98,21 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
 
 
 def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage: float) -> RealArray:
-    """Interval score: the width of an interval plus 2 / (1 − coverage) times the distance of a target outside it.
+    """Return the interval score: width plus 2 / (1 − coverage) times the distance of a target outside the interval.
 
     Parameters
     ----------
-    targets, low, high : broadcast, in one unit.
-    coverage : nominal, from 0 to below 1 [1].
+    targets : targets.
+    low, high : ends of the intervals, in the unit of the targets; they broadcast against `targets`.
+    coverage : nominal coverage, from 0 to below 1 [1].
 
     Returns
     -------
-    Array of the broadcast shape, in the unit of the targets.
+    Losses of the broadcast shape, in the unit of the targets.
 
     Raises
     ------
-    InvalidInput : shapes that do not broadcast, a coverage of 1 or more.
+    InvalidInput : shapes that do not broadcast, or a coverage of 1 or more.
 
     >>> interval_score(np.array([5.0]), np.array([1.0]), np.array([4.0]), 0.9).round(6)  # 3 + 2 / 0.1 · 1
     array([23.])
@@ -125,20 +126,20 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
 
 
 def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
-    """Shares of targets below, between and above forecast quantiles: the histogram of the probability integral.
+    """Return the shares of targets below, between and above forecast quantiles (probability integral transform).
 
     Parameters
     ----------
-    targets : (n).
-    forecasts : (n, q), rising along each row, in the unit of the targets.
+    targets : targets, (n,).
+    forecasts : forecast quantiles, (n, q), increasing along each row, in the unit of the targets.
 
     Returns
     -------
-    Array (q + 1), which sums to 1; for calibrated quantiles the differences of 0, the quantiles and 1.
+    Shares, (q + 1,), with sum 1. For calibrated quantiles they are the differences of 0, the probabilities, and 1.
 
     Raises
     ------
-    InvalidInput : arrays of other shapes, numbers that are not finite.
+    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
 
     >>> shares_between(np.array([0.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]]))
     array([0.5, 0.5, 0. ])
@@ -149,31 +150,31 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
 
 
 class Difference(NamedTuple):
-    """The mean difference of two losses, with its interval."""
+    """Mean difference of two losses, with a confidence interval."""
 
-    mean: float  #: of the first loss minus the second, in their unit; below 0 the first is better
-    low: float  #: lower end of the interval of 95 %
-    high: float  #: upper end
-    p_value: float  #: two-sided, of no difference [1]
+    mean: float  #: first loss minus second loss, in their unit; negative if the first is better
+    low: float  #: lower end of the 95 % interval
+    high: float  #: upper end of the 95 % interval
+    p_value: float  #: two-sided p-value of the hypothesis of no difference [1]
 
 
 def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: int = 1_000, rng: Rng) -> Difference:
-    """Test of Diebold and Mariano for equal accuracy, by a circular block bootstrap of the differences.
+    """Diebold-Mariano test of equal accuracy, by a circular block bootstrap of loss differences.
 
     Parameters
     ----------
-    losses, others : (n), of two forecasters at the same origins, in order of time.
-    block : length of a block, of which differences depend on each other, such as a day; at most n.
-    draws : bootstrap samples.
+    losses, others : losses of two forecasters at the same origins, (n,), in order of time.
+    block : length of a block, at most n. It must exceed the range of autocorrelation of the differences, such as a day.
+    draws : number of bootstrap samples.
     rng : seed, SeedSequence or Generator.
 
     Returns
     -------
-    Difference, whose interval has the 2.5 % and 97.5 % quantiles of the resampled means.
+    Mean difference; its interval is from the 2.5 % to the 97.5 % quantile of resampled means.
 
     Raises
     ------
-    InvalidInput : arrays of other shapes, blocks longer than them.
+    InvalidInput : arrays of the wrong shape, or blocks longer than the arrays.
 
     >>> losses = np.tile([1.0, 2.0], 50)
     >>> diebold_mariano(losses, losses + 1.0, block=10, rng=1)
@@ -185,7 +186,8 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
     count = whole_scalar("draws", draws, minimum=1, maximum=INT64_MAX)
     blocks = -(-len(one) // length)
     if count * blocks > LARGEST_BOOTSTRAP:
-        raise InvalidInput("draws", f"expected at most {LARGEST_BOOTSTRAP // blocks:,} of {blocks:,} blocks", draws)
+        reason = f"expected at most {LARGEST_BOOTSTRAP // blocks:,} draws of {blocks:,} blocks"
+        raise InvalidInput("draws", reason, draws)
     sums = np.concatenate(([0.0], np.cumsum(np.concatenate((difference, difference[:length])))))
     starts = generator_of(rng).integers(len(one), size=(count, blocks))
     means = (sums[starts + length] - sums[starts]).mean(axis=1) / length
@@ -196,29 +198,29 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
 
 class OperatorLoss(NamedTuple):
-    """Losses of a price to costs unknown when it was set; each of shape (q), one for each column of prices."""
+    """Losses of prices that were set before costs were known; each of shape (q,), one for each column of prices."""
 
-    under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of the costs
+    under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of costs
     overcharged: RealArray  #: mean of max(0, price − cost)
-    losing_days: RealArray  #: share of days whose costs, in all, pass their prices [1]
+    losing_days: RealArray  #: share of days with total costs above total prices [1]
 
 
 def operator_loss(costs: RealArray, prices: RealArray, *, day: int) -> OperatorLoss:
-    """The operator's loss for prices set ahead, such as quantiles of a forecast.
+    """Return the loss of an operator who sets prices in advance, such as quantiles of a forecast.
 
     Parameters
     ----------
-    costs : (n), in order of time, such as wei per byte.
-    prices : (n, q), in the unit of the costs.
-    day : how many of them a day has; the last day may be shorter.
+    costs : costs, (n,), in order of time, for example in wei per byte.
+    prices : prices, (n, q), in the unit of costs.
+    day : number of costs in a day; the last day may be shorter.
 
     Returns
     -------
-    OperatorLoss.
+    Losses for each column of prices.
 
     Raises
     ------
-    InvalidInput : arrays of other shapes, numbers that are not finite.
+    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
 
     >>> found = operator_loss(np.array([1.0, 3.0, 1.0, 1.0]), np.full((4, 1), 1.5), day=2)
     >>> found.under_recovered, found.overcharged, found.losing_days
