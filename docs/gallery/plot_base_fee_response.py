@@ -2,7 +2,7 @@
 How fast Ethereum's base fee rises
 ==================================
 
-EIP-1559: a full block raises the base fee by an eighth, an empty one lowers it by an eighth.
+Under EIP-1559, a full block raises the base fee by an eighth, and an empty block lowers it by an eighth.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Published: filling L1's blob space
 ==================================
 
-arXiv 2509.17126, Figure 5a: for how many blocks a budget fills every blob of L1. The published model multiplies the
-blob base fee by 1.15 a block from 1 wei; the protocol's own rule by 1.082, and from where January's fees were it ends
-sooner.
+arXiv 2509.17126, Figure 5a: the number of blocks for which a budget can fill every blob of L1. The published model
+starts at a blob base fee of 1 wei and multiplies it by 1.15 per block. The protocol's rule multiplies it by 1.082.
+From the fees of January 2026, the budget is used up sooner.
 """
 
 import matplotlib.pyplot as plt

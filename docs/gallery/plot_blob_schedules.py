@@ -2,8 +2,8 @@
 Ethereum's blob schedules
 =========================
 
-Blobs a block, target and maximum, upgrade by upgrade (EIP-4844, EIP-7691 and the blob-parameter-only forks of
-EIP-7892), as the dated rows from which every fee of this package is computed.
+Target and maximum number of blobs per block after each upgrade (EIP-4844, EIP-7691 and the blob-parameter-only forks of
+EIP-7892). The package computes all fees from these dated rows.
 """
 
 from datetime import UTC, datetime

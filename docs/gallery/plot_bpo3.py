@@ -2,9 +2,10 @@
 What if: the third blob-parameter-only fork
 ===========================================
 
-EIP-8138 is a draft whose values are not decided. Four candidates for them ship as files of rules, `data/rules/bpo3-*`,
-which `--rules` takes on the command line. Left, their targets and maxima after those of mainnet; right, for how many
-blocks a budget fills every blob of L1 under each, from the fees of January 2026.
+EIP-8138 is a draft whose values are not decided. The package has four candidates as files of rules,
+`data/rules/bpo3-*`, which the option `--rules` reads. Left: the targets and maxima of mainnet and of the candidates.
+Right: the number of blocks for which a budget can fill every blob of L1 under each candidate, from the fees of
+January 2026.
 """
 
 import matplotlib.pyplot as plt

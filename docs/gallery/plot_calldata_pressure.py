@@ -2,8 +2,8 @@
 Ten minutes of full blocks
 ==========================
 
-Linea raises the variable cost while blocks are full of calldata: by up to a thirty-second each block, until the
-pricing record is full.
+Linea raises the variable cost while blocks are full of calldata. It rises by up to 1/32 in each block, until it reaches
+the largest value that the pricing record can hold.
 """
 
 import matplotlib.pyplot as plt

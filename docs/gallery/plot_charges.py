@@ -1,9 +1,9 @@
 """
-Who pays less than their bytes cost
-===================================
+Fees compared with the cost of posting
+======================================
 
-A backtest of a week without a fixed cost, at a margin of 1.2: each transaction's fee over what its own bytes cost to
-post. Those left of 1 are carried by the others.
+A backtest of a week without a fixed cost, at a margin of 1.2: each transaction's fee divided by the cost of posting its
+bytes. Transactions below 1 pay less than they cost; the others pay for them.
 """
 
 import matplotlib.pyplot as plt

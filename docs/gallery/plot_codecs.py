@@ -2,7 +2,7 @@
 Real transactions under five codecs
 ===================================
 
-The compressed size depends on the codec; production's LZSS has a dictionary that knows common calldata.
+The compressed size depends on the codec. Linea's production LZSS uses a dictionary of common calldata.
 """
 
 import matplotlib.pyplot as plt

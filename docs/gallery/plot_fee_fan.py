@@ -2,8 +2,8 @@
 Many months from one
 ====================
 
-A block bootstrap draws whole days of L1 with replacement: base fee and blob base fee of one moment stay together. The
-fan is what the margin's risk is computed on.
+A block bootstrap draws whole days of L1 fees with replacement. The base fee and the blob base fee of a moment stay
+together. The risk of a margin is computed from this distribution of paths.
 """
 
 import matplotlib.pyplot as plt

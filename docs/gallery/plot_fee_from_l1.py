@@ -1,8 +1,8 @@
 """
-The fee that L1 fees give
-=========================
+From L1 fees to the priority fee
+================================
 
-A sweep over two inputs, from L1's base fee through the pricing record to the priority fee.
+A sweep over two inputs. Each step computes the pricing record from L1's base fee, and the priority fee from the record.
 """
 
 import matplotlib.pyplot as plt

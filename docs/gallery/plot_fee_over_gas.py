@@ -2,7 +2,8 @@
 The priority fee over gas, for three sizes
 ==========================================
 
-The same bytes cost the same; a transaction with more gas spreads them over more units.
+The cost of a transaction's bytes does not depend on its gas. A transaction with more gas spreads this cost over more
+units of gas.
 """
 
 import matplotlib.pyplot as plt

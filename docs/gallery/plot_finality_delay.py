@@ -2,8 +2,9 @@
 Published: delaying finality
 ============================
 
-arXiv 2509.17126, abstract: with 10 ETH a rollup's finality is delayed 1.45 times (Arbitrum) to 2.73 times (Base) as
-long as by stuffing blobs directly. By the protocol's rules with 21 blobs a block, L1 keeps up with most of them.
+arXiv 2509.17126, abstract: an attacker with 10 ETH delays a rollup's finality 1.45 times (Arbitrum) to 2.73 times
+(Base) as long as by filling blobs directly. By the protocol's rules, with 21 blobs per block, L1 has room for the
+data of most rollups.
 """
 
 import matplotlib.pyplot as plt

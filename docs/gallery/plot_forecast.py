@@ -2,8 +2,8 @@
 The next day of L1 fees
 =======================
 
-A forecast from the 20th day of the shipped month, and what came after it. The bands hold half and nine tenths of a
-thousand paths, each of which obeys the protocol block by block.
+A forecast from the 20th day of the month in the package, and the fees that followed. The bands contain 50 % and 90 %
+of a thousand sample paths. Each path follows the rules of the protocol block by block.
 """
 
 import matplotlib.pyplot as plt

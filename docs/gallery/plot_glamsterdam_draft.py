@@ -2,13 +2,13 @@
 Posting under the Glamsterdam draft
 ===================================
 
-What a batch costs on L1 under the gas rules proposed for Ethereum's next upgrade, as of 2026-08-22. The numbers may
-change before the upgrade, and no mainnet date is set. Nothing in the package uses them; `data/rules/
-glamsterdam-draft.toml` puts one of them into a file that `--rules` takes.
+The cost of a batch on L1 under the gas rules proposed for Ethereum's next upgrade, as of 2026-08-22. The numbers may
+change before the upgrade, and no mainnet date is set. The package does not use them by default. To try one of them,
+pass `data/rules/glamsterdam-draft.toml` to `--rules`.
 
-- EIP-2780: the intrinsic gas of a transaction by what it does, instead of 21,000 for all
+- EIP-2780: the intrinsic gas depends on what a transaction does, instead of 21,000 for all
 - EIP-7976: a calldata floor of 64 gas for each byte; EIP-7981 counts the data of access lists too
-- EIP-8037: state gas: what grows the state is paid by its bytes, from a reservoir of its own
+- EIP-8037: state gas: growth of the state is charged by its bytes, from a separate reservoir
 - EIP-8038: prices of access to accounts and storage
 - EIP-7778: blocks count gas before refunds
 

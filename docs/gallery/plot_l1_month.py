@@ -2,8 +2,8 @@
 A month of Ethereum's fees
 ==========================
 
-Base fee and blob base fee move together: since December 2025 (EIP-7918) a blob costs at least a share of the base
-fee, and in this month blobs were at that floor.
+The base fee and the blob base fee move together. Since December 2025 (EIP-7918), the blob base fee is at least a fixed
+fraction of the base fee, and in this month it was at that minimum.
 """
 
 import matplotlib.pyplot as plt

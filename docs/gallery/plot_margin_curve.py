@@ -2,8 +2,8 @@
 The margin against the probability of a loss
 ============================================
 
-Each of 400 drawn days has a margin at which it just breaks even; the share of days above is the risk, with its
-Clopper-Pearson interval.
+For each of 400 drawn days there is a margin at which fees equal costs. The risk of a margin is the share of days that
+need a higher one, shown with its Clopper-Pearson interval.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Published: a surge on Arbitrum's two gas prices
 ===============================================
 
-The defaults of OffchainLabs/nitro's ``cmd/l2pricing-simulator`` (2026-04): demand for 200 million gas a second comes
-and goes. The legacy rule peaks at 9.11 times the minimum at second 45, the six constraints at 3.64 times at second
-39.
+This figure uses the defaults of OffchainLabs/nitro's ``cmd/l2pricing-simulator`` (2026-04), in which demand rises to
+200 million gas per second and falls again. The price peaks at 9.11 times the minimum at second 45 under the legacy
+rule, and at 3.64 times at second 39 under the six constraints.
 """
 
 import matplotlib.pyplot as plt

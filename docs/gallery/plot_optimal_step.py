@@ -2,9 +2,10 @@
 The optimal step of a fee rule
 ==============================
 
-A rule that moves the log of a fee with each block's use trades persistent shifts of demand against the noise of single
-blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). For a random walk seen through noise the best step is the gain of
-the Kalman filter, and the loss is flat around it where demand is persistent, as that for blobs is (10⁻⁵).
+A fee rule changes the logarithm of the fee after each block. Large steps follow persistent shifts of demand quickly,
+but also follow the noise of single blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). If demand is a random walk
+observed with noise, the best step is the gain of the Kalman filter. If demand is persistent, as demand for blobs is
+(10⁻⁵), the loss hardly changes around the best step.
 """
 
 import matplotlib.pyplot as plt

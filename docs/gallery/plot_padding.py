@@ -2,9 +2,10 @@
 Which padding is enough
 =======================
 
-By which factor the fee of a transfer covers the fee 1, 5, 20 and 100 blocks later: the bound, which no fee passes
-whatever happens, and the 99 % quantile over the month of L1 fees that ships. Wallets add flat 10 %, 20 %, 25 % or
-70 %. Chains whose parameters no source gives today are priced at the last values that a source gave.
+A wallet raises the current fee of a transfer by a factor so that it is still enough 1, 5, 20 or 100 blocks later. The
+figure shows the upper bound, which is always enough, and the 99 % quantile over the month of L1 fees in the package.
+Wallets add a constant 10 %, 20 %, 25 % or 70 %. If no source gives a chain's current parameters, the last published
+values are used.
 """
 
 import contextlib

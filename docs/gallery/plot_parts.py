@@ -2,7 +2,7 @@
 What a fee is made of
 =====================
 
-Fixed cost, size and margin, each in wei per gas; together they are the fee.
+The fee is the sum of the fixed cost, the part for the size, and the margin, each in wei per gas.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 What patience saves
 ===================
 
-Posting a blob later, while L1 is cheap: Linea's production cap against somebody who knew the future, for targets of
-half an hour to sixteen hours. (arXiv 2212.10337 asks the same of Arbitrum; its window is not public.)
+A rollup can save money by posting blobs later, when L1 fees are low. The figure compares Linea's production price cap
+with perfect foresight, for target delays from half an hour to sixteen hours. (arXiv 2212.10337 studies the same
+question for Arbitrum; its data is not public.)
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Pricing rules in a closed loop
 ==============================
 
-A month of L1 under four rules for the price of a byte: data fees over the cost of posting, day by day. Linea's without
-bounds stays near 1; a fixed price wins on calm days and loses on the two dearest; the OP Stack's counts no tip.
+Data fees divided by the cost of posting, for each day of a month, under four rules for the price of a byte. Linea's
+rule without bounds stays near 1. A fixed price gains on days with low fees and loses on the two most expensive days.
+The rule of the OP Stack does not include the tip.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Post now or wait
 ================
 
-When to post a blob, at a given mean delay: by Linea's production cap, by optimal stopping on a forecast of the cost
-(in the form of arXiv 2212.10337), and by somebody who knew the future. All pay a tip of 0.1 gwei.
+Three ways to decide when to post a blob, compared at the same mean delay: Linea's production price cap, optimal
+stopping on a forecast of the cost (as in arXiv 2212.10337), and perfect foresight. All pay a tip of 0.1 gwei.
 """
 
 import matplotlib.pyplot as plt

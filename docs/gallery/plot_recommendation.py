@@ -2,9 +2,9 @@
 What to charge for the next day
 ===============================
 
-Linea's parameters for a loss on 5 % of days, from the end of the shipped month: the price of a byte over the
-distribution of what posting it costs, and the probability that fees so far do not pay for posting. The coordinator
-averages L1 over 12,000 s, so the price rises after the cost.
+Linea's fee parameters for a loss on 5 % of days, recommended at the end of the month in the package. The figure shows
+the price of a byte, the distribution of the cost of posting a byte, and the probability that the fees collected so
+far do not pay for posting. The coordinator averages L1 fees over 12,000 s, so the price rises later than the cost.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 The regret of a fee rule
 ========================
 
-Angeris, Diamandis and Moallemi (AFT 2025) bound the welfare gap of EIP-1559 to the best fixed price by O(1/√T). With
-the protocol's denominator of 8 the gap ends on a floor; with one that grows as √T it falls as the bound does.
+Angeris, Diamandis and Moallemi (AFT 2025) show that the welfare gap between EIP-1559 and the best fixed price is at
+most O(1/√T). With the protocol's denominator of 8, the gap stops falling. With a denominator that grows as √T, it
+falls as fast as the bound.
 """
 
 import matplotlib.pyplot as plt

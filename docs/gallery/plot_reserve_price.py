@@ -2,8 +2,9 @@
 The reserve price of blobs
 ==========================
 
-EIP-7918 (since December 2025): while a blob costs less than a sixteenth of the base fee, the excess does not fall. A
-month of L1: the dots lie on the line ``base fee / 16`` unless demand for blobs holds them above.
+Under EIP-7918 (since December 2025), the excess blob gas does not fall while the blob base fee is below a sixteenth
+of the base fee. The dots are fees of one month of L1. They are on the line ``base fee / 16`` unless demand for blobs
+keeps the fee above it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Six constraints against one
 ===========================
 
-How fast a load makes Arbitrum's base fee grow, to first order: the legacy rule against the six constraints of ArbOS 51
-Dia. They cross at 118 million gas a second, above which the six constraints are the faster ones.
+The rate at which a constant load raises Arbitrum's base fee, to first order, under the legacy rule and under the six
+constraints of ArbOS 51 Dia. Above 118 million gas per second, the six constraints raise it faster.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 The same transfers on four days
 ===============================
 
-Each chain by the rule that it had on that day, at that day's L1 fees: before blobs, after blobs, Pectra, and after
-the reserve price. Fees are assumed round numbers of those times; the rules are the chains' own, dated.
+The figure prices the same transfers with the rule that each chain had on four days: before blobs, after blobs, after
+Pectra, and after the reserve price. The L1 fees are round numbers that are typical of those days.
 """
 
 import matplotlib.pyplot as plt

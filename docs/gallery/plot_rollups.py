@@ -2,9 +2,9 @@
 One transfer under every chain's rule
 =====================================
 
-The same transaction, the same L1 fees: the charge of each chain for data (L1) and for execution (L2), in ETH. Chains
-whose parameters no source gives today are drawn at the last values that a source gave, with the month of those. Rates
-of Starknet's and Mantle's tokens, Celo's base fee and the gas of a Starknet transfer are assumed.
+The fee of one transaction on each chain for data (L1) and for execution (L2), in ETH, at the same L1 fees. If no source
+gives a chain's current parameters, the last published values are used, and the label gives their month. The exchange
+rates of Starknet's and Mantle's tokens, Celo's base fee and the gas of a Starknet transfer are assumed.
 """
 
 import contextlib

@@ -2,9 +2,10 @@
 Calldata or blobs, and a shared blob
 ====================================
 
-The model of Crapis, Felten and Mamageishvili (arXiv 2310.01155). Left: below which arrival rate calldata is cheaper, in
-units of the cost of delay over the price of gas; EIP-7918 keeps it right of the vertical line. Right: the part of a
-shared blob that the larger of two rollups pays after Nash bargaining, 1 + √s − √(1 − s) − s.
+The model of Crapis, Felten and Mamageishvili (arXiv 2310.01155). Left: the arrival rate below which calldata is
+cheaper than blobs, in units of the cost of delay divided by the price of gas. EIP-7918 excludes prices left of the
+vertical line. Right: the part of a shared blob that the larger of two rollups pays after Nash bargaining, 1 + √s −
+√(1 − s) − s.
 """
 
 import matplotlib.pyplot as plt

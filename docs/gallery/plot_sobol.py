@@ -2,7 +2,7 @@
 Which input moves the fee most
 ==============================
 
-Sobol indices: the share of the variance that each input explains, alone and with all others.
+Sobol indices: the share of the variance of the fee that each input explains, alone and in combination with the others.
 """
 
 import matplotlib.pyplot as plt

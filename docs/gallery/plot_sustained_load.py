@@ -2,8 +2,8 @@
 Arbitrum under sustained load
 =============================
 
-The six constraints have windows from 9 seconds to a day: the higher the load, the shorter the window that binds. Each
-line is one hour of a constant load.
+The six constraints have windows from 9 seconds to a day. Under a higher load, a constraint with a shorter window sets
+the price. Each line is one hour of a constant load.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Each input on its own
 =====================
 
-The priority fee of a transfer, one input at a time from the low to the high end of its range; everything else stays
-where it was in January 2026.
+The priority fee of a transfer when one input goes from the low to the high end of its range, and all others keep their
+values of January 2026.
 """
 
 import matplotlib.pyplot as plt

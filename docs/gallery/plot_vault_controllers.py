@@ -2,8 +2,9 @@
 Two controllers of a fee vault
 ==============================
 
-A vault of 10 ETH over a month of L1, with the set-up of linoscope's simulator for Taiko: EIP-1559's multiplicative step
-overshoots its target; a proportional controller does not, and has the higher peak where its gain is 1.
+The balance of a vault of 10 ETH over a month of L1 fees, with the settings of linoscope's simulator for Taiko. The
+multiplicative step of EIP-1559 overshoots its target. A proportional controller does not overshoot, but it has the
+higher peak fee if its gain is 1.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-A margin for your transactions, with a stated risk
-==================================================
+A margin for your transactions at a chosen risk
+===============================================
 
 You have a file of transactions and want to know: **which margin keeps the chance that a day's fees do not pay for a
 day's posting below five percent?** Seven steps, each with its figure.
@@ -46,8 +46,8 @@ ax.legend()
 # 3. Compute the fee
 # ------------------
 #
-# The variable cost is what a compressed byte costs on L1, the fixed cost what every unit of gas pays. These are the
-# costs of Linea mainnet in January 2026.
+# The variable cost is the cost of a compressed byte on L1. The fixed cost is charged for every unit of gas. These are
+# the costs of Linea mainnet in January 2026.
 
 fees = feemodel.priority_fee(sizes, gas, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
 
@@ -60,7 +60,7 @@ ax.set_title("Small transactions pay more for each gas")
 # 4. Look at L1
 # -------------
 #
-# What posting costs follows L1's base fee and blob base fee: here thirty days of them.
+# The cost of posting depends on L1's base fee and blob base fee. The figure shows thirty days of both.
 
 history = read_shipped_l1_fees()
 
@@ -75,8 +75,9 @@ ax.tick_params(axis="x", rotation=30)
 # 5. Backtest a rule
 # ------------------
 #
-# A pricing rule follows L1 and announces costs; users pay them; bytes are posted in blobs. Only what the size adds to
-# the fees (``size_revenue``) is counted here, for the fixed cost is there for other things.
+# A pricing rule announces costs that follow L1. Users pay fees at these costs, and the rollup posts the bytes in
+# blobs. Only the part of the fees for the size (``size_revenue``) is counted here, because the fixed cost pays for
+# other things.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
@@ -97,8 +98,8 @@ print(f"the size part of the fees is {month.size_recovery.item():.2f} times what
 # 6. Draw many days
 # -----------------
 #
-# One month is one history. A bootstrap of its days gives many days that could have been: whole days are drawn, for
-# L1's fees move together for hours.
+# One month is only one history. A bootstrap draws days from it at random to make many possible histories. It draws
+# whole days, because L1 fees stay correlated for hours.
 
 days = scenarios.bootstrap(l1_fees, paths=200, block_seconds=86_400, horizon=86_400, rng=7)
 
@@ -110,8 +111,8 @@ ax.set(xlabel="mean base fee of a day [gwei per gas]", ylabel="days", title="200
 # 7. Find the margin
 # ------------------
 #
-# The smallest margin at which at most five percent of the days lose, with an interval: the confidence interval of
-# drawing 200 days, and not a promise that next month is like this one.
+# This finds the smallest margin at which at most five percent of the days make a loss, with a confidence interval. The
+# interval covers the random choice of 200 days. It does not cover the risk that next month differs from this one.
 
 found = feemodel.calibrate(
     workload, days, rule, posting, loss_probability=0.05, arrival_rate=1.45, rng=3, tolerance=0.01
@@ -133,5 +134,5 @@ ax.legend()
 print(found)
 
 # %%
-# Your own numbers go in at three places: the file of step 1, your rule and posting in step 5, and your bound in
-# step 7. From a shell, ``feemodel calibrate`` does the same.
+# To use your own numbers, change the file in step 1, the rule and posting in step 5, and the bound in step 7. The
+# command ``feemodel calibrate`` does the same in a shell.
