@@ -1,16 +1,16 @@
 """Start a server in processes of its own, wait until it answers, and end whatever is left of it.
 
-`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel.cli serve`; it gets the same flags.
+`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel.cli serve`; it gets the same flags, and
+prints its address when it answers.
 """
 
 import os
+import re
 import shlex
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from tests.system.processes import tree
 
 PATIENCE = 60.0  # seconds for anything that must happen in the end
 START = 180.0  # seconds until a server answers; kernels may be compiled first, on a busy machine
+ANNOUNCED = re.compile(r"http://127\.0\.0\.1:(\d+)")  # on standard output, when all workers have answered
 STOP = 40.0  # seconds that a server may take to end
 ANSWER = 120.0  # seconds of a call, which may compile first
 FEEMODEL = (sys.executable, "-m", "feemodel.cli")
@@ -47,7 +48,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A server that has answered once.
+    """A server whose workers have all answered their parent.
 
     Parameters
     ----------
@@ -103,23 +104,24 @@ def started(
     before : words in front of the command line, such as `prlimit`.
     """
     clean = {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES)}
-    port = port or free_port()
     with TemporaryDirectory(prefix="feemodel-system-") as name:
-        folder, errors = Path(name) / "temporary", Path(name) / "errors"
+        folder, output, errors = (Path(name) / part for part in ("temporary", "output", "errors"))
         folder.mkdir()
         variables = clean | {"TMPDIR": str(folder)} | dict(environment or {})
-        line = [*before, *command(), "--port", str(port), *flags]
+        line = [*before, *command(), "--port", str(port or 0), *flags]
         with (
+            output.open("wb") as out,
             errors.open("wb") as err,
-            subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=err, env=variables) as process,
+            subprocess.Popen(line, stdout=out, stderr=err, env=variables) as process,
         ):
             found: list[psutil.Process] = []
             try:
-                server = Started(process, port, folder, errors)
-                wait_until(lambda: answers(port) or process.poll() is not None, "the server answers", patience=START)
-                assert process.poll() is None, server.log()
+                announced = lambda: ANNOUNCED.search(output.read_text(encoding="utf-8"))  # noqa: E731
+                wait_until(lambda: announced() or process.poll() is not None, "the server answers", patience=START)
+                address = announced()
+                assert address is not None, errors.read_text(encoding="utf-8", errors="replace")
                 found = tree(process.pid)
-                yield server
+                yield Started(process, int(address[1]), folder, errors)
             finally:
                 found += tree(process.pid)
                 end(process, found)
@@ -133,13 +135,6 @@ def serving(*flags: str, port: int | None = None) -> Iterator[Started]:
         end(server.process, tree(server.pid))
         log = server.log()
     assert (server.process.returncode, "trace" in log.lower(), "is killed" in log) == (0, False, False), log
-
-
-def answers(port: int) -> bool:
-    """Return whether a server answers on this port."""
-    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
-        return bool(answer.status == 200)
-    return False
 
 
 def end(process: "subprocess.Popen[bytes]", processes: list[psutil.Process]) -> None:
