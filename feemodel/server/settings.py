@@ -6,10 +6,9 @@ on the command line `--` and its name with hyphens. Names that no setting has ar
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
-from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 from urllib.parse import urlsplit
@@ -37,6 +36,7 @@ HIDDEN = "(not shown)"
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum of a time [s]
 
+_HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name or an IPv6 address, which has colons
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
@@ -166,15 +166,8 @@ def _check_url(name: str, value: str) -> None:
 
 
 def _check_host(name: str, value: str) -> None:
-    if value != "*" and not re.fullmatch(r"[^\s/:\[\]@,]+", value) and not _is_ipv6(value):
+    if not _HOST.fullmatch(value):
         raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        return IPv6Address(text).scope_id is None
-    except ValueError:
-        return False
 
 
 def _check_origin(name: str, value: str) -> None:
@@ -259,24 +252,39 @@ def load_settings(
     >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
     9001
     """
-    chosen: dict[str, Any] = {}
-    spelled: dict[str, str] = {}
-    if file is not None:
-        _read_file(Path(file), chosen, spelled)
-    for variable, value in (environment or {}).items():
-        if not variable.upper().startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
-            continue
-        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if name not in _FIELDS or variable != _variable_of(name):
-            names = [*_FIELDS, *(other.removeprefix(ENVIRONMENT_PREFIX).lower() for other in OTHER_VARIABLES)]
-            expected = f"no setting has this name{_suggestion(name.removeprefix('feemodel_'), names, _variable_of)}"
-            raise InvalidInput(variable, expected, HIDDEN)
-        chosen[name], spelled[name] = value, variable
-    for name, value in (flags or {}).items():
-        if value is not None:
-            chosen[name], spelled[name] = value, f"--{name.replace('_', '-')}"
-    values = {name: _value(spelled[name], name, value) for name, value in chosen.items()}
-    return Settings(**values)
+    sources = (() if file is None else _tables(Path(file)), _variables(environment or {}), _flags(flags or {}))
+    chosen = {name: (spelled, value) for source in sources for name, spelled, value in source}
+    return Settings(**{name: _value(spelled, name, value) for name, (spelled, value) in chosen.items()})
+
+
+def _tables(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Yield name, spelling and value of the settings in a file."""
+    for section, table in read_toml(path, secret=True).items():
+        if section not in SECTIONS or not isinstance(table, dict):
+            raise _unknown(f"{path}: {section}", "expected one of the tables", section, SECTIONS)
+        for name, value in table.items():
+            if name not in SECTIONS[section]:
+                raise _unknown(f"{path}: {section}.{name}", "expected one of", name, SECTIONS[section])
+            yield name, f"{path}: {section}.{name}", value
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    names = {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in _FIELDS}
+    for variable, value in environment.items():
+        if variable in names:
+            yield names[variable], variable, value
+        elif variable.upper().startswith(ENVIRONMENT_PREFIX) and variable not in OTHER_VARIABLES:
+            known = [other.removeprefix(ENVIRONMENT_PREFIX) for other in (*names, *OTHER_VARIABLES)]
+            close = _suggestion(variable.upper().removeprefix(ENVIRONMENT_PREFIX), known, ENVIRONMENT_PREFIX)
+            raise InvalidInput(variable, f"no setting has this name{close}", HIDDEN)
+
+
+def _flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    return ((name, f"--{name.replace('_', '-')}", value) for name, value in flags.items() if value is not None)
+
+
+def _unknown(spelled: str, expected: str, name: str, known: Collection[str]) -> InvalidInput:
+    return InvalidInput(spelled, f"{expected} {', '.join(known)}{_suggestion(name, known)}", HIDDEN)
 
 
 def _value(spelled: str, name: str, value: Any) -> Any:
@@ -318,23 +326,6 @@ def _is_whole(kind: Any) -> bool:
     return kind is int or any(map(_is_whole, get_args(kind)[: None if get_origin(kind) is not Annotated else 1]))
 
 
-def _variable_of(name: str) -> str:
-    return f"{ENVIRONMENT_PREFIX}{name.upper()}"
-
-
-def _suggestion(name: str, known: Iterable[str], spelled: Callable[[str], str] = str) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {spelled(close[0])}?" if close else ""
-
-
-def _read_file(path: Path, chosen: dict[str, Any], spelled: dict[str, str]) -> None:
-    for section, table in read_toml(path, secret=True).items():
-        if section not in SECTIONS or not isinstance(table, dict):
-            expected = f"expected one of the tables {', '.join(SECTIONS)}{_suggestion(section, SECTIONS)}"
-            raise InvalidInput(f"{path}: {section}", expected, HIDDEN)
-        for name, value in table.items():
-            where = f"{path}: {section}.{name}"
-            if name not in SECTIONS[section]:
-                expected = f"expected one of {', '.join(SECTIONS[section])}{_suggestion(name, SECTIONS[section])}"
-                raise InvalidInput(where, expected, HIDDEN)
-            chosen[name], spelled[name] = value, where
+def _suggestion(name: str, known: Collection[str], prefix: str = "") -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {prefix}{close[0]}?" if close else ""
