@@ -1,13 +1,13 @@
 """Prices of a node: a pricing form with its costs, the margins, and the priority fees suggested to wallets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, TRANSACTION_GAS
 from feemodel.linea.coordinator import average_fees, sample_gas_price
-from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.extra_data import PricingRecord, recorded_cost
 from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.parameters import COORDINATOR, NODE, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
@@ -59,7 +59,14 @@ class Prices:
         return Prices(form, self.preset).on_base_fee(base_fee)
 
 
-def prices_of(pricing: str, preset: LineaPreset, costs: Mapping[str, Any], margin: float | None = None) -> Prices:
+def prices_of(
+    pricing: str,
+    preset: LineaPreset,
+    costs: Mapping[str, Any],
+    margin: float | None = None,
+    *,
+    record: bytes | None = None,
+) -> Prices:
     """Return the prices of a preset with some costs of its form replaced.
 
     Parameters
@@ -68,13 +75,16 @@ def prices_of(pricing: str, preset: LineaPreset, costs: Mapping[str, Any], margi
     preset : the other costs, and the margins.
     costs : values of the form's fields; `None` and fields of the other form are ignored.
     margin : margin of estimates; `None`: the preset's [1].
+    record : extra data of a block, whose pricing record replaces the preset's costs; `None`: the preset's.
 
-    Raises `InvalidInput` for costs that result in no fee.
+    Raises `InvalidInput` for costs that result in no fee, and for extra data without a record.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {"variable_cost": 5}).form
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
     """
+    if record is not None:
+        preset = replace(preset, **asdict(PricingRecord.from_bytes(record)))
     form = form_of(pricing, preset)
     names = {field.name for field in fields(form)}  # type: ignore[arg-type]
     form = replace(form, **{name: cost for name, cost in costs.items() if name in names and cost is not None})  # type: ignore[type-var]

@@ -1,7 +1,7 @@
 """Prices of estimates: from the settings, from the newest block's pricing record, or from L1 fees."""
 
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_t
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
-from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 
@@ -108,7 +107,7 @@ def pricing_of(
     if settings.costs == "configured":
         costs = configured_prices(settings)
     elif chain is not None:
-        costs = recorded_prices(settings, chain.extra_data)
+        costs = configured_prices(settings, chain.extra_data)
     else:
         raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
     kind = FixedPricing if head is None else Pricing
@@ -124,28 +123,20 @@ def rounded(age: float | None) -> float | None:
     return None if age is None else round(age, 3)
 
 
-def configured_prices(settings: Settings) -> Prices:
-    """Return the prices that the settings name, the preset's where they name none.
+def configured_prices(settings: Settings, record: bytes | None = None) -> Prices:
+    """Return the prices that the settings name, the preset's or those of a block's record where they name none.
 
     >>> configured_prices(Settings(variable_cost=5)).form
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
     """
-    return prices_of(settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings), settings.margin)
-
-
-def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
-    """Return the prices of a block's pricing record; settings that name a cost take precedence.
-
-    Raises `InvalidInput` for a block without a record.
-    """
-    preset = replace(linea_preset(settings.preset), **asdict(PricingRecord.from_bytes(extra_data)))
-    return prices_of(settings.pricing, preset, msgspec.structs.asdict(settings), settings.margin)
+    preset, costs = linea_preset(settings.preset), msgspec.structs.asdict(settings)
+    return prices_of(settings.pricing, preset, costs, settings.margin, record=record)
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
     """Return the prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
     try:
-        return recorded_prices(settings, head.value.extra_data())
+        return configured_prices(settings, head.value.extra_data())
     except InvalidInput as error:  # which is no fault of the caller's parameters
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
