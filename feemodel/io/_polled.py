@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from feemodel.checks import INT64_MAX
 from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import from_hex, from_quantity
+from feemodel.ethereum._quantities import from_hex, from_quantity, hash_bytes, to_hex
 from feemodel.ethereum.fee_market import next_base_fee
 
 MAX_CHAIN_ID = 2**255
@@ -31,16 +31,34 @@ class ChainId:
 
     def check(self, answer: Any) -> int:
         """Return the chain id in a response; raises `UpstreamError`, or `OtherChain` if the id has changed."""
-        try:
-            found = from_quantity(answer, "eth_chainId")
-        except InvalidInput as error:
-            raise UpstreamError(f"the node: {error}") from None
+        found = quantity_in("eth_chainId", answer)
         if found >= MAX_CHAIN_ID:
             raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
         if self.known not in (None, found):
             raise OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
         self.known = found
         return found
+
+
+def quantity_in(method: str, answer: Any) -> int:
+    """Return the quantity in a response to a method; raises `UpstreamError`."""
+    try:
+        return from_quantity(answer, method)
+    except InvalidInput as error:
+        raise UpstreamError(f"the node: {error}") from None
+
+
+def check_block_hash(number: int, known: bytes, answer: Any) -> None:
+    """Raise `OtherChain` if the block in a response has another hash than the known one of this number.
+
+    >>> check_block_hash(1, bytes(32), {"hash": "0x" + "00" * 32})
+    """
+    try:
+        found = hash_bytes(answer["hash"], "hash")
+    except (InvalidInput, KeyError) as error:
+        raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
+    if found != known:
+        raise OtherChain(f"the node: its block {number} has the hash {to_hex(found)}, the ledger's has {to_hex(known)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import hash_bytes, to_hex, to_quantity
+from feemodel.errors import UpstreamError
+from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode, Call
-from feemodel.io._polled import ChainId, Head, OtherChain, Polled
+from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash
 from feemodel.ledger._store import Block
 from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
 from feemodel.server.settings import Settings
@@ -104,20 +104,9 @@ class Upstream:
         try:
             self.chain_id.check(node.own(chain_id))
             if self._held is not None and isinstance(block[0], Mapping):
-                _check_hash(self._held, block[0])
+                check_block_hash(self._held.number, self._held.hash or b"", block[0])
         except OtherChain as error:
             self.refusal = error
             raise
         self.refusal = None
         return Head.parse(node.own(head), history)
-
-
-def _check_hash(held: Block, block: Mapping[str, Any]) -> None:
-    """Raise `OtherChain` where a node has another block of the number of the ledger's head."""
-    try:
-        found = hash_bytes(block["hash"], "hash")
-    except (InvalidInput, KeyError) as error:
-        raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
-    if found != held.hash:
-        ours = to_hex(held.hash or b"")
-        raise OtherChain(f"the node: its block {held.number} has the hash {to_hex(found)}, the ledger's has {ours}")

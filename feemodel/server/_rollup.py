@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
 from feemodel.estimates._rollup import Measuring, check_rollup_call
-from feemodel.ethereum._quantities import from_quantity, to_hex, to_quantity
+from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
 from feemodel.io._async_node import Call
 from feemodel.io._node import NodeError
+from feemodel.io._polled import quantity_in
 from feemodel.ledger._database import read_ahead
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
@@ -121,21 +122,14 @@ class NodeEstimates:
         if isinstance(gas, NodeError):
             raise gas
         if count:
-            nonce = _quantity("eth_getTransactionCount", self._upstream.node.own(count[0]))
-        gas_limit = _quantity("eth_estimateGas", gas)
+            nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0]))
+        gas_limit = quantity_in("eth_estimateGas", gas)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
         size = self._measuring.size(
             request.call, gas=gas_limit, nonce=nonce, base_fee=prices.form.base_fee, chain_id=chain_id
         )
         fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)
         return Estimate(hex(gas_limit), hex(prices.form.base_fee), hex(fee))
-
-
-def _quantity(method: str, answer: Any) -> int:
-    try:
-        return from_quantity(answer, method)
-    except InvalidInput as error:
-        raise UpstreamError(f"the node: {error}") from None
 
 
 def _in_hex(value: Any) -> Any:
