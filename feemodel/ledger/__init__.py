@@ -1,4 +1,4 @@
-"""State and proofs: blocks of state changes in, roots and `rollup_getProof` proofs out."""
+"""State and proofs: import blocks of state changes, and create the proofs of `rollup_getProof`."""
 
 from typing import TYPE_CHECKING
 

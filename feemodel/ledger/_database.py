@@ -1,4 +1,4 @@
-"""SQLite file of a ledger, in which every failure is a named error.
+"""SQLite file of a ledger; every failure raises an error of this package.
 
 A file that is open only for reading is mapped into memory. By default, Linux reads ahead around each mapped page, 128
 KiB or `read_ahead_kb` of the disk. A proof needs only about twenty scattered pages, so read-ahead is disabled.
@@ -18,22 +18,22 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another one
-MAPPED_BYTES = 1 << 40  # of a file that is only read; SQLite takes what it was built for, mostly 2 GiB
+MAPPED_BYTES = 1 << 40  # mapped size of a read-only file; SQLite lowers it to its own limit, usually 2 GiB
 ADVICE = {
     sqlite3.SQLITE_BUSY: "another process writes to it",
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
-# A full disk, beside SQLITE_FULL; the first two are of a file that processes share.
+# Errors that mean a full disk, besides SQLITE_FULL; the first two concern the memory shared by processes.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Everything else says that the bytes of the file are wrong.
+# Errors that do not mean a corrupt file; all others do.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # read, write, write and create; SQLite's words
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names: read, write, write and create, no file
 
 
 class Database:
@@ -60,7 +60,7 @@ class Database:
         self.is_immutable = False
         self._connection = self._connected(self._mode)
         if self._mode == "memory":
-            weakref.finalize(self, self._connection.close)  # whoever has a tree in memory closes nothing
+            weakref.finalize(self, self._connection.close)  # trees in memory are never closed explicitly
             return
         self._state = self._file_state()
         if self._mode != "ro":
@@ -73,7 +73,7 @@ class Database:
             no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not no_files or self._has_log():
                 raise self._named(error) from None
-            # SQLite coordinates readers and a writer through two files beside the ledger, and can make neither here.
+            # SQLite needs two files next to the ledger to coordinate processes, and cannot create them here.
             self.is_immutable = True
             self._connection = self._connected("ro&immutable=1")
         except sqlite3.DatabaseError as error:
@@ -82,13 +82,13 @@ class Database:
         self._map()
 
     def _map(self) -> None:
-        """Map the file into memory, of which pages here and there will be read.
+        """Map the file into memory, for reading scattered pages.
 
-        The kernel can be told once there is a mapping, and until then reads around the first page that is touched, on
-        some disks 8 MiB. So a page is read before it is mapped: one that no block rewrites, which so is in no log.
+        Read-ahead can be disabled only after the mapping exists, and the first access would read up to 8 MiB around its
+        page. So that page is read before the mapping. It is a page that no block rewrites, hence it is in no log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
-            return  # no ledger, which is said elsewhere
+            return  # not a ledger; another check raises the error
         self.one("SELECT id FROM node WHERE id = 1")
         self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
         self.one("SELECT id FROM node WHERE id = 1")
@@ -139,7 +139,7 @@ class Database:
             self._connection.close()
             self._open()
         elif self._mode == "ro":
-            self._map()  # of a small ledger, which was in the log before
+            self._map()  # a small ledger may have been only in the log until now
         return True
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class Database:
             yield
             self.run("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:  # SQLite has undone it already where the disk was full
+            if self._connection.in_transaction:  # if the disk was full, SQLite has already rolled back
                 self._connection.execute("ROLLBACK")
             raise
 
@@ -216,12 +216,12 @@ def file_size(path: Path) -> int:
     return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
 
 
-RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite has no word for
-AHEAD = 1 << 20  # bytes that are asked for together
+RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite cannot set
+AHEAD = 1 << 20  # bytes per request
 
 
 def _advise(path: Path, advice: int) -> int:
-    """Tell the kernel how the mappings of a file will be read; how many there are. Nothing where it is not Linux."""
+    """Pass advice on a file's memory mappings to the kernel; return their number, 0 on other systems than Linux."""
     if not sys.platform.startswith("linux"):
         return 0
     name = str(path.resolve())
@@ -243,11 +243,11 @@ def _libc() -> ctypes.CDLL:
 
 
 def read_ahead(path: Path) -> Iterator[int]:
-    """Have a file read into the page cache, from end to end: after each piece, how much of it has been read [byte].
+    """Read a whole file into the page cache in order, and yield the number of bytes read after each piece.
 
-    Pages that are read one by one take ten times as long as all of them in their order. A piece is waited for before
-    the next one is asked for, so that the pages of a proof never stand behind more than one. Nothing is read of a file
-    that is larger than half of the memory, or where this is not Linux.
+    This is ten times faster than reading single pages. Each piece is requested after the previous one has been read, so
+    that a proof waits for at most one piece. Nothing is read if the file is larger than half of the memory, or on other
+    systems than Linux.
     """
     if not sys.platform.startswith("linux"):
         return

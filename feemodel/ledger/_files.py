@@ -51,7 +51,7 @@ from feemodel.io._documents import contents, opened, parse_json
 from feemodel.io._large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
-PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
+PARSED_WHOLE = 1 << 26  # bytes of a genesis file that is parsed at once; its objects take ten times as much memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
@@ -446,19 +446,19 @@ def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         return parse(value)
 
 
-OPTIONAL_ITEMS = 2  # behind the accounts
+OPTIONAL_ITEMS = 2  # after the accounts
 
 
 def parse_trie_log(data: bytes) -> BlockChanges:
-    """The changes of one block, from a trie log as Besu with the Shomei plug-in serves it.
+    """Parse the changes of one block from a trie log of Besu with the Shomei plug-in.
 
-    It is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
+    A trie log is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
     [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account the same with
-    [nonce, balance, EVM storage root, Keccak code hash] or empty on each side; storage = list of
-    [Keccak of the slot, prior, new, cleared, slot?].
+    [nonce, balance, EVM storage root, Keccak code hash] or empty on each side; storage = list of [Keccak of the slot,
+    prior, new, cleared, slot?].
 
-    Raises `InvalidInput` for data that is not a trie log, and for a slot whose number the log does not tell, unless its
-    account is gone after the block.
+    Raises `InvalidInput` for data that is not a trie log, and for a slot whose number is not in the log, unless the
+    account does not exist after the block.
     """
     try:
         items = rlp.decode(data)
@@ -478,7 +478,7 @@ def parse_trie_log(data: bytes) -> BlockChanges:
 
 
 def parse_trie_log_element(element: Any) -> BlockChanges:
-    """An element of the answer of `shomei_getTrieLogsByRange`; its number and hash must be those of the log."""
+    """Parse an element of the result of `shomei_getTrieLogsByRange`; its number and hash must match the log."""
     if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
         raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
     block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
@@ -541,11 +541,11 @@ def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
     if not isinstance(known, bytes) or len(known) > WORD_SIZE:
         _refuse("expected a slot of at most 32 bytes", known)
     slot = known.rjust(WORD_SIZE, b"\0")
-    if keccak256(slot) == hashed:  # an empty item is slot 0, or a slot that the node does not know
+    if keccak256(slot) == hashed:  # an empty item is slot 0 or an unknown slot
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None
-    raise InvalidInput("trieLog slot", f"expected the number that hashes to {to_hex(hashed)}", to_hex(slot))
+    raise InvalidInput("trieLog slot", f"expected the number with the hash {to_hex(hashed)}", to_hex(slot))
 
 
 def _integer(item: Any) -> int:

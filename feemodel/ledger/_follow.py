@@ -23,7 +23,7 @@ CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
 LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
 DOUBLINGS = 30
-BLOCKS_A_REQUEST = 100  # trie logs; a busy block has a megabyte
+BLOCKS_A_REQUEST = 100  # trie logs per request; that of a full block has a megabyte
 
 Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest final block, `None` while there is none
 
@@ -94,7 +94,7 @@ def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator
     Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
-    first = max(head.number, 1)  # the head once more, to see that it still stands; a genesis has no trie log
+    first = max(head.number, 1)  # again from the head, to detect a reorganisation; a genesis has no trie log
     while first <= newest and head.number < newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
         for block in _trie_logs(node, first, last):
@@ -130,7 +130,7 @@ def follow(
     while True:
         head = store.head
         if head is None:
-            raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+            raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
         try:
             _check_not_behind(store, node, head)
             import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality, progress)

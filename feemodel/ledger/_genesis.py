@@ -57,8 +57,8 @@ from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
 SUBTREE_LEVELS = 5  # each such subtree is stored contiguously, so that a Merkle path reads one page per subtree
-CHUNK = 32_768  # rows that are made and stored together
-KEYS_READ = 65_536  # together, for the index
+CHUNK = 32_768  # rows created and stored together
+KEYS_READ = 65_536  # keys read together for the index
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
@@ -192,8 +192,8 @@ class _Nodes:
     def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
         self._rows, self._scheme, self._height = rows, scheme, stored_height(count)
         self._lowest = scheme.zeros[: min(SUBTREE_LEVELS, self._height)]
-        self._waiting, self._number = bytearray(), first  # of leaves, and the number of the first of them
-        self._hashes = bytearray()  # of the highest nodes of the lowest subtrees
+        self._waiting, self._number = bytearray(), first  # hashes of leaves, and the number of the first leaf
+        self._hashes = bytearray()  # hashes of the highest nodes of the lowest subtrees
         self._numbers: list[Numbers] = []
 
     def add(self, hashes: bytes) -> None:
@@ -294,16 +294,16 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 
 
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
-    """Store the branches of one depth, those of the next start at number `following`; return how many these are."""
-    deeper, started = 0, 0  # branches of the next depth, and of this one
-    indices = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
+    """Store the branches of one depth; return the number of branches of the next depth, which start at `following`."""
+    deeper, started = 0, 0  # number of branches of the next depth, and of this one
+    indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may continue in the next part
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
         shared = part[:, HASH_SIZE]
         with_next = np.append(shared[1:], 0)[:KEYS_READ]
         shared = shared[:KEYS_READ]
-        # A key is in a branch of this depth where it shares so many digits with a neighbour; it is the first at its
-        # place where it shares no more with the one before it.
+        # A key is in a branch of this depth if it shares `depth` digits with a neighbour. It is the first key of its
+        # entry if it does not share more digits with the previous key.
         firsts = np.flatnonzero(((shared >= depth) | (with_next >= depth)) & (shared <= depth))
         digits = part[firsts, depth // 2] >> (0 if depth % 2 else 4) & 15
         branch = np.cumsum(shared[firsts] < depth) + started if depth else np.ones(len(firsts), dtype=np.int64)
@@ -330,12 +330,13 @@ def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
     rows.branches.extend(map(tuple, table.reshape(-1, DIGITS).tolist()))
 
 
-RUN = 131_072  # accounts and slots that are read together; each contract's code counts by its size
+RUN = 131_072  # accounts and slots read together, and code in units of CODE_UNIT
 CODE_UNIT = 128  # bytes of code that count as much as an account
-RANGES = 1_024  # of hashes: ten million accounts have 10,000 in each
+RANGES = 1_024  # ranges of hashes; with ten million accounts, each has 10,000
 NUMBERS = 2 * WORD_SIZE  # nonce and balance
-OFFSET_BYTES = 8  # bytes of a place in a spool
-#: Where the parts of an account that waits begin: hash of the address, nonce and balance, address, place of the rest.
+OFFSET_BYTES = 8  # bytes of an index in a spool
+#: Start of each part of an account's record after the hash of the address: nonce and balance, address, index of the
+#: rest.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
@@ -369,7 +370,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
     scheme, folder = store.scheme, store.path.parent
     with _collector_paused(), store.transaction(), _Waiting(scheme, folder) as waiting:
         check_successor(store.head, 0)
-        for run in _runs(accounts):  # with their storage, for `fill` numbers its rows without a gap
+        for run in _runs(accounts):  # including storage, because `_fill` needs consecutive row numbers
             _add_run(store, waiting, run)
         version = _fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
         tree = Tree(scheme.name, rows=store.rows, version=version)
@@ -473,7 +474,7 @@ class _Waiting:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of the accounts with code or storage
-        self._starts: list[NDArray[np.int64]] = []  # of each run, where each range begins, and where the last ends
+        self._starts: list[NDArray[np.int64]] = []  # for each run, the start of each range and the end of the last one
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)
 

@@ -1,8 +1,8 @@
-"""The hashes of the state tree for machines without the compiled package, each step as it is defined.
+"""The hashes of the state tree compiled by numba, for machines without the native package.
 
-MiMC takes Montgomery products of eight 32-bit limbs. No product is reduced below the order r, which is 0.073·2**256:
-sums below 13·r fit the limbs, and the product of factors below a·r and b·r is below (0.073·a·b + 1)·r. The largest
-factor here is below 4·r, the largest sum below 6·r.
+MiMC uses Montgomery products of eight 32-bit limbs. Products are not reduced below the order r, which is 0.073·2**256.
+This is safe: sums below 13·r fit the limbs, and the product of factors below a·r and b·r is below (0.073·a·b + 1)·r.
+Here, factors are below 4·r and sums below 6·r.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ FULL_ROUNDS = 6
 PARTIAL_ROUNDS = 21
 POSEIDON2_SEED = b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]"
 P = np.uint64(poseidon2.order)
-#: The internal matrix is 1 everywhere, and this on top on its diagonal.
+#: Added to the diagonal of the internal matrix, whose other entries are all 1.
 DIAGONAL = np.array(
     [
         number * pow(2, -halvings, poseidon2.order) % poseidon2.order
@@ -44,7 +44,7 @@ def round_keys() -> list[list[int]]:
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` where an element is not below the order."""
+    """Return the hashes of messages of one size; `None` if an element is not below the order."""
     result = np.empty((len(data) // size, 8), dtype=np.uint32)
     sound = _poseidon2(np.frombuffer(data, dtype=np.uint8).reshape(-1, size), KEYS, DIAGONAL, result)
     return result.astype(">u4").tobytes() if sound else None
@@ -62,7 +62,7 @@ def _poseidon2(messages: Any, keys: Any, diagonal: Any, result: Any) -> Any:
         state[:] = 0
         for start in range(0, len(message), 32):
             block[:] = 0
-            padding = max(start + 32 - len(message), 0)  # of zeros before a short last block
+            padding = max(start + 32 - len(message), 0)  # zeros before a short last block
             for index in range(padding, 32):
                 byte = np.uint64(message[start + index - padding])
                 block[index // 4] |= byte << np.uint64(24 - 8 * (index % 4))
@@ -109,7 +109,7 @@ INVERSE = np.uint64(pow(-mimc.order, -1, 2**32))
 
 
 def round_constants() -> list[int]:
-    """Return the 62 constants.
+    """Return the 62 round constants of MiMC.
 
     >>> constants = round_constants()
     >>> len(constants), constants[61] % 10**9
@@ -125,7 +125,7 @@ def _limbs(numbers: list[int]) -> Any:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` where a block is not below the order or not whole."""
+    """Return the hashes of messages of one size; `None` if a block is incomplete or not below the order."""
     elements = [int.from_bytes(block) for block in pieces(data, BLOCK_SIZE)]
     if size % BLOCK_SIZE or any(element >= mimc.order for element in elements):
         return None
@@ -135,7 +135,7 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
 
 
 ORDER = _limbs([mimc.order])[0]
-SQUARE = _limbs([2**512 % mimc.order])[0]  # brings a factor into Montgomery form
+SQUARE = _limbs([2**512 % mimc.order])[0]  # converts a factor to Montgomery form
 CONSTANTS = _limbs([constant * 2**256 % mimc.order for constant in round_constants()])
 
 
@@ -173,7 +173,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 @cached_njit(nogil=True)
 def _product(a: Any, b: Any, order: Any) -> Any:
-    """a·b/2**256 modulo the order."""
+    """Return a·b/2**256 modulo the order."""
     total = np.zeros(LIMBS + 1, dtype=np.uint64)
     for i in range(LIMBS):
         carry = np.uint64(0)

@@ -1,7 +1,7 @@
-"""The two hashes of the state tree: by the compiled package, without it by numba, without both in plain Python.
+"""The two hashes of the state tree, computed by the native package, or by numba, or in plain Python.
 
-Poseidon2 over the KoalaBear field is the hash since the end of March 2026, MiMC over the scalar field of BLS12-377 the
-one before. Both cut a message into blocks of 32 bytes and absorb one after the other into a state of 32 bytes:
+Poseidon2 over the KoalaBear field is the hash since the end of March 2026; before, it was MiMC over the scalar field of
+BLS12-377. Both split a message into blocks of 32 bytes and absorb the blocks in order into a state of 32 bytes:
 
 - Poseidon2: a block is eight big-endian elements, `state = permutation(state ‖ block)[8:] + block`. A short last block
   is padded with zeros on the left.
@@ -23,13 +23,13 @@ from feemodel._extras import has_native, has_numba
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
-BLOCK_SIZE = 32  # bytes, of a digest too
+BLOCK_SIZE = 32  # bytes; also the size of a digest
 
 
 class _CompiledHash(Protocol):
-    """Hashes many messages at once; `feemodel_native.Hash`, or `PlainHash` without it.
+    """Hashes many messages at once: `feemodel_native.Hash`, or `_PlainHash` without the native package.
 
-    A method returns `None` where a message holds an element that is not below the order of the field.
+    Methods return `None` if an element of a message is not below the order of the field.
     """
 
     def digests(self, data: bytes, size: int) -> bytes | None: ...
@@ -44,8 +44,8 @@ class Hash:
     Parameters
     ----------
     name : "poseidon2" or "mimc".
-    order : the number of elements of its field.
-    element_size : bytes of an element in a message.
+    order : number of elements of the field.
+    element_size : size of an element in a message [byte].
     """
 
     name: str
@@ -57,7 +57,7 @@ class Hash:
 
         Parameters
         ----------
-        data : [bytes] of any length for Poseidon2, a multiple of 32 for MiMC; each element below the field's order.
+        data : the message; its length is a multiple of 32 for MiMC, and each element is below the field's order.
 
         Raises `InvalidInput` for another length, or an element that is not below the order.
 
@@ -69,14 +69,14 @@ class Hash:
         return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
 
     def digests(self, data: bytes, size: int) -> bytes:
-        """Return the 32-byte hashes of many messages of one size, one after the other.
+        """Return the concatenated 32-byte hashes of many messages of one size.
 
         Parameters
         ----------
-        data : [bytes] the messages, one after the other.
-        size : [bytes] of one message, at least 1.
+        data : the concatenated messages.
+        size : size of one message, at least 1 [byte].
 
-        Raises `InvalidInput` as `digest` does, or where the messages are not whole.
+        Raises `InvalidInput` for a length that is not a multiple of `size`, and for messages that `digest` rejects.
 
         >>> poseidon2.digests(bytes(64), 32) == 2 * poseidon2.digest(bytes(32))
         True
@@ -89,15 +89,15 @@ class Hash:
         return found
 
     def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
-        """Return the hashes at the tops of paths through a tree, each of them the hash of two below it.
+        """Return the roots of Merkle paths, in which each node is the hash of its two children.
 
         Parameters
         ----------
-        nodes : [bytes] the 32-byte hashes that the paths begin with, one after the other.
-        siblings : [bytes] the sibling hashes of each path from its lowest up, one path after the other, of one length.
-        indices : of the nodes on their level; the lowest bit is 1 where the first sibling is on the left.
+        nodes : concatenated 32-byte hashes at the lower ends of the paths.
+        siblings : concatenated sibling hashes of each path, from its lower end upwards; all paths have the same length.
+        indices : index of each node on its level; the lowest bit is 1 if the first sibling is on the left.
 
-        Raises `InvalidInput` for an element that is not below the order, or other than whole hashes for each path.
+        Raises `InvalidInput` for an element that is not below the order, and for an incomplete hash or path.
 
         >>> poseidon2.path_roots(bytes(32), bytes(32), [0]) == poseidon2.digest(bytes(64))
         True
@@ -116,9 +116,9 @@ class Hash:
         return found
 
     def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
-        """Return the index of the first message that has another hash than the given one, `None` where none has.
+        """Return the index of the first message whose hash differs from the given one, `None` if there is none.
 
-        A message that is not of whole blocks, or has an element that is not below the order, has no hash.
+        A message with an incomplete block, or with an element that is not below the order, counts as different.
 
         >>> poseidon2.first_wrong([bytes(32), bytes(64)], [poseidon2.digest(bytes(32)), bytes(32)])
         1
@@ -127,11 +127,11 @@ class Hash:
 
     @cached_property
     def compiled(self) -> _CompiledHash:
-        """The compiled package's hash, or numba's where the package is not installed."""
+        """The hash of the native package, or of numba if the package is not installed."""
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Hash"):  # earlier versions of the package have the engine only
+            if hasattr(native, "Hash"):  # earlier versions of the package have only the engine
                 return native.Hash(self.name)
         return _plain_hash(self.name)
 
@@ -146,7 +146,7 @@ class Hash:
         return all(element < self.order for element in self._elements(message))
 
     def _refuse(self, name: str, data: bytes, size: int) -> NoReturn:
-        """Raise `InvalidInput` for what is wrong with the messages: the size, or the first element out of the field."""
+        """Raise `InvalidInput` for messages of a wrong size, or for the first element that is not in the field."""
         if self.element_size == BLOCK_SIZE and size % BLOCK_SIZE:
             raise InvalidInput(name, f"expected messages of a multiple of {BLOCK_SIZE} bytes", size)
         for index in range(len(data) // size):
@@ -159,7 +159,7 @@ class Hash:
 
 @dataclass(frozen=True)
 class _PlainHash:
-    """Paths and checks on top of a kernel that hashes messages of one size."""
+    """Paths and checks, computed with a kernel that hashes messages of one size."""
 
     digests: Callable[[bytes, int], bytes | None]
 
@@ -186,7 +186,7 @@ class _PlainHash:
     def _first_wrong(
         self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
     ) -> int | None:
-        """The first of messages of one size."""
+        """Return the index of the first different message, for messages of one size."""
         if not size or size % BLOCK_SIZE:
             return group[0]
         found = self.digests(b"".join(messages[index] for index in group), size)

@@ -74,13 +74,13 @@ def back_up(store: Store, path: str | Path) -> Block | None:
     with folder:
         part = Path(folder.name) / target.name
         with store.database.read_whole():
-            store.database.run("VACUUM INTO ?", (str(part),))  # all that is committed now
+            store.database.run("VACUUM INTO ?", (str(part),))  # all that is committed so far
         with Store(part, read_only=True) as copy:
             head = copy.head
         with part.open("rb") as file:
             os.fsync(file.fileno())
         try:
-            os.link(part, target)  # which fails where the file exists
+            os.link(part, target)  # fails if the file exists
         except FileExistsError:
             raise InvalidInput("out", "exists already", str(target)) from None
         except OSError as error:
@@ -88,8 +88,8 @@ def back_up(store: Store, path: str | Path) -> Block | None:
     return head
 
 
-CHUNK = 50_000  # rows that are read together
-STORAGE_ROOT = 2 * WORD_SIZE  # where it begins in the value of an account
+CHUNK = 50_000  # rows read together
+STORAGE_ROOT = 2 * WORD_SIZE  # start of the storage root in the value of an account
 
 Numbers = NDArray[np.int64]
 
@@ -149,7 +149,7 @@ def prune(store: Store, keep: int) -> Pruned:
     with store.transaction():
         head = store.head
         if head is None:
-            raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+            raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
         newest_final = store.finalized if store.finalized is not None else 0
         oldest = max(store.oldest, min(head.number - keep + 1, newest_final))
         live = _Live(store, oldest)
@@ -185,7 +185,7 @@ class _Live:
         """Delete all other rows of the four tables and all other trees; return how many."""
         deleted = 0
         for table, live in self._live.items():
-            dead = self._numbering[table].numbers[~live][1:]  # without the 0 in front
+            dead = self._numbering[table].numbers[~live][1:]  # without the leading 0
             deleted += self._delete(table, "id", "id IN", [(int(number),) for number in dead])
         return deleted + self._delete("tree", "root", "root NOT IN", [(root,) for root in self._roots])
 
@@ -249,7 +249,7 @@ class _Live:
         return roots
 
 
-PREFIX_DIGITS = 16  # of a key, that eight bytes hold
+PREFIX_DIGITS = 16  # digits of a key in eight bytes
 SQLITE_FINDINGS = 20
 
 Words = NDArray[np.uint64]
@@ -301,9 +301,9 @@ class _Verification:
         self._scheme: Scheme = store.scheme
         self._findings: list[str] = []
         self._rows = 0
-        self._roots: set[bytes] = set()  # of storage trees that accounts have
+        self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # of each table, in a ledger that was pruned
+        self._numbering: dict[str, _Numbering] = {}  # by table, in a pruned ledger
 
     def run(self) -> Verified:
         try:
@@ -336,7 +336,7 @@ class _Verification:
         for part in self._store.database.each(query, CHUNK):
             numbers = [row[0] for row in part]
             if not self._numbering and numbers != list(range(before + 1, before + 1 + len(part))):
-                raise LedgerDamaged(f"{self._store.path}: the rows of {table} after {before} are not numbered on")
+                raise LedgerDamaged(f"{self._store.path}: the rows of {table} after {before} are not consecutive")
             yield before, [row[1:] for row in part]
             before += len(part)
             self._count(table, before, len(part))
@@ -443,7 +443,7 @@ class _Verification:
             indices, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
             try:
                 self._compare("leaf", indices, hashed(listed), hvals, "value of ")
-            except InvalidInput:  # out of the hash's field
+            except InvalidInput:  # an element is not in the hash's field
                 self._compare("leaf", indices, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:
@@ -457,12 +457,12 @@ class _Verification:
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
             self._found(f"code {keccak.hex()} of an account is missing")
-            self._codes.add(keccak)  # said once
+            self._codes.add(keccak)  # report it once
 
     def _digests(self, table: str, before: int, messages: bytes, size: int) -> Words:
         try:
             return _first_words(self._scheme.digests(messages, size))
-        except InvalidInput:  # a row out of the hash's field, whose own digest is then none
+        except InvalidInput:  # a row with an element that is not in the hash's field has no digest
             listed = [messages[start : start + size] for start in range(0, len(messages), size)]
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
             for index, digest in enumerate(digests, before + 1):
@@ -514,7 +514,7 @@ class _Verification:
         branch = self._indices("branch", np.array([version.branch for version in sound], dtype=np.int64))
         ends = _mixed(np.array([HEAD_KEY, TAIL_KEY])).sum(keepdims=True)
         for index in np.flatnonzero(below[top] != listed[branch] + ends):
-            self._found(f"the sorted index of the tree {sound[index].root.hex()} has not the keys of its leaves")
+            self._found(f"the sorted index of the tree {sound[index].root.hex()} does not have the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
         """Return for each node a sum over the keys of the leaves below it."""
@@ -535,7 +535,7 @@ class _Verification:
             outside = (children >= len(below)).any(axis=1)
             expected = np.where(children == 0, zeros[height - 1], below[np.where(children < len(below), children, 0)])
             for number in level[outside | (expected != nodes.hashes[level]).any(axis=1)]:
-                self._found(f"node {self._number('node', number)} holds another hash than a row below it has")
+                self._found(f"node {self._number('node', number)} has another hash than a row below it")
             children = np.where(children < len(below), children, 0)
             indices = 2 * index[level][:, None] + np.array([0, 1])
             there = children > 0
@@ -545,7 +545,7 @@ class _Verification:
             else:
                 wrong = keys[leaves.key[children]] != indices
                 for number in children[there & wrong]:
-                    self._found(f"leaf {self._number('leaf', number)} is not where its key says")
+                    self._found(f"leaf {self._number('leaf', number)} is not at the index in its key")
         sums = np.where(np.arange(len(leaves.key)) > 0, _mixed(leaves.key), np.uint64(0))
         found = np.zeros(len(nodes.digest), dtype=np.uint64)
         for height in range(1, DEPTH + 1):

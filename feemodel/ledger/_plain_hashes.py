@@ -1,7 +1,6 @@
 """The hashes of the state tree in plain Python, for machines without the compiled package and without numba.
 
-They are written as their definitions are, in whole numbers; the compiled ones must equal them. A block takes a few
-tenths of a millisecond.
+They follow the definitions and use Python ints. Tests compare the compiled hashes with them.
 """
 
 from functools import cache
@@ -16,7 +15,7 @@ _constants = cache(round_constants)
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` where an element is not below the order."""
+    """Return the hashes of messages of one size; `None` if an element is not below the order."""
     hashes = []
     for message in pieces(data, size):
         state = [0] * (WIDTH // 2)
@@ -31,7 +30,7 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` where a block is not below the order or not whole."""
+    """Return the hashes of messages of one size; `None` if a block is incomplete or not below the order."""
     hashes = []
     for message in pieces(data, size):
         state = 0

@@ -45,8 +45,8 @@ from feemodel.ledger._scheme import (
 from feemodel.ledger._store import SEARCHED_BLOCKS, Store
 from feemodel.ledger._tree import ProvenLeaf, Tree, proven
 
-KEY_LIMIT = 1_024  # slots of one request, as geth has it for eth_getProof (internal/ethapi/api.go, 2024)
-STEP = 32  # slots that are proved in a few milliseconds
+KEY_LIMIT = 1_024  # maximum number of slots, as in geth's eth_getProof (internal/ethapi/api.go, 2024)
+STEP = 32  # slots per step; a step takes a few milliseconds
 HEAD_TAGS = ("latest", "pending", "safe")
 
 
@@ -99,7 +99,7 @@ def proof_steps(
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
     if len(keys) > key_limit:
-        raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(keys):,}")
+        raise LimitExceeded(f"storageKeys: at most {key_limit:,} per request, got {len(keys):,}")
     slots = [slot_bytes(key, f"storageKeys[{position}]") for position, key in enumerate(keys)]
     accounts = store.accounts(final_block(store, block))
     proof = prove_account(accounts, store.storage, where, slots[:STEP])
@@ -118,7 +118,7 @@ def final_block(store: Store, block: str | bytes) -> int:
     if isinstance(block, bytes):
         found = store.number_of(hash_bytes(block, "block"))
         if found is None:
-            raise NotFinalized(f"block {to_hex(block)} is none of the newest {SEARCHED_BLOCKS:,} final blocks")
+            raise NotFinalized(f"block {to_hex(block)} is not among the newest {SEARCHED_BLOCKS:,} final blocks")
         return found
     finalized = store.finalized
     newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
@@ -178,11 +178,11 @@ def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
 def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
     return {
         "value": to_hex(proven.leaf.value),
-        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # 42 of each leaf: no call for one
+        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # inline, because each leaf has 42
     }
 
 
-ENTRIES = DEPTH + 2  # of proofRelatedNodes: the top node, forty siblings, the leaf
+ENTRIES = DEPTH + 2  # entries of proofRelatedNodes: the top node, forty siblings, the leaf
 PRESENT = {"key", "leafIndex", "proof"}
 ABSENT = {"key", "leftProof", "rightProof", "leftLeafIndex", "rightLeafIndex"}
 
@@ -323,7 +323,7 @@ def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) 
         shown = len(entries) if isinstance(entries, list) else entries
         _refuse(f"{where}.proofRelatedNodes", f"expected a list of {ENTRIES} nodes", shown)
     nodes = [_data(f"{where}.proofRelatedNodes[{position}]", entry) for position, entry in enumerate(entries)]
-    size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # the ends have no account
+    size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # head and tail have no account
     return _Leaf(where, index, _data(f"{where}.value", proof["value"], size), nodes)
 
 
@@ -445,7 +445,7 @@ def _checked(
 
 def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> None:
     try:
-        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # the ends hold 32 zero bytes
+        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # head and tail have 32 zero bytes
     except InvalidInput as error:
         raise InvalidProof(f"{leaf.where}.value: {error}") from None
     if expected != hval:
@@ -466,4 +466,4 @@ def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], acco
 
 
 def _refuse(where: str, reason: str, value: Any) -> NoReturn:
-    raise InvalidProof(str(InvalidInput(where, reason, value)))  # which shows any value
+    raise InvalidProof(str(InvalidInput(where, reason, value)))  # formats the value

@@ -58,7 +58,7 @@ class Key(NamedTuple):
     name: bytes
 
 
-Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a branch, minus a key, or nothing
+Branch: TypeAlias = tuple[int, ...]  # of the index, by digit: number of a branch, minus that of a key, or 0
 
 
 class MerklePath(NamedTuple):
@@ -128,15 +128,15 @@ CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) ST
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
-PART = 10  # levels of a path above the lowest ones that one statement reads
-LOWEST_PART = 5  # levels that are read from the file for each proof, those of one subtree of a bulk load
+PART = 10  # levels read by one statement, above the lowest ones
+LOWEST_PART = 5  # levels read from the file for each proof: one subtree of a bulk load
 UPPER_PARTS = 32_768  # LRU size, enough for a tree of a million leaves; 953 bytes each, 30 MiB in all (tracemalloc)
 RECENT = 1_024  # LRU size, 2 MiB; callers query the same accounts repeatedly, whose proof then takes half as long
-VERSIONS = 4_096  # LRU size, of trees whose top was checked, which takes 40 µs
-STEPS = 3  # depths of the index that one statement goes down: 23 µs a key, 46 µs where each branch is a statement
-KEPT_DEPTHS = 3  # of the index, whose branches are cached, 273 of a tree at most: 16 µs a key instead of 21 µs
+VERSIONS = 4_096  # LRU size of checked tops of trees; a check takes 40 µs
+STEPS = 3  # depths of the index per statement: 23 µs for a key, instead of 46 µs with one statement per branch
+KEPT_DEPTHS = 3  # depths of the index whose branches are cached, at most 273 for a tree; saves 5 of 21 µs for a key
 QUERY_SIZE = 500  # numbers in one SELECT
-CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
+CACHED_ROWS = 30_000  # rows cached per table; more would slow down the garbage collector
 
 
 class _SqlTable(Generic[Row]):
@@ -167,7 +167,7 @@ class _SqlTable(Generic[Row]):
         self._some = f"SELECT id, {listed} FROM {name} WHERE id IN "
         self._last = f"SELECT coalesce(max(id), 0) FROM {name}"
         marks = ", ".join("?" * len(columns))
-        self._insert = f"INSERT INTO {name} ({listed}) VALUES ({marks})"  # SQLite numbers the rows on from the last
+        self._insert = f"INSERT INTO {name} ({listed}) VALUES ({marks})"  # SQLite numbers the new rows consecutively
         self._cache: dict[int, Row] = {}
         self._next = 1
 
@@ -191,7 +191,7 @@ class _SqlTable(Generic[Row]):
                 found[number] = self._keep(number, values)
             for number in part:
                 if number not in found:
-                    self._keep(number, None)  # which says that it is missing
+                    self._keep(number, None)  # raises the error for a missing row
         return [found[number] for number in numbers]
 
     def extend(self, rows: Iterable[Row]) -> int:
@@ -296,7 +296,7 @@ class SqlRows:
         links, digest, _ = path_links(digest, height, index << bottom, nodes, siblings)
         messages, hashes = zip(*links, strict=True)
         if self._scheme.first_wrong(messages, hashes) is not None:
-            self._database.damaged(f"a node below node {top} has not the hash that its parent holds")
+            self._database.damaged(f"a node below node {top} does not have the hash in its parent")
         return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
@@ -314,7 +314,7 @@ class SqlRows:
             digest = scheme.digest(top)
             (sub_root,) = scheme.path_roots([digest], [scheme.zeros[height:DEPTH]], [HEAD])
             root = scheme.digest(scheme.top(version.next_free, sub_root))
-        except InvalidInput:  # no elements of the hash's field
+        except InvalidInput:  # not elements of the hash's field
             root = sub_root = NOTHING
         if (sub_root, root) != (version.sub_root, version.root):
             self._database.damaged(f"the tree {version.root.hex()} has another root")
@@ -324,7 +324,7 @@ class SqlRows:
         """Return the key that the digits of a hashed key lead to from an entry of the index, `None` if none."""
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
-            if kept:  # deeper down where an import has read its keys' branches before
+            if kept:  # deeper than cached depths, if an import has already read these branches
                 index = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue

@@ -26,7 +26,7 @@ DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
-PIECE_SIZE = 16  # of code
+PIECE_SIZE = 16  # bytes of code in a piece
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
@@ -58,14 +58,14 @@ class Scheme:
     Parameters
     ----------
     hash : Poseidon2 or MiMC.
-    tail_key : [32 bytes] the largest hkey, which the last leaf of the linked list has.
-    numbers, plain : 32-byte integers below 2**128, one after the other → their bytes in a message, and back.
-    words : any 32-byte words, one after the other → their bytes in a message.
-    address_word : an address → the number that represents it in a message.
-    pieces : 16-byte pieces of code, one after the other → their bytes in a message.
-    empty_code_hash : the code hash of an account without code, which is that of one zero block.
-    empty_sub_root : the sub root of a tree that holds the two ends only.
-    empty_root : the root of a tree in which nothing was ever stored.
+    tail_key : largest hashed key, that of the last leaf in the linked list [32 bytes].
+    numbers, plain : encode concatenated 32-byte integers below 2**128 for a message, and decode them.
+    words : encodes concatenated 32-byte words for a message.
+    address_word : converts an address to the number that represents it in a message.
+    pieces : encodes concatenated 16-byte pieces of code for a message.
+    empty_code_hash : code hash of an account without code, which is the hash of one zero block.
+    empty_sub_root : sub root of a tree that has only head and tail.
+    empty_root : root of an empty tree.
     """
 
     hash: Hash
@@ -280,7 +280,7 @@ POSEIDON2 = Scheme(
 MIMC = Scheme(
     hash=mimc,
     tail_key=(mimc.order - 1).to_bytes(WORD_SIZE),
-    numbers=bytes,  # as they are
+    numbers=bytes,  # unchanged
     plain=bytes,
     words=_low_halves_first,
     address_word=lambda address: address.rjust(WORD_SIZE, b"\0"),

@@ -40,8 +40,8 @@ CREATE TABLE chain (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-KEPT = 4_096  # blocks, and tops of trees, in memory
-SEARCHED_BLOCKS = 8_192  # for a hash: a scan of two milliseconds
+KEPT = 4_096  # maximum number of cached blocks, and of cached tops of trees
+SEARCHED_BLOCKS = 8_192  # blocks searched for a hash, which takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -94,7 +94,7 @@ class Store:
     ) -> None:
         self.path = Path(path)
         if hashing is not None:
-            scheme_of(hashing)  # refused before a file is made
+            scheme_of(hashing)  # checked before a file is created
         mode: Mode = "ro" if read_only else "rwc" if create else "rw"
         self.database = Database(self.path, mode)
         self._last_chain: tuple[Any, _Chain] | None = None
@@ -166,10 +166,10 @@ class Store:
             if head is not None and 0 <= number <= head:
                 self.database.damaged(f"block {number} is missing")
             held = "none" if head is None else f"0 to {head}"
-            raise NotFinalized(f"block {number} is not in the store, which holds {held}")
+            raise NotFinalized(f"block {number} is not in the store, which has {held}")
         block = Block(*row[:3])
         if row[3] != _digest(block):
-            self.database.damaged(f"block {number} is not as it was stored")
+            self.database.damaged(f"block {number} has changed since it was stored")
         if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back the others
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
@@ -195,7 +195,7 @@ class Store:
         """
         tree = self._tree(self.block(number).root, partial(account_message, self.scheme))
         if tree is None and number < self.oldest:
-            raise NotFinalized(f"block {number} was pruned: the store holds the state from block {self.oldest} on")
+            raise NotFinalized(f"block {number} was pruned: the store has the state from block {self.oldest} on")
         return tree or self.database.damaged(f"the tree of block {number} is missing")
 
     def storage(self, root: bytes) -> Tree:
@@ -272,7 +272,7 @@ class Store:
         if self._genesis_root is None or changed:
             root = self.block(0).root if self._chain().head is not None else None
             if self._genesis_root not in (None, root):
-                raise UnreadableFile(f"{self.path}: holds another chain than when it was opened; open it again")
+                raise UnreadableFile(f"{self.path}: has another chain than when it was opened; open it again")
             self._genesis_root = root
 
     @contextmanager
@@ -372,7 +372,7 @@ class Store:
             return self._last_chain[1]
         chain = _Chain(*found[:-1]) if found else None
         if chain is None or found[-1] != _digest(chain) or chain.hashing not in SCHEMES:
-            self.database.damaged("the row of its head and its final block is not as it was stored")
+            self.database.damaged("the row of its head and its final block has changed since it was stored")
         if self._last_chain is not None and chain.prunes != self._last_chain[1].prunes:
             self.rows.forget()
             self._forget()
@@ -401,7 +401,7 @@ def _prepare(database: Database, hashing: str, mode: Mode) -> None:
         _lay_out(database, scheme_of(hashing))
     application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))
     if (application, format) != (APPLICATION_ID, FORMAT):
-        found = f"it says format {format}" if application == APPLICATION_ID else "another program's database"
+        found = f"its format is {format}" if application == APPLICATION_ID else "another program's database"
         raise UnreadableFile(f"{database.path}: not a ledger of format {FORMAT}: {found}")
     if mode != "ro":
         database.run("PRAGMA journal_mode = WAL")

@@ -43,7 +43,7 @@ from feemodel.ledger._scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Schem
 
 DIGITS = 16
 
-_Node: TypeAlias = Union[int, "_Changed"]  # a stored branch, minus a key, nothing; or a branch not yet stored
+_Node: TypeAlias = Union[int, "_Changed"]  # number of a branch, minus that of a key, or 0; or a new branch
 _Changed: TypeAlias = list[_Node]
 
 
@@ -265,24 +265,24 @@ def _check_stored(
         _check_tops(scheme, height, [(found[position], version) for position, version in tops])
         expected |= {position: found[position] for position, _ in tops}
         if any(digest != expected[position] for position, digest in found.items()):
-            raise LedgerDamaged("a node has not the hash that its parent holds")
+            raise LedgerDamaged("a node does not have the hash in its parent")
         expected = {}
         for position, node in nodes[height].items():
             halves = node.children[:HASH_SIZE], node.children[HASH_SIZE:]
             for side, (number, digest) in enumerate(zip((node.left, node.right), halves, strict=True)):
                 if not number and digest != scheme.zeros[height - 1]:
-                    raise LedgerDamaged("a node has no child although its hash has one")
+                    raise LedgerDamaged("a child of a node is missing, although it has a hash")
                 expected[2 * position + side] = digest
     _, digests = _leaf_hashes(rows, scheme, leaves.values())
     if digests != [expected[position] for position in leaves]:
-        raise LedgerDamaged("a leaf has not the hash that its parent holds")
+        raise LedgerDamaged("a leaf does not have the hash in its parent")
 
 
 def _hashes(scheme: Scheme, nodes: Collection[Node]) -> list[bytes]:
     try:
         return scheme.hashes(b"".join(node.children for node in nodes), len(nodes))
-    except InvalidInput:  # no elements of the hash's field
-        raise LedgerDamaged("a node holds what is no hash") from None
+    except InvalidInput:  # not elements of the hash's field
+        raise LedgerDamaged("a node has an invalid hash") from None
 
 
 def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version]]) -> None:
@@ -496,7 +496,7 @@ class Tree:
         if self._value_message is not None:
             messages = [self._value_message(leaf.value) for leaf in leaves.values()]
             if self.scheme.first_wrong(messages, [leaf.hval for leaf in leaves.values()]) is not None:
-                raise LedgerDamaged("a value has not the hash that its leaf holds")
+                raise LedgerDamaged("a value does not have the hash in its leaf")
         return leaves
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
@@ -527,7 +527,7 @@ class Tree:
                 parts.append(part)
                 values.append(message_of(path.leaf.value) if message_of is not None and has_value else b"")
         if parts and not self.scheme.paths_hold(parts, values):
-            raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
+            raise LedgerDamaged("a leaf or a node does not have the hash in its parent")
         if message_of is not None:
             for path in paths:
                 path.unchecked.clear()

@@ -195,7 +195,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         stored = Account.from_bytes(leaf.value) if leaf else None
         fields = AccountFields.of(stored)
         if fields is None if change.same else change.before != fields:
-            proven(accounts, [hkey])  # raises where the ledger is wrong, not the block
+            proven(accounts, [hkey])  # raises if the ledger is corrupt
             reason = f"expected the account's present fields, {fields}"
             if change.same:
                 reason = "expected an account that exists, to change its storage"
@@ -215,14 +215,14 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         leaf = leaves.get(hashes[slot])
         value = int.from_bytes(leaf.value) if leaf else 0
         if value != before:
-            proven(stands, [hashes[slot]])  # raises where the ledger is wrong, not the block
+            proven(stands, [hashes[slot]])  # raises if the ledger is corrupt
             where = f"{name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the slot's present value, {value:#x}", hex(before))
         if before != after or work.destroyed:
             values[slot] = after
     if work.after is None:
         if any(values.values()):
-            raise InvalidInput(f"{name} storage", "expected zero in an account that is gone", max(values.values()))
+            raise InvalidInput(f"{name} storage", "expected zero in a missing account", max(values.values()))
         return
     work.storage = store.tree(scheme.empty_root) if work.destroyed else stands
     set_slots(work.storage, values, hashes)
@@ -271,7 +271,7 @@ def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
     if code is None:
         code = store.code(keccak)
     if code is None:
-        raise InvalidInput(f"{to_hex(work.change.address)} code", "expected the code of that hash", to_hex(keccak))
+        raise InvalidInput(f"{to_hex(work.change.address)} code", "expected the code of this hash", to_hex(keccak))
     store.save_code(keccak, code)
     return store.scheme.code_hash(code), len(code)
 
@@ -297,7 +297,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
     """
     head = store.head
     if head is None:
-        raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+        raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
     minimum = store.oldest + 1 if store.oldest else 0
     first, last = minimum if first is None else first, head.number if last is None else last
     if not minimum <= first:
@@ -323,7 +323,7 @@ def _account_change(
     """Return the change of an account, `None` if only the links of its leaf changed."""
     before = Account.from_bytes(old[1].value) if old else None
     after = Account.from_bytes(new[1].value) if new else None
-    cleared = old is not None and new is not None and old[0] != new[0]  # it exists again, with a new leaf
+    cleared = old is not None and new is not None and old[0] != new[0]  # destroyed and created again, with a new leaf
     if before == after and not cleared:
         return None
     empty = store.scheme.empty_root
@@ -346,7 +346,7 @@ def _unlike_leaves(
     before: Tree, after: Tree, *, whole: bool = False
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
     """Return the leaves that differ between two trees (all if `whole`) by name of the key, with their indices."""
-    old: dict[int, int] = {}  # the numbers of the rows at one height, by their places from the left
+    old: dict[int, int] = {}  # numbers of the rows at one height, by position from the left
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]
     for height in range(max(tops)[0], 0, -1):

@@ -163,7 +163,7 @@ def test_damaged_rows_never_give_a_wrong_root(ledger, tmp_path, statement):
 def test_a_ledger_of_another_format_is_refused(ledger, found):
     altered(ledger, f"PRAGMA user_version = {found}")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(UnreadableFile, match=f"not a ledger of format 4: it says format {found}"):
+        with pytest.raises(UnreadableFile, match=f"not a ledger of format 4: its format is {found}"):
             Store(ledger, **options)
 
 
@@ -208,7 +208,7 @@ def test_values_are_checked_where_a_tree_was_read_without_them(ledger):
     with Store(ledger, read_only=True) as store:
         key = store.scheme.account_key(address(30))
         assert store.tree(store.block(0).root).get(key) is not None
-        with pytest.raises(LedgerDamaged, match="not the hash"):
+        with pytest.raises(LedgerDamaged, match="not have the hash"):
             store.account(0, address(30))
 
 

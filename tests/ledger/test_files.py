@@ -314,8 +314,8 @@ def test_a_trie_log_with_everything_in_it():
         ([address(1), b"", [side(1, 1), b"", b"\x02"], b""], "expected a flag"),
         ([address(1), b"\x60", b"", b""], "code changes of prior, new, cleared"),
         ([address(1), b"", b"", [b"\x01"]], "slot changes of hash"),
-        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]], "expected the number that hashes to"),
-        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b"", b"\x06"]]], "the number that hashes to"),
+        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]], "expected the number with the hash"),
+        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b"", b"\x06"]]], "the number with the hash"),
         ([address(1), b"", b"", [[keccak256(slot(5)), b"\x00\x01", b"", b"", b"\x05"]]], "without leading zeros"),
     ],
 )

@@ -95,7 +95,7 @@ def test_malformed_parameters_are_refused_by_name(store, params, message):
 
 def test_the_number_of_keys_is_limited(store):
     assert len(get_proof(store, CONTRACT, ["0x1"] * 5, "0x0", key_limit=5)["storageProofs"]) == 5
-    with pytest.raises(LimitExceeded, match="at most 5 a request, got 6"):
+    with pytest.raises(LimitExceeded, match="at most 5 per request, got 6"):
         get_proof(store, CONTRACT, ["0x1"] * 6, "0x0", key_limit=5)
     with pytest.raises(LimitExceeded, match="at most 1,024"):
         get_proof(store, CONTRACT, ["0x1"] * 1025, "0x0")

@@ -96,7 +96,7 @@ def test_pruning_keeps_the_newest_states_and_all_roots(grown, ledger):
         for each in (store, reader):
             assert [each.block(number).root for number in range(13)] == grown[1]
             assert list(proven_roots(each, (8, 9))) == grown[1][8:10]
-            with pytest.raises(NotFinalized, match="block 3 was pruned: the store holds the state from block 8 on"):
+            with pytest.raises(NotFinalized, match="block 3 was pruned: the store has the state from block 8 on"):
                 get_proof(each, to_hex(address(4)), [], "0x3")
         assert verify(reader).findings == []
         import_block(store, next_block(store))
@@ -117,7 +117,7 @@ def test_the_newest_final_block_is_never_pruned(ledger):
 
 def test_nothing_is_pruned_while_no_block_is_final(tmp_path):
     with Store(tmp_path / "ledger.db") as store:
-        with pytest.raises(InvalidInput, match="holds its genesis"):
+        with pytest.raises(InvalidInput, match="expected a store with a genesis block"):
             prune(store, keep=1)
         import_genesis(store, GENESIS)
         import_block(store, next_block(store))
@@ -145,7 +145,7 @@ def test_rollback_removes_blocks_that_are_not_final(grown, ledger):
         assert (store.head.number, store.head.root) == (10, grown[1][10])
         with pytest.raises(InvalidInput, match="expected at least 9, which is final, got 8"):
             store.rollback(8)
-        with pytest.raises(NotFinalized, match="block 11 is not in the store, which holds 0 to 10"):
+        with pytest.raises(NotFinalized, match="block 11 is not in the store, which has 0 to 10"):
             store.rollback(11)
         other = block(11, change(1000, None, fields(0, 5)), parent_hash=None)
         import_block(store, other)

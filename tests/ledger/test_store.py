@@ -137,8 +137,8 @@ def test_code_may_come_with_a_later_block_and_is_kept_by_hash(fast_store):
         ([touch(CONTRACT, (1, 12, 1))], "expected the slot's present value, 0xb"),
         ([touch(CONTRACT, (1, 11, 1), (1, 11, 2))], "expected each key once"),
         ([touch(1), touch(1)], "expected each key once"),
-        ([change(1, fields(0, 100), None, storage=[(1, 0, 1)])], "expected zero in an account that is gone"),
-        ([change(1, fields(0, 100), fields(0, 100, b"new"))], "expected the code of that hash"),
+        ([change(1, fields(0, 100), None, storage=[(1, 0, 1)])], "expected zero in a missing account"),
+        ([change(1, fields(0, 100), fields(0, 100, b"new"))], "expected the code of this hash"),
         ([change(1, fields(0, 100), fields(0, 100, b"new"), code=b"old")], "expected code with the Keccak-256 hash"),
     ],
 )
@@ -191,7 +191,7 @@ def test_finality_goes_forward_only(fast_store):
     with pytest.raises(InvalidInput, match="at least 2, which is final already"):
         fast_store.finalize(1)
     for unknown in (4, 2**64):
-        with pytest.raises(NotFinalized, match="not in the store, which holds 0 to 3"):
+        with pytest.raises(NotFinalized, match="not in the store, which has 0 to 3"):
             fast_store.finalize(unknown)
     fast_store.finalize(2)
     fast_store.finalize(3)

@@ -133,7 +133,7 @@ ERRORS = [
             {}, {NOBODY: {"fake": 1}}),
     refused(-32602, "blockOverrides.base: expected one of number, time, gasLimit, baseFeePerGas, difficulty, "
             "feeRecipient, prevRandao, blobBaseFee, got '0x5'", "eth_call", {}, "latest", {}, {"base": "0x5"}),
-    refused(-32602, "storageKeys: at most 2 a request, got 3", "rollup_getProof", ANNA, [EMPTY] * 3, "0x0"),
+    refused(-32602, "storageKeys: at most 2 per request, got 3", "rollup_getProof", ANNA, [EMPTY] * 3, "0x0"),
     refused(-32602, "missing value for required argument 2 (block)", "rollup_getProof", ANNA, []),
 ]  # fmt: skip
 
