@@ -108,7 +108,7 @@ def test_a_wrong_answer_of_the_node_is_refused(store):
 
 
 def test_following_needs_a_genesis(tmp_path):
-    with Store(tmp_path / "empty.db") as store, pytest.raises(InvalidInput, match="expected a store with a genesis block"):
+    with Store(tmp_path / "empty.db") as store, pytest.raises(InvalidInput, match="a store with a genesis block"):
         follow(store, FakeNode(), immediate, confirmations=0, interval=1, wait=lambda _: True)
 
 
