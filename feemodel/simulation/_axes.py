@@ -1,7 +1,7 @@
-"""Axes of samples: inputs that vary together along one dimension, listed, drawn, or from a Sobol sequence.
+"""Axes of samples. An axis has inputs that vary together: listed values, random draws, or Sobol points.
 
-An axis returns any range of its values on request. Random draws come in blocks of `DRAW_BLOCK`, each with its own
-stream, so that they depend only on the seed.
+An axis returns any range of its values on request. Random draws are made in blocks of `DRAW_BLOCK`, each with its own
+random stream, so that they depend only on the seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ Inputs: TypeAlias = dict[str, NDArray[Any]]
 Constant: TypeAlias = int | float | str
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
-DRAW_BLOCK = 1 << 16  # draws a stream; setting a stream up costs as much as drawing some hundred
-LARGEST_EXACT = 2.0**53  # of whole numbers that doubles count one by one
-HALF_CELL = 0.5**31  # of the Sobol sequence, whose points are multiples of 2**-30
+DRAW_BLOCK = 1 << 16  # number of draws from one random stream
+LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
+HALF_CELL = 0.5**31  # half of the distance of Sobol points, which are multiples of 2**-30
 SAMPLE = "sample"  # the dimension of draws and points
 
 
@@ -32,7 +32,7 @@ class Listed:
     dim: str
     columns: Inputs
     described: str
-    generated: bool = False  #: whether the values are made on request, rather than held
+    generated: bool = False  #: whether the values are computed on request instead of stored
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,15 +43,15 @@ class Listed:
         return int(next(iter(self.columns.values())).size)
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return a range of values of each input; generated values are written to `into`, if given."""
+        """Return a range of values of each input; generated values are written to `into` if it is given."""
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
-        """Return one value of each input, to try a function."""
+        """Return one value of each input, to test a function."""
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """Return attributes that describe the axis where its values are not kept."""
+        """Return attributes that describe the axis, for results without its values."""
         return {f"{self.dim}_values": self.described}
 
 
@@ -86,8 +86,8 @@ class WholeNumbers:
 
 def _rounded(values: Any) -> NDArray[np.int64]:
     nearest = np.rint(np.asarray(values, dtype=np.float64))
-    if not (np.abs(nearest) < LARGEST_EXACT).all():  # which NaN fails too
-        raise ValueError("expected whole numbers below 2**53, which doubles count one by one")
+    if not (np.abs(nearest) < LARGEST_EXACT).all():  # also raises for NaN
+        raise ValueError("expected whole numbers below 2**53, which doubles represent exactly")
     return nearest.astype(np.int64)
 
 
@@ -130,7 +130,7 @@ class Draws(GeneratedAxes):
     range_name = "drawn_from"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return the inputs from one row to another, in these arrays if they are given."""
+        """Return the inputs of a range of rows, written to `into` if it is given."""
         numbers = range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))
         blocks = [self._part_of_block(number, start, stop, into) for number in numbers]
         if into is not None:
@@ -140,7 +140,7 @@ class Draws(GeneratedAxes):
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, for a check before the run."""
+        """Return the inputs of the first row, to test a function."""
         return self._example
 
     @cached_property
@@ -153,7 +153,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # With other axes, many chunks take parts of one block.
+        # In a product with other axes, many chunks use parts of the same block.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -165,11 +165,11 @@ class SobolPoints(GeneratedAxes):
     range_name = "range"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return the inputs from one row to another, in these arrays if they are given."""
+        """Return the inputs of a range of rows, written to `into` if it is given."""
         return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, for a check before the run."""
+        """Return the inputs of the first row, to test a function."""
         return self.values(0, 1)
 
 
@@ -200,7 +200,7 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
         return np.asarray(within.ppf(values + HALF_CELL))
     low, high = within
     if isinstance(low, int) and isinstance(high, int):
-        # A double of the sequence is below 1, its product may round up to the next whole number.
+        # Points are below 1, but the product may be rounded up to the next integer.
         return np.minimum(low + np.floor(values * (high - low + 1)).astype(np.int64), high)
     return np.asarray(low + values * (high - low))
 
@@ -217,7 +217,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # so that a second call with the generator draws anew
+        return seeds.spawn(1)[0]  # so that another call with the generator gets other draws
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
@@ -231,9 +231,9 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
-    """Draw values from a distribution, and check that they are finite numbers, `count` of them.
+    """Draw values from a distribution, and check that they are `count` finite numbers.
 
-    Raises `InvalidInput` that names the distribution otherwise, also if it refuses its parameters.
+    Raises `InvalidInput` with the name of the distribution otherwise, also if the draw raises an exception.
     """
     try:
         column = np.asarray(make())
@@ -247,7 +247,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
     if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
         reason = f"expected a distribution of finite numbers, not {described_values(within)}"
         raise_first(name, reason, column, ~finite)
-    return _as_whole(column) if hasattr(getattr(within, "dist", None), "pmf") else column  # of a discrete distribution
+    return _as_whole(column) if hasattr(getattr(within, "dist", None), "pmf") else column  # discrete
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
@@ -283,7 +283,7 @@ def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs
     return _drawn(draws.ranges, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
-_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # an axis is its own key, by identity
+_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # axes are compared by identity
 
 
 def _drawn(
@@ -297,12 +297,12 @@ def _drawn(
             columns = {name: of[stream.integers(0, of.size, count)]}
         else:
             columns = {name: finite_numbers(name, of, partial(of.rvs, size=count, random_state=stream), count)}
-        drawn |= _put(columns, into)  # one by one: a column is put while it is in the cache
+        drawn |= _put(columns, into)
     return drawn
 
 
 def _put(columns: Inputs, into: Inputs | None) -> Inputs:
-    """Return the columns, copied to the given arrays, if any."""
+    """Return the columns, copied to `into` if it is given."""
     if into is None:
         return columns
     for name, column in columns.items():
@@ -321,7 +321,7 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
     if start:
         sequence.fast_forward(start)
-    # SciPy warns of a first stretch that is no power of two; here the whole is one, and a stretch a part of it.
+    # SciPy warns if the first number of points is not a power of two. Here the total number is a power of two.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
     for index, (name, within) in enumerate(points.ranges.items()):

@@ -1,7 +1,7 @@
 """Compare the fees that users would have paid with the costs of posting their transactions, on a history of L1 fees.
 
-The times of transactions are not used: transactions are drawn with replacement and placed on the time of the L1 fees.
-Every result says so in its attribute `resampling`; other attributes state the other assumptions.
+The timestamps of transactions are not used: transactions are drawn with replacement along the time of the L1 fees. The
+attribute `resampling` of results says so; other attributes describe further assumptions.
 """
 
 import json
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR = 3_600  # seconds
-LARGEST_PATH = 1 << 28  # ticks or transactions: some 10 GB
+LARGEST_PATH = 1 << 28  # ticks or transactions, about 10 GB
 INT32_MAX = 2**31 - 1  # kinds of transactions are 32 bits wide
-CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of temporaries
-RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
+CHUNK = 1_000_000  # transactions that are priced at a time, with about 100 MB of temporary arrays
+RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # bins of fee divided by cost
 
 
 @compared_by_value
 class Traffic(NamedTuple):
     """Transactions drawn for the ticks of a path."""
 
-    kind: WholeArray  #: which of the workload's each one is, in order of arrival
-    ends: WholeArray  #: how many had arrived at the end of each tick
+    kind: WholeArray  #: index in the workload of each transaction, in order of arrival
+    ends: WholeArray  #: number of transactions that arrived by the end of each tick
 
 
 def backtest(
@@ -65,39 +65,38 @@ def backtest(
     rng: Rng,
     progress: Progress = None,
 ) -> xr.Dataset:
-    """Revenue and cost, hour by hour, on every path of a scenario of L1 fees.
+    """Compute revenue and cost by hour on every path of a scenario of L1 fees.
 
-    Each tick of the pricing rule, a Poisson number of transactions is drawn from the workload with replacement. A user
-    pays, for each gas, the base fee and `feemodel.priority_fee` at the announced costs and the estimate's margin.
-    Bytes are posted first come, first served; a transaction's cost is that of its own bytes.
+    In each tick of the pricing rule, a Poisson number of transactions is drawn from the workload with replacement.
+    Users pay per gas the base fee plus `feemodel.priority_fee`, at the announced costs and the estimate's margin. Bytes
+    are posted in order of arrival. The cost of a transaction is the cost of posting its bytes.
 
     Parameters
     ----------
-    workload : sizes and gas of real transactions; or a table of `feemodel.io.read_transactions`, taken as
-        `Workload.from_transactions` does.
-    l1_fees : a scenario, see `feemodel.simulation.scenarios`.
-    rule : how costs are announced, and what users pay on top; the published defaults unless given.
-    posting : when and how bytes reach L1; filled blobs unless given.
-    arrival_rate : transactions a second [1 / s].
-    calldata : of each transaction of the workload [byte], which calldata pressure needs.
-    rng : seed, SeedSequence or Generator; each path has a stream of its own, and of the rule traffic
-        depends on the tick alone.
-    progress : see `feemodel.progress`.
+    workload : sizes and gas of transactions, or a table of `feemodel.io.read_transactions`, which is converted by
+        `Workload.from_transactions`.
+    l1_fees : scenario of `feemodel.simulation.scenarios`.
+    rule : how costs are announced, and the margin of users; `None` means the published defaults.
+    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    arrival_rate : transactions per second [1 / s].
+    calldata : calldata of each transaction of the workload, which calldata pressure requires [byte].
+    rng : seed, SeedSequence or Generator. Each path has its own stream; the drawn transactions depend on the tick of
+        the rule, but not on its other parameters.
+    progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
     -------
-    Dataset. Over path and hour: `revenue`, of it `size_revenue` (what the size adds to the fees), `cost` when posted,
-    `attributed_cost` in the hour when the transactions came [wei]; `transactions`, `unprofitable` (those that paid
-    less than their bytes cost) [1]; `variable_cost`, the mean announced [wei / byte]. Over path: `total_revenue`,
-    `total_size_revenue`, `total_cost`, `max_drawdown` (the deepest fall of revenue minus cost below an earlier
-    height, at the ends of hours) [wei], `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, `fill`
-    (bytes over capacity) [1]. Over path and ratio_bin: `charged`, how many paid which multiple of their cost [1].
-    Sums are doubles.
+    Dataset. Over path and hour: `revenue`, its part that depends on size, `size_revenue`, `cost` in the hour of
+    posting, `attributed_cost` in the hour of arrival [wei]; number of `transactions`, and of `unprofitable` ones, which
+    paid less than their cost [1]; and the mean announced `variable_cost` [wei / byte]. Over path: `total_revenue`,
+    `total_size_revenue`, `total_cost`, `max_drawdown` of revenue minus cost at the ends of hours [wei]; `recovery`,
+    `size_recovery`, `unprofitable_share`, `submissions`, and `fill` (posted bytes / capacity) [1]. Over path and
+    ratio_bin: `charged`, the number of transactions by fee / cost [1].
 
     Raises
     ------
-    InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, no transaction
-        on a path, calldata pressure without calldata.
+    InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, a path without
+        transactions, or calldata pressure without calldata.
     LimitExceeded : more than 268,435,456 transactions or ticks on a path.
 
     A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) for each gas:
@@ -197,7 +196,7 @@ def _path(
     tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
     hours = int(tick_hour[-1]) + 1
     sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
-    # The last submission may leave at the very end, which belongs to no hour after the last.
+    # A submission at the end of the path counts in the last hour.
     posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
     sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
     sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)

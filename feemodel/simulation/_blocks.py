@@ -1,4 +1,4 @@
-"""A product of axes cut into blocks of bounded size, each a contiguous stretch of the result in C order."""
+"""Split a product of axes into blocks of bounded size, each a contiguous part of the result in C order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from feemodel.simulation._axes import DRAW_BLOCK, Inputs
 from feemodel.simulation.samples import Samples
 
-LARGEST_CHUNK = 1 << 20  # evaluations: 8 MiB a result, a millisecond of a compiled formula
+LARGEST_CHUNK = 1 << 20  # evaluations; 8 MiB for each result
 SMALLEST_CHUNK = 1 << 16
-CHUNKS = 64  # that work is cut into where the two bounds allow it: enough for any number of cores to share evenly
+CHUNKS = 64  # number of blocks, if their size is within these bounds
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The trailing axes whole, one axis in steps, the leading axes one index at a time."""
+    """Blocks with all of the trailing axes, a part of one axis, and one index of each leading axis."""
 
     shape: tuple[int, ...]
-    split: int  #: the axis that is cut
-    step: int  #: its indices in a block
+    split: int  #: axis that is split
+    step: int  #: length of a block along this axis
 
     @property
     def count(self) -> int:
@@ -35,7 +35,7 @@ class Blocks:
         return -(-self.shape[self.split] // self.step) if self.shape else 1
 
     def block(self, number: int) -> tuple[slice, ...]:
-        """Return the slice of each axis in the block with a given number."""
+        """Return the slice of each axis in the block with this number."""
         if not self.shape:
             return ()
         leading, step = divmod(number, self._steps)
@@ -49,10 +49,10 @@ class Blocks:
 
 
 def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
-    """The blocks that samples are evaluated in, of at most `chunk` evaluations.
+    """Return the blocks of samples, with at most `chunk` evaluations each.
 
-    They depend on the samples and on `chunk` alone, not on who evaluates them. Without `chunk` there are some 64
-    blocks of between 65,536 and 1,048,576 evaluations.
+    They do not depend on the executor or the number of workers. With `chunk` `None` there are about 64 blocks of 65,536
+    to 1,048,576 evaluations.
 
     >>> from feemodel.simulation.samples import grid
     >>> blocks = blocks_of(grid(margin=[1.0, 1.2, 1.4], gas=range(21_000, 21_010)), chunk=20)
@@ -66,7 +66,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
         if inner * size > limit:
             step = max(1, limit // inner)
             if samples.axes[split].generated and step > DRAW_BLOCK:
-                step -= step % DRAW_BLOCK  # a block of draws is not drawn for two
+                step -= step % DRAW_BLOCK  # so that no block of draws is needed twice
             return Blocks(samples.shape, split, step)
         inner *= size
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))
@@ -75,9 +75,9 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """The inputs of a block, shaped so that they broadcast to it; and those generated for it, flat.
+    """Return the inputs of a block, in shapes that broadcast, and its generated inputs as one-dimensional arrays.
 
-    A column of `into` is generated in place, in the block's part of it.
+    Generated inputs are written to the block's part of the arrays in `into`.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}
@@ -92,7 +92,7 @@ def inputs_of(
 
 
 def part_of(array: NDArray[Any], block: tuple[slice, ...]) -> NDArray[Any]:
-    """A view of the part of an array that a block is; of an array without axes too."""
+    """Return a view of the part of an array that belongs to a block."""
     index: Any = (*block, ...)
     part: NDArray[Any] = array[index]
     return part

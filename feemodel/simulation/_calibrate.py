@@ -1,4 +1,4 @@
-"""The smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
+"""Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
 
 The interval of `calibrate` reflects only the random drawing of paths. `calibrate_histories` also resamples the history
 in blocks and calibrates the margin on each resample, to show the effect of the history and of the length of blocks.
@@ -39,25 +39,25 @@ from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, genera
 from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
-MAX_HISTORIES = 10_000  # that are drawn
-BLOCKS = (DAY, 3 * DAY)  # one day keeps the daily cycle, three days a period of high fees
-MAX_PATHS = 1 << 24  # whose break-even margins are held
+MAX_HISTORIES = 10_000  # maximum number of resampled histories
+BLOCKS = (DAY, 3 * DAY)  # a day preserves the daily cycle, three days preserve periods of high fees
+MAX_PATHS = 1 << 24
 
 
 @printed_as_table
 class Calibration(NamedTuple):
     """Result of a calibration; a margin is `None` if no margin suffices, and `reason` says why."""
 
-    margin: float | None  #: the smallest at which no more than the allowed share of paths loses [1]
-    low: float | None  #: of the interval: below it the probability of a loss is above the bound [1]
-    high: float | None  #: from it on that probability is below the bound [1]
-    loss_probability: float  #: the bound [1]
-    confidence: float  #: of the interval [1]
-    paths: int
-    losing: int  #: how many paths lose at `margin`, or at the highest that was tried
-    evaluations: int  #: paths drawn, and paths priced transaction by transaction at some margin
-    reason: str
-    break_even: tuple[float, ...] = ()  #: each path's break-even margin, infinite where none was found [1]
+    margin: float | None  #: smallest margin with losses on at most the allowed share of paths [1]
+    low: float | None  #: lower end of the interval: at smaller margins the loss probability exceeds the bound [1]
+    high: float | None  #: upper end of the interval: at larger margins the loss probability is below the bound [1]
+    loss_probability: float  #: bound of the loss probability [1]
+    confidence: float  #: confidence level of the interval [1]
+    paths: int  #: number of paths
+    losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
+    evaluations: int  #: number of evaluations of a path
+    reason: str  #: why `margin` or `high` is `None`; otherwise empty
+    break_even: tuple[float, ...] = ()  #: break-even margin of each path, infinite if none was found [1]
 
     def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
         """Return the share of paths with a loss at each margin, with its Clopper-Pearson interval.
@@ -82,7 +82,7 @@ class Calibration(NamedTuple):
 
         if not self.break_even:
             raise InvalidInput(
-                "break_even", "expected what calibrate returns, which knows every path's", self.break_even
+                "break_even", "expected a result of calibrate, which has those of all paths", self.break_even
             )
         known = np.sort(self.break_even)
         given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
@@ -159,11 +159,11 @@ def calibrate(
     >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
     >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
     >>> found.high, found.reason
-    (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
+    (None, 'the interval has no upper end: that requires at least 36 paths, there are 4')
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
     for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
-        share(name, value)  # before hours of work
+        share(name, value)  # check before the long computation
     choice("vary", vary, ("estimate_margin", "margin"))
     choice("counted", counted, ("revenue", "size_revenue"))
 
@@ -173,7 +173,7 @@ def calibrate(
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
     check_limit(paths, "paths", MAX_PATHS)
-    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # a path has the same seed at all margins
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
         calldata = given.calldata
@@ -245,29 +245,42 @@ def calibrate_histories(
     workers: int | None = None,
     progress: Progress = None,
 ) -> xr.Dataset:
-    """The calibrated margin on the history, and on histories drawn from it, for several lengths of blocks.
+    """Calibrate the margin on a history and on resampled histories, for several lengths of blocks.
 
-    A drawn history is a circular block bootstrap of the whole, as long as it is; the paths are drawn from it with
-    blocks of the same length. Its margins vary by the drawing of paths and by the shortness of the history together.
+    A resampled history is a circular block bootstrap of the history, with the same length. Paths are drawn from it with
+    blocks of the same length. The margins vary because paths are drawn randomly and because the history is short.
 
     Parameters
     ----------
-    workload, rule, posting, loss_probability, arrival_rate, vary, counted, highest, executor, workers : as `calibrate`.
-    history : a scenario of one path.
+    workload : sizes [byte] and gas [gas] of transactions.
+    history : scenario of one path.
+    rule : how costs are announced; `None` means the published defaults.
+    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    arrival_rate : transactions per second [1 / s].
     rng : seed, SeedSequence or Generator.
-    histories : that are drawn.
-    paths : of each. horizon : their length [s].
-    block_seconds : lengths of the blocks, one interval each [s].
-    confidence : of the intervals [1].
-    progress : called after each calibration.
+    histories : number of resampled histories.
+    paths : number of paths drawn from each history.
+    horizon : length of a path [s].
+    block_seconds : lengths of blocks; the result has an interval for each [s].
+    vary : margin of the rule to search for, "margin" or "estimate_margin".
+    counted : fees that pay for posting: all of them, or only the part that depends on size.
+    confidence : confidence level of the intervals [1].
+    highest : largest margin to try [1].
+    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    workers : number of threads or processes; the result does not depend on it.
+    progress : `True` for a progress bar, or a function that is called after each calibration.
 
     Returns
     -------
-    Dataset. Over `block_seconds`: `margin` on the history itself, `low` and `high`, the interval of the histories'
-    margins; over `block_seconds` and `history`: `drawn_margin`, NaN where no margin up to `highest` keeps the bound.
-    The attributes `low` and `high` hold all block lengths' intervals.
+    Dataset. Over `block_seconds`: `margin` on the history itself, and the interval `low` to `high` of the margins on
+    resampled histories. Over `block_seconds` and `history`: `drawn_margin`, NaN if no margin up to `highest` suffices.
+    The attributes `low` and `high` are the ends of the union of all intervals.
 
-    Raises as `calibrate` and `bootstrap`.
+    Raises
+    ------
+    InvalidInput : no block length, or an argument that `calibrate` or `bootstrap` rejects.
+    LimitExceeded : more than 10,000 histories, or more paths or transactions than `calibrate` allows.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> steady = replay({"timestamp": 600 * np.arange(300), "base_fee": np.full(300, 7e7),
@@ -275,7 +288,7 @@ def calibrate_histories(
     >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
     >>> found = calibrate_histories(transfers, steady, PricingRule(lower_bound=None), loss_probability=0.5,
     ...     arrival_rate=0.5, rng=1, histories=2, paths=4, horizon=7_200.0, block_seconds=[7_200.0])
-    >>> dict(found.sizes), bool(abs(found.drawn_margin / found.margin - 1).max() < 0.1)  # fees that never move
+    >>> dict(found.sizes), bool(abs(found.drawn_margin / found.margin - 1).max() < 0.1)  # constant fees
     ({'block_seconds': 1, 'history': 2}, True)
     """
     check_scenario("history", history)
@@ -308,7 +321,7 @@ def calibrate_histories(
                 )
                 margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
-    # A history without a margin counts as one that needs more than any.
+    # If no margin suffices for a history, its margin counts as infinite.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
@@ -375,17 +388,17 @@ def smallest_margin(
     high = smallest(lambda margin: search.losing(margin) <= fewest, maximum, step) if fewest >= 0 else None
     losing, reason = search.losing(maximum if margin is None else margin), ""
     if margin is None:
-        reason = f"no margin up to {maximum:g} does: at it {losing} of {count} paths lose, {allowed} may"
+        reason = f"no margin up to {maximum:g} suffices: at it {losing} of {count} paths have a loss, {allowed} may"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
-        reason = f"the interval has no upper end: that takes at least {needed} paths, there are {count}"
+        reason = f"the interval has no upper end: that requires at least {needed} paths, there are {count}"
     elif high is None:
         reason = f"the interval has no upper end up to a margin of {maximum:g}"
     return Calibration(margin, low, high, bound, level, count, losing, search.evaluations, reason)
 
 
 class _Search:
-    """Known bounds of each path's break-even margin, so that no path is evaluated without need."""
+    """Known bounds of the break-even margin of each path, which avoid evaluations of paths."""
 
     def __init__(
         self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
@@ -407,7 +420,7 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """Return how many losses at most prove the limit (−1 if none do), meet it, and do not refute it."""
+    """Return the maximum numbers of losses that prove the limit (−1: none), meet it, and do not refute it."""
     from scipy.stats import binom
 
     tail, counts = (1 - confidence) / 2, np.arange(paths + 1)

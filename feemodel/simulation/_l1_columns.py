@@ -1,4 +1,4 @@
-"""Columns of a table of L1 fees as checked doubles, with the assumptions about missing ones."""
+"""Read and check the columns of a table of L1 fees; describe assumptions about missing columns."""
 
 import re
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
 NO_GAPS = "none"
-LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # medians and seconds, above which an interval is a gap
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than this number of medians, and of seconds
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
-LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
+LATEST_SECOND = 9_223_372_036  # in the year 2262; later times in nanoseconds do not fit in 64 bits
 
 
 class HasTable(Protocol):
@@ -33,12 +33,12 @@ class HasTable(Protocol):
 class L1Columns(NamedTuple):
     """Columns of a table of L1 fees, one element per row."""
 
-    fees: dict[str, RealArray]  #: fees and tips [wei / gas], usage ratios [1], as far as they are known
-    seconds: RealArray  #: when each block began [s]
-    timed: bool  #: whether the table says when; otherwise its slots do, counted from 0
-    assumed: tuple[str, ...]  #: what the table did not say
+    fees: dict[str, RealArray]  #: fees and tips [wei / gas] and usage ratios [1] that are known
+    seconds: RealArray  #: time of each block [s]
+    timed: bool  #: whether the table has times; otherwise they are computed from slots, from 0
+    assumed: tuple[str, ...]  #: assumptions about missing data
     units_given: tuple[str, ...]  #: columns of fees whose unit the caller gave; their range is not checked
-    gaps: str  #: "none", or how many there are, and the longest
+    gaps: str  #: "none", or a description of the gaps
 
 
 def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
@@ -51,7 +51,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    of_node = hasattr(table, "as_table")  # which the protocol has in wei
+    of_node = hasattr(table, "as_table")  # fees of a node are in wei
     given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
     units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
@@ -63,14 +63,14 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     known = {str(name): given[name] for name in given if not _absent(given[name])}
     check_units("table", known)
     if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
-        raise InvalidInput(masked[0], "expected a value in every row, and none that is masked", known[masked[0]])
+        raise InvalidInput(masked[0], "expected a value in every row, without a mask", known[masked[0]])
     if "base_fee" not in known:
         raise InvalidInput("table", "expected a column base_fee", [*known])
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
     fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
     for name in RATIOS:
         if name in fees and (above := fees[name] > 1.0).any():
-            raise_first(name, "expected at most 1: the part that was used", fees[name], above)
+            raise_first(name, "expected at most 1: the used share of the limit", fees[name], above)
     seconds, timed = _seconds(known)
     if any(len(values) != len(seconds) for values in fees.values()):
         raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in fees.items()})
@@ -79,7 +79,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
         fees["blob_base_fee"] = _blob_base_fee(known, seconds, scale)
     else:
         fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
-        assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
+        assumed += ("blob base fees of base fee / 16, the minimum by EIP-7918",)
     for name in (*FEES, TIP):
         if name in fees and name not in units_given:
             check_unit(name, name, fees[name])
@@ -110,7 +110,7 @@ def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
 
 
 def check_unit(name: str, column: str, fees: RealArray) -> None:
-    """Raise `InvalidInput` for fees that are probably not in wei; the message says how to give the unit.
+    """Raise `InvalidInput` for fees that are probably not in wei; the message explains the argument `unit`.
 
     >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
     """
@@ -121,7 +121,7 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 
 
 def gaps_of(seconds: RealArray) -> str:
-    """Describe the gaps between rows, longer than 2.5 median intervals and than 60 s, so that missed slots are no gaps.
+    """Describe gaps between rows, which are longer than 2.5 median intervals and 60 s. Missed slots are not gaps.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -177,7 +177,7 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
         maximum = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
         blob_gas = _column("blob_gas_used", known["blob_gas_used"])
         if (above := blob_gas > maximum).any():
-            raise_first("blob_gas_used", "expected at most what the blobs of a block use", blob_gas, above)
+            raise_first("blob_gas_used", "expected at most the blob gas of a full block", blob_gas, above)
         ratios["blob_gas_used_ratio"] = blob_gas / maximum
     return ratios
 
@@ -190,7 +190,7 @@ def _column(name: str, values: Any) -> RealArray:
         )
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "bSUmMc" or _has_text(given):  # of which NumPy would make numbers
+        if given.dtype.kind in "bSUmMc" or _has_text(given):  # NumPy would convert these to numbers
             raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
         doubles = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -198,7 +198,7 @@ def _column(name: str, values: Any) -> RealArray:
     array = real(name, doubles, unit=UNITS.get(name, "gas"))
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
         raise InvalidInput(name, "expected a column of numbers", values)
-    if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
+    if name in FEES and array.min() == 0.0:  # a fee of 0 is not possible on L1
         raise_first(name, "expected fees above 0", array, array == 0.0)
     return array
 
@@ -221,11 +221,12 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     if name == "slot":
         seconds = seconds * SLOT
     if (outside := ~(np.abs(seconds) <= LATEST_SECOND)).any():
-        reason = f"expected seconds since 1970, at most {LATEST_SECOND:,}, which nanoseconds hold (not milliseconds)"
+        reason = f"expected seconds since 1970, at most {LATEST_SECOND:,} (not milliseconds)"
         raise_first(name, reason, seconds, outside)
     falls = np.append(False, np.diff(seconds) <= 0)
     if falls.any():
-        reason = f"expected times that rise, each once; the row before it is at {seconds[np.argmax(falls) - 1]:.12g}"
+        previous = seconds[np.argmax(falls) - 1]
+        reason = f"expected increasing times without duplicates; the previous row is at {previous:.12g}"
         raise_first(name, reason, seconds, falls)
     return seconds, name != "slot"
 

@@ -1,4 +1,4 @@
-"""Compiled recurrences along a path: each value depends on the one before, so no array expression has them."""
+"""Compiled recurrences along a path, in which each value depends on the previous one."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from feemodel.linea.kernels import recorded
 
 @cached_njit(nogil=True, error_model="numpy")
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
-    """Base fees, excess blob gas and gas used, block by block.
+    """Return base fees, excess blob gas and gas used, block by block.
 
-    A block uses half its limit times demand over base fee, at most all of it.
+    A block uses half of its limit times demand / base fee, at most its limit.
     """
     count = demand.size
     base_fees = np.empty(count, dtype=np.int64)
@@ -29,13 +29,17 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
 
 @cached_njit(nogil=True)
 def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
-    """Announced costs [wei / byte], update by update: the greater of L1's and the last announced one times its growth.
+    """Return announced costs at each update: the maximum of the cost from L1 and the previous cost times its growth.
 
     Parameters
     ----------
-    cost : from L1 fees, bounded, one an update [wei / byte].
-    growth : `1 + pressure / denominator`, one an update [1].
-    latest : announced before the first update [wei / byte].
+    cost : cost from L1 fees at each update, within its bounds [wei / byte].
+    growth : `1 + pressure / denominator` at each update [1].
+    latest : announced cost before the first update [wei / byte].
+
+    Returns
+    -------
+    Announced cost at each update [wei / byte].
     """
     announced = np.empty(cost.size, dtype=np.int64)
     for i in range(cost.size):

@@ -29,11 +29,11 @@ from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
-LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
+LARGEST_TICKS = 1 << 28  # ticks of a path; 2 GiB per column
 YEAR = 31_557_600.0  # seconds
-MAX_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
+MAX_USAGE_EXPONENT = 10.0  # with larger exponents, the weight of a large fee exceeds the range of a double
 MAX_MARGIN = 50.0  # a factor; larger ones are probably per cent
-LONGEST_TICK = 60.0  # seconds that transactions are counted over
+LONGEST_TICK = 60.0  # maximum length of a tick, an interval in which transactions are counted [s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class CalldataPressure:
     """Rule that raises the variable cost while blocks are full of calldata."""
 
     max_block_calldata: int = COORDINATOR.max_block_calldata  #: [byte]
-    block_count: int = COORDINATOR.calldata_blocks  #: blocks that are looked back on
-    denominator: int = COORDINATOR.calldata_fee_denominator  #: how slowly the cost moves [1]
+    block_count: int = COORDINATOR.calldata_blocks  #: number of blocks in the window
+    denominator: int = COORDINATOR.calldata_fee_denominator  #: divisor of the change of the cost per update [1]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("max_block_calldata", "denominator"))
@@ -63,26 +63,26 @@ class PricingRule:
 
     The defaults are those of `feemodel.linea.parameters`; production's own bounds are not published.
 
-    An interval of 150 s is cut into three ticks of 50 s:
+    An update interval of 150 s has three ticks of 50 s:
 
     >>> PricingRule(update_interval=150.0).ticks_per_update, PricingRule(update_interval=150.0).tick
     (3, 50.0)
     """
 
-    margin: float = COORDINATOR.margin  #: of the variable cost over what L1 charges [1]
-    estimate_margin: float = NODE.estimate_margin  #: of the fee that users pay over what is required [1]
+    margin: float = COORDINATOR.margin  #: margin of the variable cost over L1 costs [1]
+    estimate_margin: float = NODE.estimate_margin  #: margin of the fee that users pay over the required fee [1]
     fixed_cost: int = NODE.fixed_cost  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: of the rollup [wei / gas]
     lower_bound: float | None = COORDINATOR.lower_bound  #: of the variable cost [wei / byte]
     upper_bound: float | None = COORDINATOR.upper_bound  #: [wei / byte]
-    update_interval: float = COORDINATOR.update_interval  #: how long announced costs hold [s]
-    window: float = COORDINATOR.window  #: of L1 fees averaged [s]
-    execution_gas: int = COORDINATOR.execution_gas  #: that a submission is taken to need [gas]
-    blob_gas: int = COORDINATOR.blob_gas  #: the same [gas]
-    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: what its cost is divided by [byte]
-    tip: float = ASSUMED_L1_TIP  #: L1 priority fee where the scenario has none: an assumption [wei / gas]
-    usage_exponent: float = 0.0  #: blocks weigh fee**exponent where usage ratios are unknown: an assumption [1]
-    pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
+    update_interval: float = COORDINATOR.update_interval  #: time between two updates of the announced costs [s]
+    window: float = COORDINATOR.window  #: averaging window of L1 fees [s]
+    execution_gas: int = COORDINATOR.execution_gas  #: assumed execution gas of a submission [gas]
+    blob_gas: int = COORDINATOR.blob_gas  #: assumed blob gas of a submission [gas]
+    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: divisor of its cost [byte]
+    tip: float = ASSUMED_L1_TIP  #: assumed L1 priority fee, if the scenario has no tips [wei / gas]
+    usage_exponent: float = 0.0  #: if usage ratios are unknown, the weight of a block is fee**exponent [1]
+    pressure: CalldataPressure | None = None  #: applied at every update; with an interval of 2 s, in every block
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
@@ -125,13 +125,13 @@ class PricingRule:
         self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
     ) -> Reals: ...
     def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
-        """The variable cost at averages of L1 fees, within the rule's bounds, not rounded [wei / byte].
+        """Return the variable cost at averages of L1 fees, within the bounds of the rule, not rounded [wei / byte].
 
         Parameters
         ----------
-        base_fee, priority_fee, blob_base_fee : averages [wei / gas].
+        base_fee, priority_fee, blob_base_fee : averages of L1 fees [wei / gas].
 
-        Raises `InvalidInput` as `feemodel.variable_cost`.
+        Raises `InvalidInput` for fees that `feemodel.variable_cost` rejects.
 
         (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,058.8 a byte:
 
@@ -200,7 +200,7 @@ def announced_variable_cost(
 
 
 def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray, updates: int) -> RealArray:
-    # Calldata since the last update, scaled to as many seconds as the blocks that the rule looks back on last.
+    # Calldata since the last update, scaled to the duration of the window of the rule.
     starts = np.arange(updates) * rule.ticks_per_update
     since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
     seen = since_last * (pressure.block_count * NODE.block_time / rule.update_interval)
@@ -227,5 +227,5 @@ def _window_average(
 
     ends = np.maximum(times, min(rule.tick, float(lengths[0])))
     weight = between(weights)
-    plain = between(fees) / between(np.ones_like(fees))  # as `weighted_average` where all ratios are zero
+    plain = between(fees) / between(np.ones_like(fees))  # used if all weights are zero, as in `weighted_average`
     return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))

@@ -123,7 +123,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
     assert found["margin"] is None
 
     assert main(arguments) == 1
-    assert "No margin up to 100 does: at it 5 of 5 paths lose, 0 may." in capsys.readouterr().out
+    assert "No margin up to 100 suffices: at it 5 of 5 paths have a loss, 0 may." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -334,7 +334,7 @@ def test_a_history_needs_a_time_and_a_base_fee_and_says_what_it_assumes(capsys, 
                        "base_fee=fee:gwei", "--json")  # fmt: skip
     assumed = json.loads(out)["assumed"]
     assert code == 0
-    assert assumed["l1_fees_assumed"] == "blob base fees of base fee / 16, the least by EIP-7918"
+    assert assumed["l1_fees_assumed"] == "blob base fees of base fee / 16, the minimum by EIP-7918"
     assert assumed["usage_ratios"].startswith("assumed")
     code, _, error = run(capsys, "backtest", "--l1", path)
     assert (code, "would need also timestamp or time" in error) == (3, True)

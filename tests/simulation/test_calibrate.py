@@ -65,14 +65,14 @@ def test_no_margin_is_said():
 
     assert found.margin is None
     assert found.high is None
-    assert found.reason == "no margin up to 100 does: at it 10 of 100 paths lose, 5 may"
+    assert found.reason == "no margin up to 100 suffices: at it 10 of 100 paths have a loss, 5 may"
 
 
 def test_too_few_paths_for_a_bound_are_said():
     found = smallest_margin(known([1.0] * 50), 50, loss_probability=0.01)
 
     assert (round(found.margin, 3), found.high) == (1.0, None)
-    assert found.reason == "the interval has no upper end: that takes at least 368 paths, there are 50"
+    assert found.reason == "the interval has no upper end: that requires at least 368 paths, there are 50"
 
 
 def test_an_upper_end_beyond_the_highest_is_said():
@@ -147,7 +147,7 @@ def test_an_upper_bound_of_the_cost_leaves_no_margin(real, days):
     found = calibrate(real, days, rule, arrival_rate=0.5, loss_probability=0.1, rng=5, vary="margin")
 
     assert found.margin is None
-    assert found.reason == "no margin up to 100 does: at it 40 of 40 paths lose, 4 may"
+    assert found.reason == "no margin up to 100 suffices: at it 40 of 40 paths have a loss, 4 may"
 
 
 def test_all_that_users_pay_needs_less_margin(real, days, found):
@@ -208,7 +208,7 @@ def test_the_loss_curve_falls_from_all_paths_to_none(found):
     expected = binomtest(found.losing, 40).proportion_ci(0.95, "exact")
     assert (curve["low"][1].item(), curve["high"][1].item()) == pytest.approx(expected)
     assert (np.diff(found.loss_curve()["loss_probability"]) <= 0).all()
-    with pytest.raises(InvalidInput, match="break_even: expected what calibrate returns"):
+    with pytest.raises(InvalidInput, match="break_even: expected a result of calibrate"):
         Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "").loss_curve()
 
 
