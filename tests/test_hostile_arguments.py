@@ -17,22 +17,22 @@ MODULES = {
 }
 #: Made by other functions or shown by their results: no doctest calls them by name.
 NOT_CALLED = {
-    "feemodel.rollups.arbitrum": {"Version"},
+    "feemodel.rollups.arbitrum": {"ArbosVersion"},
     "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
     "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
     "feemodel.rollups._chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
     "feemodel.rollups.optimism_operator": {"TransactionMix"},
-    "feemodel.rollups.polygon_zkevm": {"Pricing"},
+    "feemodel.rollups.polygon_zkevm": {"GasPricing"},
     "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
     "feemodel.rollups.rigid": {"Declaration"},
     "feemodel.rollups.starknet": {"starknet_rule"},
-    "feemodel.rollups.taiko": {"Chain"},
+    "feemodel.rollups.taiko": {"TaikoChain"},
     "feemodel.rollups._what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
-    "feemodel.simulation.forecast._recommend": {"Parameter", "Recommendation"},
+    "feemodel.simulation.forecast._recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation._reduce": {"Over"},

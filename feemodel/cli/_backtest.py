@@ -37,7 +37,7 @@ OF_RULE = (
 )  # fmt: skip
 
 
-class Experiment(NamedTuple):
+class BacktestArguments(NamedTuple):
     """Arguments of `feemodel.backtest` and `feemodel.calibrate`, by the names of their parameters."""
 
     workload: Any
@@ -149,7 +149,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
                       " measured one by one; a real blob has 0.52 (1)")  # fmt: skip
 
 
-def read_experiment(options: argparse.Namespace) -> Experiment:
+def read_experiment(options: argparse.Namespace) -> BacktestArguments:
     """The experiment of the options: files read, paths drawn."""
     from feemodel.simulation.announced import CalldataPressure, PricingRule
     from feemodel.simulation.posting import Posting
@@ -170,7 +170,7 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
     submission = Submission(tip=tip, **gas)
     posting = Posting(submission=submission, deadline=options.deadline, stream_ratio=options.stream_ratio)
     l1_fees = _scenario(options, what_if)
-    return Experiment(workload, l1_fees, rule, posting, options.arrival_rate, calldata, options.seed)
+    return BacktestArguments(workload, l1_fees, rule, posting, options.arrival_rate, calldata, options.seed)
 
 
 SUBMISSION_GAS = ("execution_gas", "blob_gas")

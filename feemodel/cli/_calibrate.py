@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli._backtest import HOUR, Experiment, add_experiment, read_experiment, read_history
+from feemodel.cli._backtest import HOUR, BacktestArguments, add_experiment, read_experiment, read_history
 from feemodel.cli._options import count, number
 from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if found.margin is not None else 1
 
 
-def _drawn_histories(options: argparse.Namespace, made: Experiment, terms: dict[str, Any]) -> dict[str, Any]:
+def _drawn_histories(options: argparse.Namespace, made: BacktestArguments, terms: dict[str, Any]) -> dict[str, Any]:
     from feemodel.simulation._calibrate import calibrate_histories
 
     found = calibrate_histories(

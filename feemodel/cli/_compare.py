@@ -24,7 +24,7 @@ from feemodel.ethereum._transaction import SET_CODE, Transaction, check_no_blobs
 
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
-    from feemodel.rollups.tables import Row
+    from feemodel.rollups.tables import ComparisonRow
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -237,7 +237,7 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _in_eth(row: "Row") -> tuple[str, float, float]:
+def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
     """Name and parts of a row in wei of ETH."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

@@ -24,7 +24,7 @@ from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 
 if TYPE_CHECKING:
-    from feemodel.estimates._chain import Chain
+    from feemodel.estimates._chain import ChainState
     from feemodel.execution._details import GasDetails
 
 
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _explained(
-    subject: Call | Transaction | FeeModelError, options: argparse.Namespace, chain: "Chain | None", **priced: Any
+    subject: Call | Transaction | FeeModelError, options: argparse.Namespace, chain: "ChainState | None", **priced: Any
 ) -> dict[str, Any]:
     """One transaction or call; its error is raised where it is none."""
     if isinstance(subject, FeeModelError):
@@ -192,7 +192,7 @@ class Executed(NamedTuple):
         return answer
 
 
-def _chain(options: argparse.Namespace) -> "Chain | None":
+def _chain(options: argparse.Namespace) -> "ChainState | None":
     """The chain whose state the options name; `None` where they name none."""
     if options.genesis is None and options.replay is None:
         return None
@@ -205,7 +205,7 @@ def _chain(options: argparse.Namespace) -> "Chain | None":
     return replay_chain(read_replay(options.replay))
 
 
-def _executed(subject: Call | Transaction, chain: "Chain", options: argparse.Namespace) -> Executed:
+def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
     """Estimate and execute the subject on the state of a file, by Besu's search."""
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas

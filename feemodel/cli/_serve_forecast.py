@@ -67,7 +67,7 @@ class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ServedHistory:
     """L1 fees as the process takes them: a file, or columns with what was assumed of them."""
 
     source: str
@@ -124,12 +124,12 @@ class ForecastMethod:
         if self._window is not None:
             await self._window.close()
 
-    async def _history(self) -> History:
+    async def _history(self) -> ServedHistory:
         if self._window is None:
-            return History(str(self._file))
+            return ServedHistory(str(self._file))
         window = await self._window.read(self._seconds)
         assumed = "" if window.chain_id == MAINNET_ID else f"Ethereum's blob rules on the chain {window.chain_id}"
-        return History("the L1 node", window.columns, assumed)
+        return ServedHistory("the L1 node", window.columns, assumed)
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
@@ -171,7 +171,7 @@ def _load() -> None:
     forecast({"timestamp": times, "base_fee": np.full(len(times), 1e9)}, horizons=["10min"], paths=2)
 
 
-def _forecast(history: History, options: ForecastOptions) -> ForecastResult:
+def _forecast(history: ServedHistory, options: ForecastOptions) -> ForecastResult:
     """Compute a forecast, in the child process."""
     from feemodel.io._l1_fees import read_l1_fees
     from feemodel.simulation.forecast.distribution import forecast

@@ -62,7 +62,7 @@ MEASURES = (
 )
 
 
-class Experiment(NamedTuple):
+class SimulationArguments(NamedTuple):
     """Arguments of a simulation, from the options and the file."""
 
     l1_fees: Any
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Experiment:
+def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> SimulationArguments:
     """L1 fees and the four classes that the options and the tables of a file ask for."""
     from feemodel.simulation.closed_loop._costs import Costs
     from feemodel.simulation.closed_loop.baseline import (
@@ -206,7 +206,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
         pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
     elif options.level != 1.0:
         pricing = replace(pricing, level=options.level)  # type: ignore[type-var]
-    return Experiment(l1_fees, pricing, posting, answering, costs)
+    return SimulationArguments(l1_fees, pricing, posting, answering, costs)
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
@@ -261,7 +261,7 @@ def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
     return held.assign_attrs(l1_fees.attrs)
 
 
-def _say(options: argparse.Namespace, found: "xarray.Dataset", finality: Any, made: Experiment) -> None:
+def _say(options: argparse.Namespace, found: "xarray.Dataset", finality: Any, made: SimulationArguments) -> None:
     saving = 0.0 if finality is None else float(finality["saving"])
     delay = 0.0 if finality is None else float(finality["mean_delay"]) / HOUR
     level = float(getattr(made.pricing, "level", 1.0))

@@ -49,7 +49,7 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class ChainState:
     """The state on which calls are executed, and its block."""
 
     call_state: CallState
@@ -85,7 +85,7 @@ class Chain:
         }
 
 
-def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> Chain:
+def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> ChainState:
     """Return the chain whose only block is a geth genesis.
 
     Parameters
@@ -128,18 +128,18 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     )
     extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
     parent_hash = _sized(genesis, "parentHash", 32)
-    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
+    chain = ChainState(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
     found = keccak256(_encoded(_header(chain)))
     named = replace(block, hashes={block.number: found})  # for BLOCKHASH in simulated blocks after it
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 
-def replay_chain(replay: "Replay") -> Chain:
+def replay_chain(replay: "Replay") -> ChainState:
     """Return the chain at the last block of a replay; its state has only the accounts and slots of the capture."""
     from feemodel.estimates._replay import final_state
 
     last = replay.blocks[-1]
-    return Chain(
+    return ChainState(
         call_state=final_state(replay),
         extra_data=last.extra_data,
         hash=replay.block_hashes.get(last.number),
@@ -157,7 +157,7 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def check_same_chain(chain: Chain, store: Store) -> None:
+def check_same_chain(chain: ChainState, store: Store) -> None:
     """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
     if store.chain_id not in (None, chain.call_state.chain_id):
         reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
@@ -171,7 +171,7 @@ def check_same_chain(chain: Chain, store: Store) -> None:
         raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
 
 
-def _header(chain: Chain) -> dict[str, bytes | int]:
+def _header(chain: ChainState) -> dict[str, bytes | int]:
     """Return the header's fields in the order of RLP; always with the fields of Prague."""
     block = chain.call_state.block
     return {

@@ -18,7 +18,7 @@ from feemodel.estimates._replay import (
 )
 from feemodel.estimates._rollup import Measuring, RollupEstimate, priced
 from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
-from feemodel.execution._clients import Node, node_named
+from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
 from feemodel.execution._limits import DEFAULT_LIMITS
@@ -153,7 +153,7 @@ def compare_transactions(
         yield Comparison(step, outcome, name, refusal, gas, failure, estimate, size, wallet, stages)
 
 
-def _estimated(step: Step, node: Node, tolerance: float, engine: Engine) -> GasEstimate:
+def _estimated(step: Step, node: NodeClient, tolerance: float, engine: Engine) -> GasEstimate:
     """Return the gas estimate that a node would have sent to the wallet."""
     request = estimate_request(step.transaction)
     return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=DEFAULT_LIMITS), engine)

@@ -28,7 +28,7 @@ from feemodel.execution._search import BESU, GETH, Search, SearchRules
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
 
-class Node(ABC):
+class NodeClient(ABC):
     """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
 
     rules: ClassVar[SearchRules]
@@ -101,7 +101,7 @@ class Node(ABC):
 class Prepared(NamedTuple):
     """A call as a node would execute it, and the search for its gas limit."""
 
-    node: Node
+    node: NodeClient
     request: Request
     call_state: CallState
     message: Message
@@ -123,7 +123,7 @@ class Prepared(NamedTuple):
         return failure(outcome, upper, estimating=True)
 
 
-class Geth(Node):
+class Geth(NodeClient):
     """go-ethereum."""
 
     rules = GETH
@@ -191,7 +191,7 @@ class Geth(Node):
         return message
 
 
-class Besu(Node):
+class Besu(NodeClient):
     """Besu, and with it Linea's nodes."""
 
     rules = BESU
@@ -239,10 +239,10 @@ class Besu(Node):
         return reason
 
 
-NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
+NODES: dict[str, NodeClient] = {node.rules.name: node for node in (Geth(), Besu())}
 
 
-def node_named(name: str) -> Node:
+def node_named(name: str) -> NodeClient:
     """Return the node with this name, "geth" or "besu"; raises `InvalidInput` for another name.
 
     >>> node_named("besu").rules.name
@@ -324,7 +324,7 @@ def named(call: Call) -> str:
     return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
 
 
-def check_chain(node: Node, call: Call, call_state: CallState) -> None:
+def check_chain(node: NodeClient, call: Call, call_state: CallState) -> None:
     """Raise `ExecutionFailed` if the call has another chain's id."""
     if call.chain_id is not None and call.chain_id != call_state.chain_id:
         raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))

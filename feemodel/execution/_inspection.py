@@ -25,7 +25,7 @@ class Inspector:
     """A tracer of the specification that sums gas by contract and lists the accounts and slots accessed."""
 
     def __init__(self) -> None:
-        self._frames: list[_Frame] = []
+        self._frames: list[_InspectedFrame] = []
         self._gas: dict[bytes, int] = {}
         self._touched: dict[bytes, dict[bytes, None]] = {}
 
@@ -52,7 +52,7 @@ class Inspector:
             if self._frames[-1].evm is evm:
                 return
             self._end()
-        self._frames.append(_Frame(evm))
+        self._frames.append(_InspectedFrame(evm))
 
     def _end(self) -> None:
         frame = self._frames.pop()
@@ -78,7 +78,7 @@ class Inspector:
         self._touched.setdefault((int(word) & _ADDRESS_MASK).to_bytes(20, "big"), {})
 
 
-class _Frame:
+class _InspectedFrame:
     """A frame that has not ended."""
 
     __slots__ = ("by_children", "contract", "evm", "given")

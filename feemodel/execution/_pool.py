@@ -71,7 +71,7 @@ class EnginePool:
                 child.load(call_state)
                 began = monotonic()
                 try:
-                    return task(_Machine(child, began + left, self._deadline))
+                    return task(_PoolMachine(child, began + left, self._deadline))
                 finally:
                     left -= monotonic() - began
         raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try it again")
@@ -124,7 +124,7 @@ class EnginePool:
         self.close()
 
 
-class _Machine:
+class _PoolMachine:
     """Executes messages in a child until a deadline."""
 
     engine = "reference"

@@ -101,9 +101,9 @@ class Recorder:
             frame.reads = evm.message.current_target == self._payer
         else:
             has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
-            frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
+            frame.call = _TracedCall(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
 
-    def _settle(self, frame: "_Frame", call: "_Call") -> None:
+    def _settle(self, frame: "_Frame", call: "_TracedCall") -> None:
         """Record the gas that a finished call or creation required of its caller."""
         self.single_frame = False
         before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
@@ -146,7 +146,7 @@ class Recorder:
         return gas + (gas - 1) // 63 if self._divides_gas else gas
 
 
-class _Call:
+class _TracedCall:
     """A running call or creation."""
 
     __slots__ = ("charged", "child", "creates", "gas_before", "stipend")
@@ -176,7 +176,7 @@ class _Frame:
         self.limit = self.start = int(evm.message.gas)  # `start` is the gas left after the last burn
         self.required = self.required_of_calls = 0  # minimum of `start` [gas]
         self.burns: list[_Burn] = []
-        self.call: _Call | None = None
+        self.call: _TracedCall | None = None
         self.reads = False  # whether the current opcode reads gas, or the payer's balance
 
     @property

@@ -110,7 +110,7 @@ class Native:
             block = base.block if call_state.block is base.call_state.block else _block(call_state)
         except _NO_FIELDS as error:
             raise _wrong_state(call_state, error) from None
-        return task(_Machine(state, block, call_state, self._seconds, inline_gas))
+        return task(_NativeMachine(state, block, call_state, self._seconds, inline_gas))
 
 
 class _Base:
@@ -123,7 +123,7 @@ class _Base:
             raise _wrong_state(call_state, error) from None
 
 
-class _Machine:
+class _NativeMachine:
     """Executes messages on one state."""
 
     engine = "native"

@@ -15,7 +15,7 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
 from feemodel.ledger._files import parse_trie_log_element
-from feemodel.ledger._store import Block, Store
+from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
 
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
@@ -25,7 +25,8 @@ LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
 DOUBLINGS = 30
 BLOCKS_A_REQUEST = 100  # trie logs per request; that of a full block has a megabyte
 
-Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest final block, `None` while there is none
+#: The head → the newest final block, `None` while there is none.
+Finality: TypeAlias = Callable[[StoredBlock], int | None]
 
 
 class Caller(Protocol):
@@ -82,7 +83,7 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
                 raise InvalidInput(where, f"expected the value that the ledger holds, {value:#x}", hex(after))
 
 
-def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator[BlockChanges]:
+def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> Iterator[BlockChanges]:
     """Yield the confirmed blocks of a node with the Shomei plug-in that follow a head.
 
     Parameters
@@ -146,7 +147,7 @@ def follow(
             return
 
 
-def _check_not_behind(store: Store, node: Caller, head: Block) -> None:
+def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
     """Raise `InvalidInput` for a node behind the head whose newest block is not in the store.
 
     A node that is only slow has the same block, and is polled again.
@@ -165,7 +166,7 @@ def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
     return map(parse_trie_log_element, elements)
 
 
-def _check_hash(held: Block, found: BlockChanges, whose: str) -> None:
+def _check_hash(held: StoredBlock, found: BlockChanges, whose: str) -> None:
     if held.hash is not None and found.hash != held.hash:
         raise InvalidInput("block hash", f"expected {to_hex(held.hash)}, {whose}", to_hex(found.hash or b""))
 
@@ -181,7 +182,7 @@ def advance(store: Store, finality: Finality) -> None:
         store.finalize(held)
 
 
-def immediate(head: Block) -> int | None:
+def immediate(head: StoredBlock) -> int | None:
     """Return the head: every block is final as soon as it is imported."""
     return head.number
 
@@ -193,7 +194,7 @@ def depth(blocks: int) -> Finality:
     return lambda head: head.number - blocks if head.number >= blocks else None
 
 
-def never(head: Block) -> int | None:
+def never(head: StoredBlock) -> int | None:
     """Return `None`: no block becomes final automatically."""
     return None
 
@@ -219,7 +220,7 @@ class L1Finality:
         self._final: int | None = None
         self._next = -math.inf
 
-    def __call__(self, head: Block) -> int | None:
+    def __call__(self, head: StoredBlock) -> int | None:
         """Return the newest final block; the node is asked at most once per interval."""
         if time.monotonic() >= self._next:
             final = int.from_bytes(self._word(CURRENT_BLOCK))

@@ -30,8 +30,8 @@ from feemodel.ledger._rows import (
     TAIL_KEY,
     Key,
     Leaf,
-    Node,
     SqlRows,
+    TreeNode,
     Version,
     empty_version,
     stored_height,
@@ -45,14 +45,14 @@ from feemodel.ledger._scheme import (
     HEAD,
     NOTHING,
     TAIL,
-    Account,
+    AccountLeaf,
     Scheme,
     cut,
     flat_hashes,
     plain_suffix,
     side_by_side,
 )
-from feemodel.ledger._store import Block, Store
+from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
@@ -144,7 +144,7 @@ def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, f
         return empty_version(scheme)
     last = FIRST_FREE + count - 1
     ends = [Leaf(HEAD_KEY, HEAD, FIRST_FREE, NOTHING, NOTHING), Leaf(TAIL_KEY, last, TAIL, NOTHING, NOTHING)]
-    nodes = _Nodes(rows, scheme, rows.leaves.extend(ends), last + 1)
+    nodes = _GenesisNodes(rows, scheme, rows.leaves.extend(ends), last + 1)
     shown = [(HEAD, FIRST_FREE, NOTHING, NOTHING), (last, TAIL, scheme.tail_key, NOTHING)]
     nodes.add(scheme.digests(scheme.leaves(shown), scheme.leaf_size))
     first_key = 0
@@ -180,7 +180,7 @@ def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: 
     return scheme.digests(messages, scheme.leaf_size)
 
 
-class _Nodes:
+class _GenesisNodes:
     """Nodes above leaves whose hashes are added in order.
 
     Parameters
@@ -252,7 +252,7 @@ def _fill_subtrees(
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
         left, right = children[chosen].T.tolist()
-        rows.nodes.extend(map(Node._make, zip(left, right, cut(pairs[chosen]), strict=True)))
+        rows.nodes.extend(map(TreeNode._make, zip(left, right, cut(pairs[chosen]), strict=True)))
     return hashes, of_level[-1]
 
 
@@ -340,7 +340,7 @@ OFFSET_BYTES = 8  # bytes of an index in a spool
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
-def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:
+def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> StoredBlock:
     """Import an allocation as block 0 of an empty store.
 
     The accounts are streamed and need not fit in memory. A temporary file next to the ledger takes 124 bytes per
@@ -375,7 +375,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
         version = _fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
         tree = Tree(scheme.name, rows=store.rows, version=version)
         store.save_trees([tree])
-        block = Block(0, block_hash, tree.root)
+        block = StoredBlock(0, block_hash, tree.root)
         store.save_block(block)
     store.checkpoint()
     return block
@@ -464,7 +464,7 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
         keccak, code_hash = keccak256(account.code), store.scheme.code_hash(account.code)
         store.save_code(keccak, account.code)
     size = len(account.code)
-    return Account(account.nonce, account.balance, storage_root, code_hash, keccak, size).to_bytes()
+    return AccountLeaf(account.nonce, account.balance, storage_root, code_hash, keccak, size).to_bytes()
 
 
 class _Waiting:

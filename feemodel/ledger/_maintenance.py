@@ -43,15 +43,15 @@ from feemodel.ledger._scheme import (
     DEPTH,
     EMPTY_KECCAK,
     HASH_SIZE,
-    Account,
+    AccountLeaf,
     Scheme,
     account_hashes,
     plain_suffix,
 )
-from feemodel.ledger._store import Block, Store
+from feemodel.ledger._store import Store, StoredBlock
 
 
-def back_up(store: Store, path: str | Path) -> Block | None:
+def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     """Copy the current state of a ledger to a new file; return the head of the copy.
 
     Another process may import blocks meanwhile. The copy appears once it is complete and on disk; it is a single file,
@@ -447,7 +447,7 @@ class _Verification:
                 self._compare("leaf", indices, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:
-                    account = Account.from_bytes(value)
+                    account = AccountLeaf.from_bytes(value)
                     self._roots.add(account.storage_root)
                     self._codes_of(account.keccak_code_hash)
         for index, value, _ in values:

@@ -38,7 +38,7 @@ from feemodel.ledger._scheme import (
     NOTHING,
     SCHEMES,
     TAIL,
-    Account,
+    AccountLeaf,
     Scheme,
     account_hash,
 )
@@ -155,7 +155,7 @@ def prove_account(
     (found,) = proven(accounts, [hkey])
     storage_proofs = []
     if len(found) == 1 and slots:
-        tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
+        tree = storage(AccountLeaf.from_bytes(found[0].leaf.value).storage_root)
         proofs = proven(tree, scheme.word_hashes(slots))
         storage_proofs = [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
     return {"accountProof": _key_proof(found, address), "storageProofs": storage_proofs}
@@ -197,7 +197,7 @@ class Proven:
     storage : 32-byte slot in hexadecimal → value, 0 if the slot is absent.
     """
 
-    account: Account | None
+    account: AccountLeaf | None
     storage: dict[str, int]
 
 
@@ -278,7 +278,7 @@ def check_proof(
 
     account_key = scheme.account_key(account_entry.key)
     value = _checked(scheme, account_entry, seen, state_root, account_key, partial(account_hash, scheme))
-    account = Account.from_bytes(value) if value is not None else None
+    account = AccountLeaf.from_bytes(value) if value is not None else None
     asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
     _check_slots(scheme, asked, slot_entries, account)
     storage = dict.fromkeys(map(to_hex, asked), 0)
@@ -452,7 +452,7 @@ def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> 
         _refuse(f"{leaf.where}.value", f"expected a value with the hash {to_hex(hval)}", to_hex(leaf.value))
 
 
-def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: Account | None) -> None:
+def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: AccountLeaf | None) -> None:
     """Check that there is one entry per slot, in order, or none if there is no storage."""
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return

@@ -32,7 +32,7 @@ HEAD_KEY, TAIL_KEY = 1, 2
 FIRST_NODE = 1
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """Inner node: numbers of its children (leaves below height 1, nodes above) and their two hashes."""
 
     left: int
@@ -238,7 +238,7 @@ class SqlRows:
         def packed(leaf: Leaf) -> Sequence[Any]:
             return (*leaf[:-1], leaf.value.removesuffix(plain))
 
-        self.nodes = _SqlTable(database, "node", Node._fields, is_node, Node._make)
+        self.nodes = _SqlTable(database, "node", TreeNode._fields, is_node, TreeNode._make)
         self._unpacked = unpacked
         self.leaves = _SqlTable(database, "leaf", Leaf._fields, is_leaf, unpacked, packed)
         self.keys = _SqlTable(database, "key", Key._fields, is_key, Key._make)
@@ -367,7 +367,7 @@ def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
     rows.keys.extend(keys)
     rows.leaves.extend(leaves)
     hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
-    rows.nodes.extend([Node(1, 2, b"".join(hashes))])
+    rows.nodes.extend([TreeNode(1, 2, b"".join(hashes))])
 
 
 def is_node(values: Sequence[Any]) -> bool:

@@ -306,7 +306,7 @@ EMPTY_KECCAK = keccak256(b"")
 
 
 @printed_as_table
-class Account(NamedTuple):
+class AccountLeaf(NamedTuple):
     """Account after a block.
 
     Parameters
@@ -329,7 +329,7 @@ class Account(NamedTuple):
         return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
 
     @classmethod
-    def from_bytes(cls, value: bytes) -> "Account":
+    def from_bytes(cls, value: bytes) -> "AccountLeaf":
         """Return the account of a flat value."""
         _check_size(value)
         words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))

@@ -22,7 +22,7 @@ from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger._database import Database, Mode
 from feemodel.ledger._rows import SCHEMA as ROWS_SCHEMA
 from feemodel.ledger._rows import Leaf, SqlRows, Version, add_first_rows
-from feemodel.ledger._scheme import HASH_SIZE, SCHEMES, Account, Scheme, account_message, scheme_of
+from feemodel.ledger._scheme import HASH_SIZE, SCHEMES, AccountLeaf, Scheme, account_message, scheme_of
 from feemodel.ledger._tree import Tree, proven, save_all
 
 APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
@@ -45,7 +45,7 @@ SEARCHED_BLOCKS = 8_192  # blocks searched for a hash, which takes two milliseco
 MAX_CHAIN_ID = 2**63 - 1
 
 
-class Block(NamedTuple):
+class StoredBlock(NamedTuple):
     """Block of the store: number, hash if known, and state root."""
 
     number: int
@@ -121,7 +121,7 @@ class Store:
         self.close()
 
     @property
-    def head(self) -> Block | None:
+    def head(self) -> StoredBlock | None:
         """Newest block, `None` in an empty store."""
         number = self._chain().head
         return None if number is None else self.block(number)
@@ -151,7 +151,7 @@ class Store:
         """Number of times that rows were deleted."""
         return self._chain().prunes
 
-    def block(self, number: int) -> Block:
+    def block(self, number: int) -> StoredBlock:
         """Return the block with a number. Pruned blocks keep their hash and root.
 
         Raises `NotFinalized` for a block that is not in the store.
@@ -167,7 +167,7 @@ class Store:
                 self.database.damaged(f"block {number} is missing")
             held = "none" if head is None else f"0 to {head}"
             raise NotFinalized(f"block {number} is not in the store, which has {held}")
-        block = Block(*row[:3])
+        block = StoredBlock(*row[:3])
         if row[3] != _digest(block):
             self.database.damaged(f"block {number} has changed since it was stored")
         if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back the others
@@ -245,10 +245,10 @@ class Store:
     def _word_message(self, value: bytes) -> bytes:
         return self.scheme.words(value) if len(value) == WORD_SIZE else b""
 
-    def account(self, number: int, address: bytes) -> Account | None:
+    def account(self, number: int, address: bytes) -> AccountLeaf | None:
         """Return an account after a block, `None` if it does not exist."""
         leaf = _proven_leaf(self.accounts(number), self.scheme.account_key(address))
-        return Account.from_bytes(leaf.value) if leaf else None
+        return AccountLeaf.from_bytes(leaf.value) if leaf else None
 
     def slot(self, number: int, address: bytes, slot: bytes) -> int:
         """Return the value of a storage slot after a block, 0 if the slot or its account does not exist."""
@@ -292,7 +292,7 @@ class Store:
 
     def _forget(self) -> None:
         """Drop cached blocks and tops of trees."""
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, StoredBlock] = {}
         self._versions: dict[bytes, Version] = {}
 
     def save_trees(self, trees: list[Tree]) -> None:
@@ -305,7 +305,7 @@ class Store:
         """Store a contract's code; within a transaction."""
         self.database.run("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
-    def save_block(self, block: Block) -> None:
+    def save_block(self, block: StoredBlock) -> None:
         """Store a block and make it the head; within a transaction, after its trees."""
         self.database.run("INSERT INTO block VALUES (?, ?, ?, ?)", (*block, _digest(block)))
         self._save_chain(head=block[0])

@@ -31,8 +31,8 @@ from feemodel.ledger._rows import (
     Key,
     Leaf,
     MerklePath,
-    Node,
     SqlRows,
+    TreeNode,
     Version,
     digit_at,
     empty_version,
@@ -228,9 +228,9 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 
 def _stored(
     rows: SqlRows, changes: Sequence[_Change], positions: list[list[int]]
-) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
+) -> tuple[list[dict[int, TreeNode]], dict[int, Leaf]]:
     """Return the rows at these positions before the change: nodes by height, then leaves."""
-    nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
+    nodes: list[dict[int, TreeNode]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for index, change in enumerate(changes):
         height = stored_height(change.version.next_free)
@@ -251,7 +251,7 @@ def _stored(
 
 
 def _check_stored(
-    rows: SqlRows, scheme: Scheme, changes: Sequence[_Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
+    rows: SqlRows, scheme: Scheme, changes: Sequence[_Change], nodes: list[dict[int, TreeNode]], leaves: dict[int, Leaf]
 ) -> None:
     """Raise `LedgerDamaged` unless the stored rows above and at the changed leaves lead to the old roots."""
     expected: dict[int, bytes] = {}
@@ -278,7 +278,7 @@ def _check_stored(
         raise LedgerDamaged("a leaf does not have the hash in its parent")
 
 
-def _hashes(scheme: Scheme, nodes: Collection[Node]) -> list[bytes]:
+def _hashes(scheme: Scheme, nodes: Collection[TreeNode]) -> list[bytes]:
     try:
         return scheme.hashes(b"".join(node.children for node in nodes), len(nodes))
     except InvalidInput:  # not elements of the hash's field
@@ -342,7 +342,7 @@ def _leaf_hashes(rows: SqlRows, scheme: Scheme, leaves: Collection[Leaf]) -> tup
     return hkeys, scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
 
 
-def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, bytes]) -> Node:
+def _parent(position: int, level: _Level, stored: TreeNode | None, zero: tuple[int, bytes]) -> TreeNode:
     """Return the node above two children, each of which is changed, stored or empty."""
     left = level.get(2 * position)
     right = level.get(2 * position + 1)
@@ -350,7 +350,7 @@ def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, 
         left = (stored.left, stored.children[:HASH_SIZE]) if stored else zero
     if right is None:
         right = (stored.right, stored.children[HASH_SIZE:]) if stored else zero
-    return Node(left[0], right[0], left[1] + right[1])
+    return TreeNode(left[0], right[0], left[1] + right[1])
 
 
 def _versions(scheme: Scheme, changes: Sequence[_Change], sub_roots: _Level) -> list[Version]:

@@ -22,8 +22,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, to_hex
 from feemodel.ledger._rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
-from feemodel.ledger._scheme import EMPTY_KECCAK, Account, Scheme, account_hashes
-from feemodel.ledger._store import Block, Store
+from feemodel.ledger._scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
+from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import Tree, proven
 
 
@@ -35,7 +35,7 @@ class AccountFields(NamedTuple):
     keccak_code_hash: bytes
 
     @classmethod
-    def of(cls, account: Account | None) -> "AccountFields | None":
+    def of(cls, account: AccountLeaf | None) -> "AccountFields | None":
         """Return the fields of an account in the ledger, `None` if it does not exist."""
         return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
 
@@ -96,7 +96,7 @@ class _Work:
 
     hkey: bytes
     change: AccountChange
-    stored: Account | None
+    stored: AccountLeaf | None
     after: AccountFields | None
     storage: Tree | None = None
 
@@ -106,7 +106,7 @@ class _Work:
         return self.stored is not None and (self.change.cleared or self.after is None)
 
 
-def import_block(store: Store, block: BlockChanges) -> Block:
+def import_block(store: Store, block: BlockChanges) -> StoredBlock:
     """Import a block into the store, which becomes its head.
 
     Parameters
@@ -140,12 +140,12 @@ def import_block(store: Store, block: BlockChanges) -> Block:
             _apply(store, accounts, block.accounts)
         except InvalidInput as error:
             raise InvalidInput(f"block {block.number}: {error.name}", error.reason, error.value) from None
-        added = Block(block.number, block.hash, accounts.root)
+        added = StoredBlock(block.number, block.hash, accounts.root)
         store.save_block(added)
     return added
 
 
-def check_successor(head: Block | None, number: int, parent_hash: bytes | None = None) -> None:
+def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | None = None) -> None:
     """Raise `InvalidInput` unless a block with this number and parent hash follows the head."""
     expected = head.number + 1 if head else 0
     if number != expected:
@@ -192,7 +192,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
     works = []
     for hkey, change in sorted(zip(hkeys, changes, strict=True)):
         leaf = leaves.get(hkey)
-        stored = Account.from_bytes(leaf.value) if leaf else None
+        stored = AccountLeaf.from_bytes(leaf.value) if leaf else None
         fields = AccountFields.of(stored)
         if fields is None if change.same else change.before != fields:
             proven(accounts, [hkey])  # raises if the ledger is corrupt
@@ -248,14 +248,14 @@ def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> Non
                 accounts.put(work.hkey, hval, value, work.change.address)
 
 
-def _account(store: Store, work: _Work, after: AccountFields) -> Account:
+def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
     kept = None if work.destroyed else work.stored
     if work.storage is not None:
         storage_root = work.storage.root
     else:
         storage_root = kept.storage_root if kept else store.scheme.empty_root
     code_hash, code_size = _code(store, work, after)
-    return Account(after.nonce, after.balance, storage_root, code_hash, after.keccak_code_hash, code_size)
+    return AccountLeaf(after.nonce, after.balance, storage_root, code_hash, after.keccak_code_hash, code_size)
 
 
 def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
@@ -308,7 +308,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
         yield _changes_between(store, store.block(number), store.block(number - 1) if number else None)
 
 
-def _changes_between(store: Store, block: Block, parent: Block | None) -> BlockChanges:
+def _changes_between(store: Store, block: StoredBlock, parent: StoredBlock | None) -> BlockChanges:
     after = store.accounts(block.number)
     before = store.accounts(parent.number) if parent else store.tree(store.scheme.empty_root)
     old, new = _unlike_leaves(before, after)
@@ -321,8 +321,8 @@ def _account_change(
     store: Store, address: bytes, old: tuple[int, Leaf] | None, new: tuple[int, Leaf] | None
 ) -> AccountChange | None:
     """Return the change of an account, `None` if only the links of its leaf changed."""
-    before = Account.from_bytes(old[1].value) if old else None
-    after = Account.from_bytes(new[1].value) if new else None
+    before = AccountLeaf.from_bytes(old[1].value) if old else None
+    after = AccountLeaf.from_bytes(new[1].value) if new else None
     cleared = old is not None and new is not None and old[0] != new[0]  # destroyed and created again, with a new leaf
     if before == after and not cleared:
         return None

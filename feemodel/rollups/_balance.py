@@ -170,7 +170,7 @@ def arbitrum_base_fee_bound(
     return constraint_base_fee(low + sum(added), min_base_fee=floor)
 
 
-def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = taiko.MAINNET) -> int:
+def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
     """Return the largest base fee of Taiko after some full blocks without time between them [wei / gas].
 
     It rises by a quarter per block, up to the chain's maximum:
@@ -178,7 +178,7 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = tai
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
     """
-    instance("chain", chain, taiko.Chain)
+    instance("chain", chain, taiko.TaikoChain)
     fee = whole_scalar("base_fee", base_fee, unit="wei")
     for _ in range(_blocks("blocks", blocks)):
         if fee >= chain.max_base_fee:

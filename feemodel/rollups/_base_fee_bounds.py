@@ -51,7 +51,7 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """Taiko: EIP-4396 within the chain's minimum and maximum."""
     bounds = parameters.known("min_base_fee", "max_base_fee")
-    return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.Chain(name=parameters.chain.name, **bounds))
+    return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.TaikoChain(name=parameters.chain.name, **bounds))
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

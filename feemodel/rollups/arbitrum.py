@@ -35,7 +35,7 @@ FLOOR_EXTRA_BYTES = 172  # calldata of a batch-posting call besides the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class ArbosVersion:
     """Parameters of an ArbOS version; `feemodel.rollups.chains` has its activation date on each chain."""
 
     name: str
@@ -47,16 +47,16 @@ class Version:
 
 
 VERSIONS = (
-    Version(
+    ArbosVersion(
         name="arbos-0", brotli_level=0, equilibration_units=60 * 16 * 100_000, per_batch_gas=0, speed_limit=1_000_000
     ),
-    Version(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
-    Version(name="arbos-11", brotli_level=0),
-    Version(name="arbos-20"),
-    Version(name="arbos-40"),  # same fees; introduces transactions of type 4
-    Version(name="arbos-50", counts_floor=True),  # Arbitrum One upgraded from 40 to 51 directly
-    Version(name="arbos-51", speed_limit=None, counts_floor=True),
-    Version(name="arbos-61", speed_limit=None, counts_floor=True),
+    ArbosVersion(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
+    ArbosVersion(name="arbos-11", brotli_level=0),
+    ArbosVersion(name="arbos-20"),
+    ArbosVersion(name="arbos-40"),  # same fees; introduces transactions of type 4
+    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One upgraded from 40 to 51 directly
+    ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
+    ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),
 )
 _BY_NAME = {row.name: row for row in VERSIONS}
 
@@ -71,7 +71,7 @@ class PosterCharge(NamedTuple, Generic[Part]):
     fee: Part  #: gas · gas price [wei]
 
 
-def version(name: str) -> Version:
+def version(name: str) -> ArbosVersion:
     """Return the parameters of an ArbOS version; raises `InvalidInput` for an unknown name.
 
     >>> version("arbos-20").brotli_level

@@ -392,7 +392,7 @@ def parse_parameter(name: str, text: str) -> Value:
     return check_parameter(name, value)
 
 
-class Chains(Mapping[str, Chain]):
+class _Chains(Mapping[str, Chain]):
     """Chains by name, from a folder of TOML files; a file is read when its chain is first used."""
 
     def __init__(self, folder: Path) -> None:
@@ -416,7 +416,7 @@ class Chains(Mapping[str, Chain]):
         return len(self._files)
 
 
-CHAINS = Chains(FOLDER)
+CHAINS = _Chains(FOLDER)
 
 
 def chain(name: str) -> Chain:

@@ -283,7 +283,7 @@ def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fees:
+class BundlerFees:
     """Current fees, as known to a bundler."""
 
     base_fee: int = 0  #: base fee of the chain [wei / gas]
@@ -296,8 +296,8 @@ class Fees:
 
 
 def preverification_gas(
-    user_operation: UserOperation, chain: str | Chain, at: When | None = None, *, fees: Fees, bundler: str = "rundler",
-    bundle_size: int = 1, parameters: Mapping[str, Any] = EMPTY,
+    user_operation: UserOperation, chain: str | Chain, at: When | None = None, *, fees: BundlerFees,
+    bundler: str = "rundler", bundle_size: int = 1, parameters: Mapping[str, Any] = EMPTY,
 ) -> PreVerificationGas:  # fmt: skip
     """Return the preVerificationGas that a public bundler requires for a user operation on a chain.
 
@@ -324,12 +324,12 @@ def preverification_gas(
     448 bytes and 32 of calldata, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
-    >>> seen = Fees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
+    >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
     >>> preverification_gas(operation, "op-mainnet", fees=seen)
     PreVerificationGas(gas=57865, execution=42876, data=14989)
     """
     op = instance("user_operation", user_operation, UserOperation)
-    seen = instance("fees", fees, Fees)
+    seen = instance("fees", fees, BundlerFees)
     terms = parameters_of(chain, at=at, parameters=parameters)
     price = min(op.max_fee_per_gas, seen.base_fee + op.max_priority_fee_per_gas)
     if price < 1:
@@ -367,7 +367,7 @@ def _rundler_execution(op: UserOperation, bundle_size: int, has_floor: bool) -> 
     )  # fmt: skip
 
 
-def _rundler_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
+def _rundler_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price: int) -> int:
     family = terms.chain.family
     if family in NO_DATA_FEE:
         return 0
@@ -387,7 +387,7 @@ def _alto_execution(op: UserOperation, has_floor: bool) -> int:
     )  # fmt: skip
 
 
-def _alto_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
+def _alto_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price: int) -> int:
     family, chain_id = terms.chain.family, terms.chain.chain_id or 0
     if family in NO_DATA_FEE:
         return 0
@@ -403,7 +403,7 @@ def _alto_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> 
     raise _no_rule("alto", terms)
 
 
-def _voltaire_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
+def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price: int) -> int:
     data = handle_ops(voltaire_measured(op))
     if op.entry_point == "0.6":
         return 0
@@ -414,7 +414,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: Fees, price: int)
     return 0
 
 
-def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: Fees, price: int) -> int:
+def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: BundlerFees, price: int) -> int:
     """Return Fjord's fee of some bytes and a signature, divided by a gas price."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
         reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
@@ -425,7 +425,7 @@ def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: Fees, price: int) ->
     )  # fmt: skip
 
 
-def _arbitrum(sent: bytes, to: bytes | None, terms: Parameters, fees: Fees) -> int:
+def _arbitrum(sent: bytes, to: bytes | None, terms: Parameters, fees: BundlerFees) -> int:
     unit = whole_scalar("fees.price_per_unit", fees.price_per_unit, unit="wei")
     price = max(fees.base_fee, 1)
     return node_interface_gas(sent, to=to, price_per_unit=unit, base_fee=price, **terms.known("version"))

@@ -35,7 +35,7 @@ MANTISSA_BITS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pricing:
+class GasPricing:
     """Configuration of the effective gas price; the defaults are those of the node."""
 
     l1_gas_price_factor: float = 0.25  #: L2 gas price divided by L1 gas price [1]
@@ -52,15 +52,15 @@ class Pricing:
             raise InvalidInput("transfer_gas_price", reason, self.transfer_gas_price)
 
 
-NODE_DEFAULTS = Pricing()
+NODE_DEFAULTS = GasPricing()
 
 
 @overload
-def min_l2_gas_price(l1_gas_price: int, *, pricing: Pricing = ...) -> int: ...
+def min_l2_gas_price(l1_gas_price: int, *, pricing: GasPricing = ...) -> int: ...
 @overload
-def min_l2_gas_price(l1_gas_price: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
+def min_l2_gas_price(l1_gas_price: Numbers[Wholes], *, pricing: GasPricing = ...) -> Wholes: ...
 @formula
-def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
+def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: GasPricing = NODE_DEFAULTS) -> Whole:
     """Return the minimum L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
 
     >>> min_l2_gas_price(10**9 + 1)
@@ -69,22 +69,22 @@ def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULT
     return _times(
         "l1_gas_price",
         whole("l1_gas_price", l1_gas_price, minimum=1),
-        instance("pricing", pricing, Pricing).l1_gas_price_factor,
+        instance("pricing", pricing, GasPricing).l1_gas_price_factor,
     )
 
 
 @overload
-def byte_gas(zero_bytes: int, nonzero_bytes: int, *, pricing: Pricing = ...) -> int: ...
+def byte_gas(zero_bytes: int, nonzero_bytes: int, *, pricing: GasPricing = ...) -> int: ...
 @overload
-def byte_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
+def byte_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, pricing: GasPricing = ...) -> Wholes: ...
 @formula
-def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
+def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: GasPricing = NODE_DEFAULTS) -> Whole:
     """Return the L1 gas for the bytes of a transaction: 16 · (nonzero + 1) + 4 · zero [gas].
 
     >>> byte_gas(5, 5)
     116
     """
-    instance("pricing", pricing, Pricing)
+    instance("pricing", pricing, GasPricing)
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EFFECTIVE_PERCENTAGE_BYTES)
     zero_gas = multiply("zero_bytes", whole("zero_bytes", zero_bytes, unit="bytes"), pricing.zero_byte_gas_cost)
     return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
@@ -92,12 +92,18 @@ def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricin
 
 @overload
 def break_even_gas_price(
-    zero_bytes: int, nonzero_bytes: int, gas_used: int, *, tx_gas_price: int, l1_gas_price: int, pricing: Pricing = ...
+    zero_bytes: int,
+    nonzero_bytes: int,
+    gas_used: int,
+    *,
+    tx_gas_price: int,
+    l1_gas_price: int,
+    pricing: GasPricing = ...,
 ) -> int: ...
 @overload
 def break_even_gas_price(
     zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], gas_used: Numbers[Wholes], *,
-    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], pricing: Pricing = ...
+    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], pricing: GasPricing = ...
 ) -> Wholes: ...  # fmt: skip
 @formula
 def break_even_gas_price(
@@ -107,7 +113,7 @@ def break_even_gas_price(
     *,
     tx_gas_price: ArrayLike,
     l1_gas_price: ArrayLike,
-    pricing: Pricing = NODE_DEFAULTS,
+    pricing: GasPricing = NODE_DEFAULTS,
 ) -> Whole:
     """Return the gas price at which a transaction pays exactly for its gas and its bytes [wei / gas].
 
@@ -160,12 +166,13 @@ def break_even_gas_price(
 @overload
 def effective_gas_price(
     zero_bytes: int, nonzero_bytes: int, gas_used: int, *, tx_gas_price: int, l1_gas_price: int, l2_gas_price: int,
-    pricing: Pricing = ...
+    pricing: GasPricing = ...
 ) -> int: ...  # fmt: skip
 @overload
 def effective_gas_price(
     zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], gas_used: Numbers[Wholes], *,
-    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], l2_gas_price: Numbers[Wholes], pricing: Pricing = ...
+    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], l2_gas_price: Numbers[Wholes],
+    pricing: GasPricing = ...,
 ) -> Wholes: ...  # fmt: skip
 @formula
 def effective_gas_price(
@@ -176,7 +183,7 @@ def effective_gas_price(
     tx_gas_price: ArrayLike,
     l1_gas_price: ArrayLike,
     l2_gas_price: ArrayLike,
-    pricing: Pricing = NODE_DEFAULTS,
+    pricing: GasPricing = NODE_DEFAULTS,
 ) -> Whole:
     """Return the gas price charged: break-even price · max(1, tx_gas_price / l2_gas_price), rounded down [wei / gas].
 

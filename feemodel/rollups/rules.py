@@ -263,7 +263,7 @@ def _polygon_rule(parameters: Parameters) -> Rule:
     Fees(l1=11600, l2=5000)
     """
     terms = instance("parameters", parameters, Parameters).known(*PRICING)
-    pricing = polygon_zkevm.Pricing(**terms)
+    pricing = polygon_zkevm.GasPricing(**terms)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, margin = columns["gas"], pricing.net_profit

@@ -51,7 +51,7 @@ FALLBACK_RATE = 10**21  # FRI for one ETH, used if no rate is known
 DATA_GAS_PER_WORD = 32
 
 
-class L1Sample(NamedTuple):
+class L1GasSample(NamedTuple):
     """Fees of one L1 block."""
 
     timestamp: int  #: [s]
@@ -267,9 +267,9 @@ def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = W
 
 
 def mean_l1_fees(
-    samples: Sequence[L1Sample], timestamp: int, *, count: int = SAMPLES, lag: int = LAG_SECONDS,
+    samples: Sequence[L1GasSample], timestamp: int, *, count: int = SAMPLES, lag: int = LAG_SECONDS,
     largest_gap: int = LARGEST_GAP_SECONDS,
-) -> L1Sample:  # fmt: skip
+) -> L1GasSample:  # fmt: skip
     """Return the mean fees of the last `count` L1 blocks that are at least `lag` seconds old, rounded down.
 
     Parameters
@@ -282,11 +282,11 @@ def mean_l1_fees(
 
     Raises `InvalidInput` if no sample is old enough, or if the newest sample is too old.
 
-    >>> mean_l1_fees([L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10)], 66, lag=60)
-    L1Sample(timestamp=6, base_fee=4, blob_base_fee=5)
+    >>> mean_l1_fees([L1GasSample(2, 1, 2), L1GasSample(4, 4, 5), L1GasSample(6, 9, 10)], 66, lag=60)
+    L1GasSample(timestamp=6, base_fee=4, blob_base_fee=5)
     """
     for index, one in enumerate(sequence("samples", samples)):
-        instance(f"samples[{index}]", one, L1Sample)
+        instance(f"samples[{index}]", one, L1GasSample)
     now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
     newest = now - whole_scalar("lag", lag)
     if not samples or now - samples[-1].timestamp > oldest:
@@ -295,7 +295,7 @@ def mean_l1_fees(
     if not old:
         raise InvalidInput("samples", f"expected a sample at least {lag} s old", samples[0])
     base_fee, blob_base_fee = (sum(fees) // len(old) for fees in list(zip(*old, strict=True))[1:])
-    return L1Sample(old[-1].timestamp, base_fee, blob_base_fee)
+    return L1GasSample(old[-1].timestamp, base_fee, blob_base_fee)
 
 
 def l1_prices(

@@ -45,7 +45,7 @@ SAMPLE_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
 UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas"}
 
 
-class Row(NamedTuple):
+class ComparisonRow(NamedTuple):
     """Total fees of a set of transactions under one rule."""
 
     rule: str
@@ -313,7 +313,7 @@ def comparison(
     rules: Sequence[str | Rule] | None = None,
     reference: str | None = None,
     at: When | None = None,
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """Compute the total fee of a set of transactions under each rule, and its ratio to a reference rule.
 
     Parameters
@@ -327,7 +327,7 @@ def comparison(
 
     Returns
     -------
-    list of Row : one for each rule [wei of the token].
+    list of ComparisonRow : one for each rule [wei of the token].
 
     Raises
     ------
@@ -370,7 +370,7 @@ def comparison(
         l1_fee, l2_fee = paid[one.name]
         total, eth = l1_fee + l2_fee, totals_in_eth[one.name]
         ratio = None if eth is None else eth / whole_reference
-        rows.append(Row(one.name, one.token, l1_fee, l2_fee, total, eth, total / signed_bytes, ratio))
+        rows.append(ComparisonRow(one.name, one.token, l1_fee, l2_fee, total, eth, total / signed_bytes, ratio))
     return rows
 
 

@@ -19,7 +19,7 @@ SHARING_PERCENT = 75  # of the base fee, to the proposer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class TaikoChain:
     """The bounds of a chain's base fee."""
 
     name: str
@@ -33,8 +33,8 @@ class Chain:
             check_int64(name, getattr(self, name))
 
 
-MAINNET = Chain(name="taiko-mainnet", min_base_fee=10_000_000)
-OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
+MAINNET = TaikoChain(name="taiko-mainnet", min_base_fee=10_000_000)
+OTHER = TaikoChain(name="taiko-other", min_base_fee=5_000_000)
 
 
 @compared_by_value
@@ -69,15 +69,20 @@ def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
 
 
 @overload
-def next_base_fee(base_fee: int, gas_used: int, gas_limit: int, block_time: int, *, chain: Chain = ...) -> int: ...
+def next_base_fee(base_fee: int, gas_used: int, gas_limit: int, block_time: int, *, chain: TaikoChain = ...) -> int: ...
 @overload
 def next_base_fee(
     base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], block_time: Numbers[Wholes], *,
-    chain: Chain = ...
+    chain: TaikoChain = ...
 ) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
-    base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, block_time: ArrayLike, *, chain: Chain = MAINNET
+    base_fee: ArrayLike,
+    gas_used: ArrayLike,
+    gas_limit: ArrayLike,
+    block_time: ArrayLike,
+    *,
+    chain: TaikoChain = MAINNET,
 ) -> Whole:
     """Return the base fee of the next block [wei / gas].
 
@@ -105,7 +110,7 @@ def next_base_fee(
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
     """
-    instance("chain", chain, Chain)
+    instance("chain", chain, TaikoChain)
     fee, used = whole("base_fee", base_fee, unit="wei"), whole("gas_used", gas_used, unit="gas")
     limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
     require("gas_used", "expected at most the gas limit", used, used <= limit)

@@ -27,7 +27,7 @@ PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per bl
 
 
 @printed_as_table
-class Prices(NamedTuple):
+class BlockPrices(NamedTuple):
     """Prices of a block, in the chain's base token."""
 
     base_fee: int  #: price of EVM gas [wei / gas]
@@ -52,12 +52,12 @@ def block_prices(
     pubdata_price: int,
     blobs: bool = True,
     fill_ratio: Fraction | None = None,
-    previous: Prices | None = None,
+    previous: BlockPrices | None = None,
     pubdata_price_cap: int | None = None,
     native_price_override: int | None = None,
     base_fee_override: int | None = None,
     pubdata_price_override: int | None = None,
-) -> Prices:
+) -> BlockPrices:
     """Compute the prices of a block.
 
     The native price changes by at most an eighth per block and the pubdata price rises by at most a half, where a rise
@@ -78,7 +78,7 @@ def block_prices(
 
     Returns
     -------
-    Prices : the three prices.
+    BlockPrices : the three prices.
 
     Raises
     ------
@@ -89,14 +89,14 @@ def block_prices(
     >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
     ...              settlement_token_usd=Fraction(3_000, 10**18), native_per_gas=100, pubdata_price=1_000,
     ...              fill_ratio=Fraction(3, 4))
-    Prices(base_fee=100, native_price=1, pubdata_price=1857)
+    BlockPrices(base_fee=100, native_price=1, pubdata_price=1857)
     """
     native_usd = _above_zero("native_price_usd", native_price_usd)
     token_usd = _above_zero("base_token_usd", base_token_usd)
     settlement_usd = _above_zero("settlement_token_usd", settlement_token_usd)
     native = math.ceil(native_usd / token_usd)
     if previous is not None:
-        instance("previous", previous, Prices)
+        instance("previous", previous, BlockPrices)
         before = whole_scalar("previous.native_price", previous.native_price, unit="wei")
         step = before // CHANGE_DENOMINATOR
         native = min(max(native, before - step), before + max(1, step))
@@ -114,7 +114,7 @@ def block_prices(
     if pubdata_price_cap is not None:
         price = min(price, whole_scalar("pubdata_price_cap", pubdata_price_cap, unit="wei"))
     price = _overridden("pubdata_price_override", pubdata_price_override, price)
-    return Prices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
+    return BlockPrices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
 
 
 @overload

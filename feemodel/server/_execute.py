@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from feemodel.errors import LimitExceeded
-from feemodel.estimates._chain import Chain
+from feemodel.estimates._chain import ChainState
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import Prepared
@@ -131,7 +131,7 @@ class Executor:
     Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
     """
 
-    def __init__(self, chain: Chain, settings: Settings) -> None:
+    def __init__(self, chain: ChainState, settings: Settings) -> None:
         self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
         self._waiting, threads = 0, settings.processes
         check_installed(settings.engine)

@@ -9,7 +9,7 @@ from feemodel.errors import UpstreamError
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode, Call
 from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash
-from feemodel.ledger._store import Block
+from feemodel.ledger._store import StoredBlock
 from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
 from feemodel.server.settings import Settings
 
@@ -43,7 +43,7 @@ class Upstream:
     held : the ledger's newest block, whose hash the node must have.
     """
 
-    def __init__(self, settings: Settings, chain_id: int | None, held: Block | None) -> None:
+    def __init__(self, settings: Settings, chain_id: int | None, held: StoredBlock | None) -> None:
         assert settings.node is not None
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
         self.refusal: OtherChain | None = None  #: why the node is not asked

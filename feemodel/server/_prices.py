@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.estimates._chain import Chain
+from feemodel.estimates._chain import ChainState
 from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_tip
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode
@@ -80,7 +80,7 @@ class FixedPricing(Pricing):
 
 
 def pricing_of(
-    settings: Settings, chain: Chain | None, head: Polled[Head] | None, fees: Polled[Prices] | None
+    settings: Settings, chain: ChainState | None, head: Polled[Head] | None, fees: Polled[Prices] | None
 ) -> Pricing:
     """Return the costs that the settings name, with the base fee of the chain that is served.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from feemodel.estimates._chain import (
-    Chain,
+    ChainState,
     check_same_chain,
     development_genesis,
     genesis_chain,
@@ -15,7 +15,7 @@ from feemodel.estimates._chain import (
     replay_chain,
 )
 from feemodel.estimates._codec_file import read_codec
-from feemodel.ledger._store import Block, Store
+from feemodel.ledger._store import Store, StoredBlock
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Codec
 
@@ -48,9 +48,9 @@ class Loaded(msgspec.Struct, frozen=True):
     """Contents of the files that the parent has read; no worker reads them again."""
 
     settings: Settings
-    chain: Chain | None  #: to execute on; `None` behind a node, and where only proofs are served
+    chain: ChainState | None  #: to execute on; `None` behind a node, and where only proofs are served
     store: Path | None  #: the ledger that proves
-    held: Block | None  #: the ledger's newest block, whose hash a node must have
+    held: StoredBlock | None  #: the ledger's newest block, whose hash a node must have
     chain_id: int | None  #: of the ledger
     codec: Codec
     extensions: tuple[Callable[[Any], Extension], ...] = ()  #: called with the `Service`
@@ -82,7 +82,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
     return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary), extensions)
 
 
-def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:
+def _chain(settings: Settings, state_root: bytes | None) -> ChainState | None:
     if settings.node is not None:
         return None
     if settings.replay is not None:

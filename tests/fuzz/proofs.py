@@ -14,7 +14,7 @@ from feemodel.errors import InvalidProof, UnreadableFile
 from feemodel.ethereum._quantities import from_hex
 from feemodel.ledger._files import read_proof
 from feemodel.ledger._proof import Proven, check_proof, prove_account
-from feemodel.ledger._scheme import EMPTY_KECCAK, Account, account_hash, scheme_of
+from feemodel.ledger._scheme import EMPTY_KECCAK, AccountLeaf, account_hash, scheme_of
 from feemodel.ledger._tree import Tree
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, as_file, check, check_equal
@@ -51,9 +51,9 @@ def state(hashing: str) -> State:
         storage.put(scheme.word_hash(slot), scheme.word_hash(word), word, slot)
     plain = (scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
     for address, account in (
-        (USER, Account(65, 835, *plain)),
-        (CONTRACT, Account(41, 15_353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)),
-        (OTHER, Account(0, 2**127, *plain)),
+        (USER, AccountLeaf(65, 835, *plain)),
+        (CONTRACT, AccountLeaf(41, 15_353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)),
+        (OTHER, AccountLeaf(0, 2**127, *plain)),
     ):
         value = account.to_bytes()
         accounts.put(scheme.account_key(address), account_hash(scheme, value), value, address)
@@ -195,7 +195,7 @@ def check_edited(data: bytes, edit: Edited) -> None:
 
 def _check_proven(held: State, address: bytes, proven: Proven) -> None:
     leaf = held.accounts.get(held.accounts.scheme.account_key(address))
-    check_equal(Account.from_bytes(leaf.value) if leaf else None, proven.account, "the account")
+    check_equal(AccountLeaf.from_bytes(leaf.value) if leaf else None, proven.account, "the account")
     for slot, value in proven.storage.items():
         expected = SLOTS.get(from_hex(slot), 0) if address == CONTRACT else 0
         check_equal(expected, value, f"the slot {slot}")

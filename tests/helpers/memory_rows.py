@@ -9,7 +9,7 @@ from feemodel.ledger._rows import (
     Key,
     Leaf,
     MerklePath,
-    Node,
+    TreeNode,
     Version,
     add_first_rows,
     digit_at,
@@ -45,7 +45,7 @@ class MemoryRows:
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
-        self.nodes = MemoryTable[Node]()
+        self.nodes = MemoryTable[TreeNode]()
         self.leaves = MemoryTable[Leaf]()
         self.keys = MemoryTable[Key]()
         self.branches = MemoryTable[Branch]()

@@ -373,7 +373,7 @@ def _predicted_blob_fee(inputs: Inputs) -> int:
 
 
 def _break_even(inputs: Inputs) -> int:
-    pricing = polygon_zkevm.Pricing(
+    pricing = polygon_zkevm.GasPricing(
         l1_gas_price_factor=inputs.get("l1_gas_price_factor", 0.25), byte_gas_cost=inputs.get("byte_gas_cost", 16),
         zero_byte_gas_cost=inputs.get("zero_byte_gas_cost", 4), net_profit=float(inputs.get("net_profit", 1)),
         transfer_gas_price=inputs.get("eth_transfer_gas_price", 0),
@@ -464,7 +464,7 @@ def _parameters_at(inputs: Inputs) -> dict[str, Any]:
 
 
 def _l1_mean_prices(inputs: Inputs) -> dict[str, int] | None:
-    samples = [starknet.L1Sample(*one) for one in inputs["samples"]]
+    samples = [starknet.L1GasSample(*one) for one in inputs["samples"]]
     terms = {"count": inputs["blocks_for_mean"], "lag": inputs["lag_margin_seconds"]}
     try:
         mean = starknet.mean_l1_fees(samples, inputs["timestamp"], **terms, largest_gap=inputs["max_time_gap_seconds"])
@@ -652,7 +652,7 @@ def _block_prices(inputs: Inputs) -> dict[str, int]:
         native_price_usd=Fraction(*inputs["native_price_usd"]), base_token_usd=Fraction(*inputs["base_token_usd"]),
         settlement_token_usd=Fraction(*inputs["sl_token_usd"]), native_per_gas=inputs["native_per_gas"],
         pubdata_price=inputs["pubdata_price_sl"], blobs=inputs["blobs"], fill_ratio=fraction("fill_ratio"),
-        previous=None if before is None else zksync_os.Prices(0, before["native_price"], before["pubdata_price"]),
+        previous=None if before is None else zksync_os.BlockPrices(0, before["native_price"], before["pubdata_price"]),
         **{name: inputs[name] for name in optional if name in inputs},
     )  # fmt: skip
     return prices._asdict()

@@ -17,7 +17,7 @@ from feemodel.ledger._files import parse_trie_log
 from feemodel.ledger._genesis import import_genesis
 from feemodel.ledger._hashing import mimc, poseidon2
 from feemodel.ledger._proof import _key_proof, check_proof
-from feemodel.ledger._scheme import DEPTH, SCHEMES, Account, Scheme, account_hash, scheme_of
+from feemodel.ledger._scheme import DEPTH, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
 from feemodel.ledger._store import Store
 from feemodel.ledger._tree import Tree, proven
 from feemodel.ledger.blocks import GenesisAccount
@@ -103,7 +103,9 @@ def _account_value(scheme: Scheme, fields: dict[str, Any], trees: dict[str, Tree
     else:
         code_hash = scheme.empty_code_hash if fields["codeHash"] == "EMPTY_CODE" else from_hex(fields["codeHash"])
         keccak = from_hex(fields["keccakCodeHash"])
-    return Account(fields["nonce"], fields["balance"], storage_root, code_hash, keccak, fields["codeSize"]).to_bytes()
+    return AccountLeaf(
+        fields["nonce"], fields["balance"], storage_root, code_hash, keccak, fields["codeSize"]
+    ).to_bytes()
 
 
 def _account_hashes(data: dict[str, Any]) -> Iterator[Case]:
@@ -220,7 +222,7 @@ def _expected_hashes(scheme: Scheme, result: dict[str, Any], expect: dict[str, s
     actual = {
         "hkey": scheme.account_key(from_hex(account["key"])),
         "hval": account_hash(scheme, value),
-        "storageRoot": Account.from_bytes(value).storage_root,
+        "storageRoot": AccountLeaf.from_bytes(value).storage_root,
         "slotHkey": scheme.word_hash(from_hex(slot["key"])),
         "slotHval": scheme.word_hash(from_hex(slot["proof"]["value"])),
     }

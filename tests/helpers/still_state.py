@@ -12,7 +12,7 @@ from feemodel.execution import CallState, Message
 from feemodel.execution.reference import Reference, _rules
 from feemodel.ledger import Tree
 from feemodel.ledger._scheme import POSEIDON2, account_hash
-from feemodel.ledger._scheme import Account as LedgerAccount
+from feemodel.ledger._scheme import AccountLeaf as LedgerAccount
 from tests.helpers.execution_engines import address
 from tests.helpers.execution_programs import push
 

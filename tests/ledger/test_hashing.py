@@ -17,7 +17,7 @@ from feemodel.ledger._scheme import (
     NOTHING,
     POSEIDON2,
     TAIL,
-    Account,
+    AccountLeaf,
     account_hash,
     scheme_of,
 )
@@ -275,9 +275,9 @@ def test_mimc_hashes_the_low_half_of_a_word_first():
 )
 def test_account_hash_is_the_published_one(scheme, digest):
     keccak = bytes.fromhex("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
-    account = Account(65, 835, scheme.empty_root, scheme.empty_code_hash, keccak, 0)
+    account = AccountLeaf(65, 835, scheme.empty_root, scheme.empty_code_hash, keccak, 0)
     assert account_hash(scheme, account.to_bytes()).hex() == digest
-    assert Account.from_bytes(account.to_bytes()) == account
+    assert AccountLeaf.from_bytes(account.to_bytes()) == account
 
 
 @pytest.mark.parametrize("scheme", [POSEIDON2, MIMC])

@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger._hashing import _plain_hash, _PlainHash, mimc, poseidon2
 from feemodel.ledger._proof import check_proof, prove_account
-from feemodel.ledger._scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
+from feemodel.ledger._scheme import EMPTY_KECCAK, SCHEMES, AccountLeaf, account_hash, scheme_of
 from feemodel.ledger._tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
@@ -33,8 +33,8 @@ def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
     for slot, value in slots:
         word = value.to_bytes(32)
         storage.put(scheme.word_hash(slot), scheme.word_hash(word), word, slot)
-    user = Account(65, 835, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
-    contract = Account(41, 15353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)
+    user = AccountLeaf(65, 835, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
+    contract = AccountLeaf(41, 15353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)
     accounts = Tree(hashing)
     for address, account in ((USER, user), (CONTRACT, contract)):
         value = account.to_bytes()

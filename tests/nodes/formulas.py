@@ -479,8 +479,8 @@ def _pricing_inputs(draw: Draw) -> Arguments:
     return (zero, nonzero, gas, draw.whole(UINT128, 10**12), l1_price, *factors, fixed, factor)
 
 
-def _pricing(l1_factor: float, profit: float, transfer_price: str, transfer_factor: float) -> polygon_zkevm.Pricing:
-    return polygon_zkevm.Pricing(
+def _pricing(l1_factor: float, profit: float, transfer_price: str, transfer_factor: float) -> polygon_zkevm.GasPricing:
+    return polygon_zkevm.GasPricing(
         l1_gas_price_factor=l1_factor, net_profit=profit, transfer_gas_price=int(transfer_price),
         transfer_l1_factor=transfer_factor,
     )  # fmt: skip
@@ -692,7 +692,7 @@ def _taiko_inputs(draw: Draw) -> Arguments:
 
 
 def _taiko(fee: Any, used: Any, limit: Any, seconds: Any, least: str) -> Any:
-    chain = taiko.Chain(name="own", min_base_fee=int(least))
+    chain = taiko.TaikoChain(name="own", min_base_fee=int(least))
     return taiko.next_base_fee(fee, used, limit, seconds, chain=chain)
 
 
@@ -750,7 +750,7 @@ def _os_prices(asked: Mapping[str, Any]) -> Arguments:
         int(asked[name]) if asked[name] else None
         for name in ("previous_native_price", "previous_pubdata_price", "pubdata_price_cap")
     )
-    previous = None if native is None or pubdata is None else zksync_os.Prices(0, native, pubdata)
+    previous = None if native is None or pubdata is None else zksync_os.BlockPrices(0, native, pubdata)
     return zksync_os.block_prices(
         native_price_usd=fraction("native_price_usd"), base_token_usd=fraction("base_token_usd"),
         settlement_token_usd=fraction("settlement_token_usd"), native_per_gas=int(asked["native_per_gas"]),

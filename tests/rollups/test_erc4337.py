@@ -20,7 +20,7 @@ from feemodel.rollups._user_operation import (
     voltaire_filled,
 )
 from feemodel.rollups.arbitrum_node import node_interface_gas
-from feemodel.rollups.erc4337 import Fees, preverification_gas
+from feemodel.rollups.erc4337 import BundlerFees, preverification_gas
 from feemodel.sizes._codecs import FastLz
 
 SENDER = bytes(range(1, 21))
@@ -28,7 +28,7 @@ OPERATION = UserOperation(
     sender=SENDER, nonce=7, call_data=bytes(range(132)), call_gas_limit=100_000, verification_gas_limit=80_000,
     max_fee_per_gas=10**8, max_priority_fee_per_gas=10**6, signature=bytes(range(65)),
 )  # fmt: skip
-SEEN = Fees(base_fee=10**7, l1_base_fee=2 * 10**9, blob_base_fee=10**8, price_per_unit=10**9)
+SEEN = BundlerFees(base_fee=10**7, l1_base_fee=2 * 10**9, blob_base_fee=10**8, price_per_unit=10**9)
 
 
 def word(number: int) -> bytes:
@@ -107,7 +107,7 @@ def test_rundler_on_an_op_stack_chain_by_hand():
     assert shared.execution == static - 14_000
     authorized = UserOperation(sender=SENDER, max_fee_per_gas=1, delegate=SENDER)
     plain = UserOperation(sender=SENDER, max_fee_per_gas=1)
-    by_two = [preverification_gas(one, "taiko", fees=Fees(base_fee=1)).gas for one in (authorized, plain)]
+    by_two = [preverification_gas(one, "taiko", fees=BundlerFees(base_fee=1)).gas for one in (authorized, plain)]
     assert by_two[0] - by_two[1] == 25_000
 
 
@@ -224,7 +224,10 @@ def test_a_call_through_execute_user_op_costs_other_words():
     ({"chain": "scroll"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule, got 'scroll'"),
     ({"chain": "mantle"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule"),
     ({"chain": "mode"}, UnknownParameter, "mode: no source gives base_fee_scalar, blob_base_fee_scalar"),
-    ({"chain": "arbitrum-one", "fees": Fees(base_fee=1)}, InvalidInput, "fees.price_per_unit: expected whole wei"),
+    (
+        {"chain": "arbitrum-one", "fees": BundlerFees(base_fee=1)},
+        InvalidInput, "fees.price_per_unit: expected whole wei",
+    ),
     ({"bundler": "silius"}, InvalidInput, "bundler: expected one of rundler, alto"),
     ({"user_operation": UserOperation(sender=SENDER)}, InvalidInput, "fees: expected a gas price of at least 1 wei"),
     ({"at": "2024-03-20"}, InvalidInput, "at: expected a date since Fjord, the rule that bundlers use for op-mainnet"),

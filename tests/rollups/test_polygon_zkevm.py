@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.rollups import polygon_zkevm
-from feemodel.rollups.polygon_zkevm import Pricing
+from feemodel.rollups.polygon_zkevm import GasPricing
 
 # zero bytes, non-zero bytes, gas used, l1 gas price, expected; 0xPolygonHermez/zkevm-node at 7b80367
 BREAK_EVEN = [(0, 0, 200, 100, 33), (0, 0, 0, 100, 1_000), (5, 5, 200, 100, 83), (5, 5, 200_000, 1, 1)]
@@ -23,10 +23,10 @@ def test_break_even_is_the_published_one(zero: int, nonzero: int, gas: int, l1_p
 
 
 @pytest.mark.parametrize(("pricing", "expected"), [
-    (Pricing(transfer_gas_price=2_000), 2_000), (Pricing(transfer_l1_factor=0.5), 5_000),
-    (Pricing(transfer_l1_factor=0.00001), 1),
+    (GasPricing(transfer_gas_price=2_000), 2_000), (GasPricing(transfer_l1_factor=0.5), 5_000),
+    (GasPricing(transfer_l1_factor=0.00001), 1),
 ])  # fmt: skip
-def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expected: int) -> None:
+def test_plain_transfers_may_have_a_price_of_their_own(pricing: GasPricing, expected: int) -> None:
     terms = {"tx_gas_price": 1_000, "l1_gas_price": 10_000, "pricing": pricing}
     assert polygon_zkevm.break_even_gas_price(5, 5, 21_000, **terms) == expected
     others = polygon_zkevm.break_even_gas_price(5, 5, [21_000, 21_001], **terms).tolist()
@@ -38,13 +38,13 @@ def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expecte
 
 def test_a_transfer_has_one_price_of_its_own() -> None:
     with pytest.raises(InvalidInput, match="transfer_gas_price: expected 0 with a transfer_l1_factor"):
-        Pricing(transfer_gas_price=1, transfer_l1_factor=0.5)
+        GasPricing(transfer_gas_price=1, transfer_l1_factor=0.5)
 
 
 def test_the_total_of_a_transaction_with_another_price_is_not_formed() -> None:
     """A transfer of fixed price, and a transaction without gas, where the L1 price times the bytes overflows."""
     terms = {"tx_gas_price": 5, "l1_gas_price": 2**62}
-    pricing = Pricing(transfer_gas_price=7)
+    pricing = GasPricing(transfer_gas_price=7)
 
     assert polygon_zkevm.break_even_gas_price(0, 100, 0, **terms) == 5
     assert polygon_zkevm.break_even_gas_price(0, 100, 21_000, **terms, pricing=pricing) == 7
@@ -104,8 +104,8 @@ def test_a_total_that_wraps_around_in_the_node_is_refused() -> None:
         polygon_zkevm.break_even_gas_price(0, 0, 2**26, **terms)
 
 
-@pytest.mark.parametrize("pricing", [Pricing(net_profit=1e19), Pricing(transfer_l1_factor=1e19)])
-def test_a_factor_whose_product_passes_64_bits_is_refused(pricing: Pricing) -> None:
+@pytest.mark.parametrize("pricing", [GasPricing(net_profit=1e19), GasPricing(transfer_l1_factor=1e19)])
+def test_a_factor_whose_product_passes_64_bits_is_refused(pricing: GasPricing) -> None:
     with pytest.raises(Int64Overflow, match="expected a product of at most 64 bits"):
         polygon_zkevm.break_even_gas_price(0, 0, 21_000, tx_gas_price=1, l1_gas_price=21_000, pricing=pricing)
 
@@ -120,13 +120,13 @@ def test_percentage_byte_is_the_published_one(offer: int, effective: int, byte: 
 
 
 def test_the_defaults_are_those_of_the_node() -> None:
-    expected = Pricing(
+    expected = GasPricing(
         l1_gas_price_factor=0.25, byte_gas_cost=16, zero_byte_gas_cost=4, net_profit=1.0, transfer_gas_price=0,
         transfer_l1_factor=0.0,
     )  # fmt: skip
-    assert Pricing() == expected == polygon_zkevm.NODE_DEFAULTS
+    assert GasPricing() == expected == polygon_zkevm.NODE_DEFAULTS
     # 100 gas of bytes at 8 wei and 25 gas at 2 wei, over 25, 1.5 times: 34 · 1.5
-    terms = {"tx_gas_price": 1, "l1_gas_price": 8, "pricing": Pricing(net_profit=1.5)}
+    terms = {"tx_gas_price": 1, "l1_gas_price": 8, "pricing": GasPricing(net_profit=1.5)}
     assert polygon_zkevm.break_even_gas_price(1, 5, 25, **terms) == 51
     assert polygon_zkevm.break_even_gas_price([1], 5, 25, **terms).tolist() == [51]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from feemodel import rollups
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.rollups import starknet
-from feemodel.rollups.starknet import L1Sample
+from feemodel.rollups.starknet import L1GasSample
 
 AMOUNTS = {"l1_gas": 10, "l1_data_gas": 20, "l2_gas": 30}
 PRICES = {"l1_gas_price": 1, "l1_data_gas_price": 3, "l2_gas_price": 5}
@@ -54,7 +54,13 @@ def test_the_median_needs_every_block_of_the_window():
 
 
 def test_mean_fees_are_of_blocks_that_are_old_enough():
-    samples = [L1Sample(0, 0, 1), L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10), L1Sample(8, 16, 17)]
+    samples = [
+        L1GasSample(0, 0, 1),
+        L1GasSample(2, 1, 2),
+        L1GasSample(4, 4, 5),
+        L1GasSample(6, 9, 10),
+        L1GasSample(8, 16, 17),
+    ]
     assert starknet.mean_l1_fees(samples, 66, count=3, lag=60) == (6, 4, 5)
     assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
     with pytest.raises(InvalidInput, match="samples: expected a sample at most 900 s old"):

@@ -39,11 +39,11 @@ def test_the_bounds_are_the_published_ones() -> None:
     for chain, floor in ((taiko.MAINNET, 10_000_000), (taiko.OTHER, 5_000_000)):
         assert (chain.min_base_fee, chain.max_base_fee, chain.initial_base_fee) == (floor, 10**9, 25_000_000)
         assert taiko.next_base_fee(floor, 0, LIMIT, 2, chain=chain) == floor
-    widest = taiko.Chain(name="wide", min_base_fee=2**63 - 1, max_base_fee=2**63 - 1)
+    widest = taiko.TaikoChain(name="wide", min_base_fee=2**63 - 1, max_base_fee=2**63 - 1)
     assert taiko.next_base_fee([7], 0, LIMIT, 2, chain=widest).tolist() == [2**63 - 1]
     for bound in ("min_base_fee", "max_base_fee"):
         with pytest.raises(Int64Overflow, match=f"{bound}: expected a number that fits 64 bits"):
-            taiko.Chain(name="wider", **{"min_base_fee": 0, bound: 2**63})
+            taiko.TaikoChain(name="wider", **{"min_base_fee": 0, bound: 2**63})
 
 
 @given(st.integers(10_000_000, 800_000_000), st.integers(0, LIMIT))

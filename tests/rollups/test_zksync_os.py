@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.rollups.zksync_os import Prices, blob_pubdata_price, block_prices, gas_used
+from feemodel.rollups.zksync_os import BlockPrices, blob_pubdata_price, block_prices, gas_used
 
 ONE_NATIVE = {
     "native_price_usd": Fraction(3, 10**15), "base_token_usd": Fraction(3_000, 10**18),
@@ -15,8 +15,8 @@ ONE_NATIVE = {
 # what differs -> base fee, native price, pubdata price: matter-labs/zksync-os-server at a8ebf6b, fee_provider.rs
 PRICES = [
     ({"fill_ratio": Fraction(3, 4)}, (100, 1, 1_857)),
-    ({"previous": Prices(0, 8, 1)}, (700, 7, 2)),
-    ({"previous": Prices(0, 1, 10**6), "pubdata_price_cap": 2_500}, (100, 1, 2_500)),
+    ({"previous": BlockPrices(0, 8, 1)}, (700, 7, 2)),
+    ({"previous": BlockPrices(0, 1, 10**6), "pubdata_price_cap": 2_500}, (100, 1, 2_500)),
     ({"native_price_override": 5, "base_fee_override": 77}, (77, 5, 5_930)),
     ({"pubdata_price_override": 42, "pubdata_price_cap": 1}, (100, 1, 42)),
     ({"blobs": False}, (100, 1, 1_000)),
@@ -24,13 +24,13 @@ PRICES = [
     ({"fill_ratio": Fraction(1)}, (100, 1, 1_393)),
     ({"fill_ratio": 1, "pubdata_price": 0}, (100, 1, 393)),
     ({"native_per_gas": 1, "pubdata_price_cap": 0}, (1, 1, 0)),
-    ({"previous": Prices(0, 1, 0)}, (100, 1, 1)),  # a pubdata price rises by 1 at least
-    ({"previous": Prices(0, 1, 1_000)}, (100, 1, 1_500)),
-    ({"previous": Prices(0, 1, 1_857)}, (100, 1, 2_785)),
-    ({"previous": Prices(0, 1, 1_858)}, (100, 1, 2_786)),
+    ({"previous": BlockPrices(0, 1, 0)}, (100, 1, 1)),  # a pubdata price rises by 1 at least
+    ({"previous": BlockPrices(0, 1, 1_000)}, (100, 1, 1_500)),
+    ({"previous": BlockPrices(0, 1, 1_857)}, (100, 1, 2_785)),
+    ({"previous": BlockPrices(0, 1, 1_858)}, (100, 1, 2_786)),
     ({"native_price_override": 0, "pubdata_price_override": 0}, (0, 0, 0)),
-    ({"previous": Prices(0, 800, 1)}, (70_000, 700, 2)),
-    ({"previous": Prices(0, 7, 10**9)}, (700, 7, 7_502)),  # below 8 an eighth is nothing: the price cannot fall
+    ({"previous": BlockPrices(0, 800, 1)}, (70_000, 700, 2)),
+    ({"previous": BlockPrices(0, 7, 10**9)}, (700, 7, 7_502)),  # below 8 an eighth is nothing: the price cannot fall
 ]
 
 
@@ -41,7 +41,7 @@ def test_prices_are_those_of_the_server(change, expected):
 
 @pytest.mark.parametrize(("before", "after"), [(80, 90), (7, 8), (1, 2), (999, 1_000)])
 def test_the_native_price_rises_by_an_eighth_or_by_one(before, after):
-    dear = {"native_price_usd": 1_000 * ONE_NATIVE["native_price_usd"], "previous": Prices(0, before, 1)}
+    dear = {"native_price_usd": 1_000 * ONE_NATIVE["native_price_usd"], "previous": BlockPrices(0, before, 1)}
 
     assert block_prices(**(ONE_NATIVE | dear))[:2] == (100 * after, after)
 

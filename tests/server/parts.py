@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn import Server
 
-from feemodel.estimates._chain import Chain
+from feemodel.estimates._chain import ChainState
 from feemodel.estimates._rollup import Measuring
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server._app import App
@@ -156,7 +156,7 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
 
 
 @contextmanager
-def on_chain(chain: Chain) -> Iterator[Client]:
+def on_chain(chain: ChainState) -> Iterator[Client]:
     """The methods on any chain, which need not be in a file."""
     settings = Settings(processes=2)
 

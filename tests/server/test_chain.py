@@ -9,7 +9,7 @@ from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.estimates._chain import (
     LEDGER,
-    Chain,
+    ChainState,
     development_genesis,
     replay_chain,
 )
@@ -165,7 +165,7 @@ def test_a_fee_history_that_there_cannot_be_is_refused(client, params, code, nam
 def test_the_blob_base_fee_follows_from_the_excess():
     """EIP-4844's example by Cancun's fraction: e**(10 * 2**17 * 10 / 3338477) is 50.7 ."""
     block = Block(excess_blob_gas=100 * 131_072)
-    with on_chain(Chain(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
+    with on_chain(ChainState(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
-from feemodel.estimates._chain import Chain
+from feemodel.estimates._chain import ChainState
 from feemodel.ethereum._block_id import read_block
 from feemodel.execution._clients import node_named
 from feemodel.execution._limits import Limits
@@ -32,7 +32,7 @@ def run(use, *, state=STATE, **settings):
 
     async def main():
         limits = {"processes": 2, "override_accounts": 2, "override_slots": 4, **settings}
-        executor = Executor(Chain(call_state=state), Settings(**limits))
+        executor = Executor(ChainState(call_state=state), Settings(**limits))
         try:
             return await use(executor)
         finally:

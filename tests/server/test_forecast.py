@@ -22,6 +22,7 @@ from tests.helpers import node_server
 from tests.server.parts import behind, serving
 from tests.server.wire import TRANSFER
 
+PATIENCE = 60.0  # seconds for a forecast on a busy machine, where the setting allows ten
 FILE = str(shipped_path(L1_FEES))
 FEW = {"horizons": ["6h", "10min"], "method": "seasonal", "paths": 20}
 HEAD = 60_000  # more than eight days of blocks
@@ -33,7 +34,7 @@ def forecasting(settings):
 
 @pytest.fixture(scope="module")
 def client():
-    with forecasting(Settings(l1_history=FILE)) as client:
+    with forecasting(Settings(l1_history=FILE, seconds=PATIENCE)) as client:
         yield client
 
 
@@ -100,7 +101,7 @@ def test_other_calls_are_answered_while_a_forecast_is_computed(client):
 
 
 def test_calls_beyond_the_queue_are_refused():
-    with forecasting(Settings(l1_history=FILE, queue=1)) as client:
+    with forecasting(Settings(l1_history=FILE, queue=1, seconds=PATIENCE)) as client:
         answers = client.together(*[("feemodel_forecast", FEW)] * 4)
 
     codes = [answer.get("error", {}).get("code", 0) for answer in answers]
@@ -149,7 +150,7 @@ def test_the_method_is_not_forwarded_to_the_node_behind():
 
 def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "xarray" else object())
-    with forecasting(Settings(l1_history=FILE)) as client:
+    with forecasting(Settings(l1_history=FILE, seconds=PATIENCE)) as client:
         error = client.error("feemodel_forecast")
 
     assert error["code"] == -32601
@@ -164,7 +165,7 @@ def test_a_file_that_is_not_there_is_an_error_at_the_start(tmp_path):
 def test_a_file_that_goes_bad_is_not_the_fault_of_a_caller(tmp_path):
     path = tmp_path / "fees.csv"
     path.write_text("timestamp,base_fee\n1700000000,7000000000\n", encoding="utf-8")
-    with forecasting(Settings(l1_history=str(path))) as client:
+    with forecasting(Settings(l1_history=str(path), seconds=PATIENCE)) as client:
         short = client.error("feemodel_forecast", FEW)
         path.unlink()
         gone = client.error("feemodel_forecast", FEW)
@@ -238,7 +239,7 @@ def test_fees_of_an_l1_node_are_read_once_and_continued():
     l1 = L1(chain_id=11_155_111)
     with node_server.running() as node:
         node.always = l1.answer
-        with forecasting(Settings(costs="l1", l1_node=node.url, seconds=60.0)) as client:
+        with forecasting(Settings(costs="l1", l1_node=node.url, seconds=PATIENCE)) as client:
             first = client.result("feemodel_forecast", FEW)
             asked = node.methods.count("eth_feeHistory")
             l1.head, l1.began = HEAD + 100, l1.began - 12 * 100
@@ -259,7 +260,7 @@ def test_a_node_without_enough_history_is_an_error_that_says_so():
     l1 = L1(oldest=HEAD - 7_200)
     with node_server.running() as node:
         node.always = l1.answer
-        with forecasting(Settings(costs="l1", l1_node=node.url, seconds=60.0)) as client:
+        with forecasting(Settings(costs="l1", l1_node=node.url, seconds=PATIENCE)) as client:
             error = client.error("feemodel_forecast", FEW)
 
     assert error["code"] == -32002
@@ -269,7 +270,7 @@ def test_a_node_without_enough_history_is_an_error_that_says_so():
 def test_a_node_that_fails_or_stands_still_is_not_the_fault_of_a_caller():
     stale = L1()
     stale.began -= 86_400
-    with node_server.running() as node, forecasting(Settings(costs="l1", l1_node=node.url)) as client:
+    with node_server.running() as node, forecasting(Settings(costs="l1", l1_node=node.url, seconds=PATIENCE)) as client:
         node.always = node_server.status(500)
         failed = client.error("feemodel_forecast", FEW)
         node.always = stale.answer

@@ -8,14 +8,14 @@ import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.estimates._chain import LEDGER, Chain
+from feemodel.estimates._chain import LEDGER, ChainState
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
 from feemodel.ledger._proof import STEP, proof_steps
-from feemodel.ledger._store import Block as StoredBlock
 from feemodel.ledger._store import Store
+from feemodel.ledger._store import StoredBlock as StoredBlock
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server import _rollup as rollup
 from feemodel.server.settings import Settings
@@ -356,6 +356,6 @@ def test_a_call_from_an_account_with_code_is_estimated():
         wallet: Account(balance=10**18, nonce=1, code=bytes.fromhex("ef0100") + target),
         target: Account(nonce=1, code=bytes.fromhex("00")),
     }
-    with on_chain(Chain(call_state=CallState(accounts=accounts, block=Block()))) as client:
+    with on_chain(ChainState(call_state=CallState(accounts=accounts, block=Block()))) as client:
         call = {"from": to_hex(wallet), "to": NOBODY, "value": "0x1"}
         assert client.result("rollup_estimateGas", call)["gasLimit"] == "0x5208"

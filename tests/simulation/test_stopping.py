@@ -90,7 +90,7 @@ def test_what_comes_later_changes_no_decision():
     changed, origin = fees.copy(deep=True), 2_500
     for name in ("base_fee", "blob_base_fee"):
         changed[name][0, origin:] = np.random.default_rng(1).permutation(fees[name].to_numpy()[0, origin:])
-    left, left_then = (price_of_finality(one, BY_FORECAST)["left"].to_numpy() for one in (fees, changed))
+    left, left_then = (price_of_finality(one, BY_FORECAST)["sent"].to_numpy() for one in (fees, changed))
     known = float(fees["elapsed"][origin])
 
     assert np.array_equal(left[left < known], left_then[left_then < known])

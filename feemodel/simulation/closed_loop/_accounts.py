@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
-from feemodel.simulation.closed_loop._stopping import Limits
+from feemodel.simulation.closed_loop._stopping import StoppingLimits
 
 #: Cost lines of the operator [wei].
 LINES = (
@@ -67,7 +67,7 @@ class L1(NamedTuple):
     blob_gas_used_ratio: RealArray  #: [1]
 
 
-class Fees(NamedTuple):
+class SubmissionFees(NamedTuple):
     """L1 fees that a submission pays, as numbers or arrays [wei / gas]."""
 
     base_fee: Any
@@ -138,7 +138,7 @@ class Caps(NamedTuple):
     blob_base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
     hours: RealArray  #: factor of each hour of the week [1]
     cheapest: NDArray[np.int64]  #: cheapest step in which to post what is full in each step
-    limits: Limits  #: maximum costs from the forecast
+    limits: StoppingLimits  #: maximum costs from the forecast
 
 
 class PolicyTerms(NamedTuple):

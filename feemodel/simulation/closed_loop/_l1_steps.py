@@ -9,7 +9,7 @@ from feemodel.checks import RealArray, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
-from feemodel.simulation.closed_loop._stopping import HOUR_SECONDS, Limits, posting_limits
+from feemodel.simulation.closed_loop._stopping import HOUR_SECONDS, StoppingLimits, posting_limits
 from feemodel.simulation.posting import KINDS, Posting
 from feemodel.simulation.scenarios import check_scenario, tips_of
 
@@ -157,7 +157,7 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
     ([10.0, 11.0], [100000000.0, 100000000.0])
     """
     base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
-    limits = Limits(np.empty((0, 0)), 1)
+    limits = StoppingLimits(np.empty((0, 0)), 1)
     if posting.kind == "price-cap":
         window = max(1, round(posting.cap.window / step))
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))

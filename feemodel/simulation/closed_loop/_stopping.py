@@ -34,7 +34,7 @@ ERRORS = 64  # quantiles that represent the distribution of errors
 ROUNDING = 1e-9  # relative saving below which waiting is not worthwhile
 
 
-class Limits(NamedTuple):
+class StoppingLimits(NamedTuple):
     """Maximum costs at which to submit."""
 
     costs: RealArray  #: (bins, waits): by time, and by the number of bins until the deadline [wei]
@@ -49,7 +49,7 @@ class _Model(NamedTuple):
     transition: RealArray  #: (points, points): probability of each deviation one bin later, given the present one
 
 
-def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> Limits:
+def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> StoppingLimits:
     """Return the maximum cost at which to submit, at each time and for each remaining time until the deadline.
 
     Submitting is best as soon as the cost is at most the expected cost of submitting later, including the cost of
@@ -107,7 +107,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
             np.exp(ahead[:, None] + model.deviations), model.transition, hourly * steps * step / HOUR_SECONDS,
             found[day : day + count],
         )  # fmt: skip
-    return Limits(found, steps)
+    return StoppingLimits(found, steps)
 
 
 def _harmonics(bins: WholeArray, a_day: int) -> RealArray:

@@ -7,7 +7,7 @@ from feemodel._compiled import cached_njit
 from feemodel.checks import above_zero, check_plausible, instance, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.closed_loop._accounts import Fees
+from feemodel.simulation.closed_loop._accounts import SubmissionFees
 from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps, posting_terms
 from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
@@ -74,7 +74,7 @@ def price_of_finality(
     if posting.kind == "clairvoyant":
         sent = caps.cheapest[due]
         paid_tip = tip[sent]
-    fees = Fees(base_fee, blob_base_fee, tip)
+    fees = SubmissionFees(base_fee, blob_base_fee, tip)
     if posting.kind == "forecast":
         sent = _sent_under_limits(due, step, fees, posting_terms(posting), caps.limits)
         paid_tip = tip[sent]
@@ -106,7 +106,7 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
         k = due[i]
         found = -1.0
         while True:
-            now = Fees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
+            now = SubmissionFees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
             elapsed = max(k * step - since[i], 0.0)
             found = capped_tip(k, terms, now, caps, elapsed, start_time + k * step, False)
             if found >= 0.0 or k == last:
@@ -125,7 +125,7 @@ def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyp
     for i in range(due.size):
         k = due[i]
         while k < last:
-            now = Fees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
+            now = SubmissionFees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
             if within_limit(k, due[i], step, terms, now, limits):
                 break
             k += 1

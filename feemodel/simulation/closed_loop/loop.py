@@ -15,7 +15,7 @@ from feemodel._compiled import cached_njit, inlined
 from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
-from feemodel.simulation.closed_loop._accounts import Fees, Path
+from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
 from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
@@ -171,7 +171,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
         leaving, tip = _due_submission(k, last, need, fees, path)
         if leaving <= 0.0:
             break
-        cost = _submit(leaving, Fees(fees.base_fee, fees.blob_base_fee, tip), path.posting, day, accounts)
+        cost = _submit(leaving, SubmissionFees(fees.base_fee, fees.blob_base_fee, tip), path.posting, day, accounts)
         end = accounts.arrived if leaving < need else accounts.posted + leaving
         accounts.front = _attribute(k, accounts.posted, end, accounts.front, cost / leaving, path, False)
         accounts.posted = end
@@ -283,7 +283,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     """Pay L1 for the submissions of the step, and the operator's other costs, from the balance."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
-    fees = Fees(path.l1.base_fee[k], path.l1.blob_base_fee[k], _value_at(path.l1.tip, k))
+    fees = SubmissionFees(path.l1.base_fee[k], path.l1.blob_base_fee[k], _value_at(path.l1.tip, k))
     accounts.step_bytes, accounts.step_cost = 0.0, 0.0
     if last or path.posting.kind == BY_DEADLINE or accounts.arrived - accounts.posted >= path.posting.need:
         _post(k, last, fees, path, day)

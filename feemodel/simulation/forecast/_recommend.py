@@ -51,7 +51,7 @@ BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Recommended:
     """Recommended value of a parameter."""
 
     value: float
@@ -64,7 +64,7 @@ class Recommendation:
     """Recommended fee parameters of a chain, and their expected effect."""
 
     family: str
-    parameters: Mapping[str, Parameter]  #: parameters by their names on the chain
+    parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
     factor: float  #: factor on the chain's rule; 1 covers constant L1 fees, without a tip that the rule ignores [1]
     loss_probability: float  #: probability that fees over `hold` do not cover posting [1]
     expected_margin: float  #: median of fees divided by the cost of posting, minus 1 [1]
@@ -256,7 +256,7 @@ def _parameters(
     now: float,
     price: RealArray,
     cost: float,
-) -> dict[str, Parameter]:
+) -> dict[str, Recommended]:
     gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
     if family == "op-stack":
         constant = math.ceil(factor * tip * gas * size)
@@ -264,42 +264,42 @@ def _parameters(
             reason = "expected bytes and a tip whose operator fee per transaction fits in 64 bits"
             raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
         return {
-            "base_fee_scalar": Parameter(
+            "base_fee_scalar": Recommended(
                 value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="factor on the L1 base fee"
             ),
-            "blob_base_fee_scalar": Parameter(
+            "blob_base_fee_scalar": Recommended(
                 value=math.ceil(factor * blob_gas * 1e6), unit="1e-6", meaning="factor on the blob base fee"
             ),
-            "operator_fee_scalar": Parameter(value=0, unit="1e-6", meaning="L2 gas has no cost on L1"),
-            "operator_fee_constant": Parameter(
+            "operator_fee_scalar": Recommended(value=0, unit="1e-6", meaning="L2 gas has no cost on L1"),
+            "operator_fee_constant": Recommended(
                 value=constant, unit="wei", meaning="covers the L1 tip of a transaction"
             ),
         }
     if family == "scroll":
         return {
-            "exec_scalar": Parameter(
+            "exec_scalar": Recommended(
                 value=math.ceil(factor * gas * 1e9), unit="1e-9", meaning="factor on the L1 base fee"
             ),
-            "blob_scalar": Parameter(
+            "blob_scalar": Recommended(
                 value=math.ceil(factor * blob_gas * 1e9), unit="1e-9", meaning="factor on the blob base fee"
             ),
         }
     if family == "zksync":
         meaning = "factor on the price of pubdata in blobs"
-        return {"pubdata_multiplier": Parameter(value=factor, unit="1", meaning=meaning)}
+        return {"pubdata_multiplier": Recommended(value=factor, unit="1", meaning=meaning)}
     if family == "arbitrum":
         reward = math.ceil(max(0.0, factor - 1.0) * cost / ARBITRUM_UNITS_PER_BYTE)
-        return {"l1_reward": Parameter(value=reward, unit="wei / unit", meaning="added to the cost of batches")}
+        return {"l1_reward": Recommended(value=reward, unit="wei / unit", meaning="added to the cost of batches")}
     soon = np.quantile(price[:, PARTS] / now, 1.0 - target)
     return {
-        "margin": Parameter(value=factor, unit="1", meaning="margin of the coordinator's variable cost"),
-        "variable_cost": Parameter(
+        "margin": Recommended(value=factor, unit="1", meaning="margin of the coordinator's variable cost"),
+        "variable_cost": Recommended(
             value=math.ceil(factor * now / 1e3) * 1_000, unit="wei / byte", meaning="to announce now, in whole kwei"
         ),
-        "fixed_cost": Parameter(
+        "fixed_cost": Recommended(
             value=NODE.fixed_cost, unit="wei / gas", meaning="unchanged, because it does not depend on L1"
         ),
-        "estimate_margin": Parameter(
+        "estimate_margin": Recommended(
             value=float(max(1.0, soon)), unit="1", meaning="so that estimates cover the variable cost ten minutes later"
         ),
     }
