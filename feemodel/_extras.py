@@ -13,11 +13,11 @@ from feemodel.errors import MissingExtra
 #: Top-level module → the extra that installs it. A server needs an engine to estimate gas.
 EXTRAS = {
     **dict.fromkeys(
-        ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client"),
+        ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "prometheus_client"),
         "serve,execution",
     ),
     **dict.fromkeys(
-        ("pandas", "pyarrow", "xarray", "scipy", "numba", "llvmlite", "h5netcdf", "h5py", "urllib3", "tqdm"),
+        ("pandas", "pyarrow", "xarray", "scipy", "numba", "llvmlite", "h5netcdf", "h5py", "aiohttp", "msgspec", "tqdm"),
         "simulation",
     ),
     "matplotlib": "plots",

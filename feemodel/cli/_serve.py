@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput
@@ -183,12 +182,10 @@ def _source(settings: "Settings") -> str:
 
 def _hidden(name: str, value: Any) -> Any:
     """Return a setting as it may be shown: of an address no more than scheme, host and port."""
+    from feemodel.io._address import shown_address
     from feemodel.server.settings import SECRET
 
-    if value is None or name not in SECRET:
-        return value
-    address = urlsplit(value)
-    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
+    return value if value is None or name not in SECRET else shown_address(value)
 
 
 def _shown(value: Any) -> str:

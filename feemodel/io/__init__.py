@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.io._async_node import NodeError as NodeError
     from feemodel.io._blocks import parse_blocks as parse_blocks
     from feemodel.io._blocks import read_blocks as read_blocks
     from feemodel.io._bounds import most_bytes as most_bytes
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from feemodel.io._l1_fees import parse_fee_history as parse_fee_history
     from feemodel.io._l1_fees import read_l1_fees as read_l1_fees
     from feemodel.io._node import Node as Node
-    from feemodel.io._node import NodeError as NodeError
     from feemodel.io._replay import Replay as Replay
     from feemodel.io._replay import parse_replay as parse_replay
     from feemodel.io._replay import read_replay as read_replay

@@ -1,26 +1,59 @@
-"""Asynchronous client of a node: JSON-RPC 2.0 over HTTP, with limits on size, time and number of responses.
+"""Client of a node: JSON-RPC 2.0 over HTTP, with retries and limits on size, time and number of responses.
 
-A transaction is sent once. Errors do not show the node's address, which may contain a password.
+Errors do not show the node's whole address, which may contain a password.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+import itertools
+import os
+import random
+import re
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
 from feemodel.errors import LimitExceeded, UpstreamError
-from feemodel.io._node import NodeError
+from feemodel.io._address import check_address, shown_address
 
 CHUNK = 1 << 16  # bytes that are read at a time
-HELD_BYTES = 64 << 20  # of all answers that are being read
+HELD_BYTES = 64 << 20  # of all responses that are being read
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
+RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what QuickNode and Alchemy answer
+LONGEST_BACKOFF = 8.0  # s
+LONGEST_RETRY_AFTER = 60.0  # s; a node that asks for more is not retried
+WITHOUT_BATCHES = 600.0  # s, after which a node that refused a batch is sent one again
+OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
-Call = tuple[str, Sequence[Any]]
+Call: TypeAlias = tuple[str, Sequence[Any]]
+Answer = TypeVar("Answer")
 
 
-class _Ask(msgspec.Struct):
+class NodeError(UpstreamError):
+    """Error that a node returned.
+
+    Parameters
+    ----------
+    method : method that was called.
+    code, message, data : fields of the JSON-RPC error object; `data` is `None` if absent.
+    """
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+        self.method, self.code, self.message, self.data = method, code, message, data
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.message} (code {self.code})"
+
+
+class _Request(msgspec.Struct):
     id: int
     method: str
     params: Any
@@ -34,179 +67,393 @@ class _Reply(msgspec.Struct):
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: Any = None
 
+    @property
+    def is_rate_limit(self) -> bool:
+        return isinstance(self.error, dict) and self.error.get("code") in RATE_LIMITED
+
+
+_Replies: TypeAlias = _Reply | list[_Reply]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Reply | list[_Reply]).decode
 _decode_any = msgspec.json.Decoder().decode
 
 
-class NotSent(UpstreamError):
-    """Request that the node cannot have acted on."""
+class _Unanswered(UpstreamError):
+    """HTTP response that is not a JSON-RPC response."""
+
+
+class _BatchRefused(Exception):
+    """Batch that the node refused as a whole; its calls may still succeed one by one."""
+
+    def __init__(self, error: UpstreamError) -> None:
+        self.error = error  #: raised where its calls are not sent one by one
+
+
+class _TryAgain(Exception):
+    """Attempt that failed for a reason that may be temporary.
+
+    Parameters
+    ----------
+    outcome : error, or the responses that the node sent, for the last attempt.
+    received : whether the node may have acted on the request.
+    wait : how long the node asks to wait [s].
+    stale : whether the node has closed a connection that was idle before this request.
+    """
+
+    def __init__(
+        self, outcome: UpstreamError | _Replies, *, received: bool, wait: float = 0.0, stale: bool = False
+    ) -> None:
+        self.outcome, self.received, self.wait, self.stale = outcome, received, wait, stale
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """How far an attempt has come."""
+
+    missing: str = "no connection became free"
+    sent: bool = False
+    reused: bool = False  #: whether its connection was idle before
 
 
 class AsyncNode:
     """Client of one node, for one event loop.
 
+    A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
+    It waits as long as the node asks, or for an exponential backoff with jitter. A method that changes state
+    (`eth_send…`) is retried only if the node cannot have received it or has rejected it. A request on an idle
+    connection that the node has closed is sent once more even without retries.
+
     Parameters
     ----------
-    url : address, with user, password, path and query.
-    timeout : time-out of one request [s].
+    url : http:// or https:// address, with user, password, path and query.
+    timeout : maximum time of an attempt, including the wait for a free connection [s].
+    retries : number of retries after a failed attempt.
+    backoff : pause before the first retry, doubled for each further one [s].
     requests : maximum number of concurrent requests.
-    queue : maximum number of waiting requests.
-    max_bytes : maximum size of a response [byte].
+    queue : maximum number of waiting requests; `None` for no limit.
+    max_bytes : maximum size of a decompressed response [byte].
+    held_bytes : maximum size of all responses that are being read [byte].
+    compressed : whether responses may be compressed.
+    called : what errors call the node; `None` for scheme, host and port.
+
+    Raises
+    ------
+    InvalidInput : not an address of this form.
     """
 
-    def __init__(self, url: str, *, timeout: float, requests: int = 64, queue: int = 1_024, max_bytes: int) -> None:
-        address = urlsplit(url)
-        self.name = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
-        self._hidden = tuple(part for part in (self.name, address.netloc.rpartition("@")[2]) if part)
-        self._url, self._timeout, self._max_bytes, self._queue = url, timeout, max_bytes, queue
-        self._places, self._waiting, self._held = asyncio.Semaphore(requests), 0, 0
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        retries: int = 0,
+        backoff: float = 0.25,
+        requests: int = 64,
+        queue: int | None = None,
+        max_bytes: int,
+        held_bytes: int = HELD_BYTES,
+        compressed: bool = False,
+        called: str | None = None,
+    ) -> None:
+        check_address("url", url)
+        self.name, host = shown_address(url), urlsplit(url.strip()).hostname or ""
+        self._called = self.name if called is None else called
+        # A host without a dot, such as "node", may be an ordinary word of a message.
+        hidden = [self.name, self.name.partition("://")[2], *([host] if "." in host or ":" in host else [])]
+        self._hidden = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, hidden))})(?![\w])", re.IGNORECASE)
+        self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
+        self._max_bytes, self._held_bytes, self._held = max_bytes, held_bytes, 0
+        self._requests, self._queue, self._waiting = requests, queue, 0
+        self._places = asyncio.Semaphore(requests)
+        self._compressed, self._ids = compressed, itertools.count(1)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
-        self._takes_batches = True
+        self._batches_from = 0.0  # monotonic time from which batches are sent
+        self._closed = asyncio.Event()
+
+    async def call(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """Return the result of one call; raises `NodeError` and `UpstreamError`."""
+        return _decode_any(await self.forward(method, params))
+
+    async def forward(self, method: str, params: Any) -> msgspec.Raw:
+        """Return the result of a call as the node encoded it; raises `NodeError` and `UpstreamError`."""
+        request = _Request(next(self._ids), method, params)
+        return await self._answer([method], request, partial(self._result, request))
+
+    async def outcome(self, method: str, params: Sequence[Any]) -> Any:
+        """Return the result of one call, or the `NodeError`; raises `UpstreamError`."""
+        try:
+            return await self.call(method, params)
+        except NodeError as error:
+            return error
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
         """Return the results of calls, in order, with a `NodeError` for each call that failed.
 
         They are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError`.
         """
-        if self._takes_batches and len(calls) > 1:
-            asked = [_Ask(index, method, params) for index, (method, params) in enumerate(calls)]
-            replies = await self._posted(_encode(asked))
-            if isinstance(replies, list):
-                found = {reply.id: reply for reply in replies if type(reply.id) is int}
-                if len(replies) != len(calls) or found.keys() != set(range(len(calls))):
-                    raise UpstreamError("the node: the answer to a batch is not one to each of its calls")
-                return [self._outcome(method, found[index]) for index, (method, _) in enumerate(calls)]
-            self._takes_batches = False
-        return await asyncio.gather(*(self._asked(method, params) for method, params in calls))
+        outcomes: list[Any] = []
+        if calls and time.monotonic() >= self._batches_from:
+            requests = [_Request(next(self._ids), method, params) for method, params in calls]
+            methods = [request.method for request in requests]
+            try:
+                return await self._answer(methods, requests, partial(self._results, requests))
+            except _BatchRefused as refused:
+                if any(map(_changes_state, methods)):  # the node may have acted on a part of the batch
+                    raise refused.error from None
+            outcomes.append(await self.outcome(*calls[0]))
+            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # now that a call is answered
+        together = max(1, self._requests // 8)  # so that the calls do not wait long for free connections
+        for start in range(len(outcomes), len(calls), together):
+            part = calls[start : start + together]
+            outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
+        return outcomes
 
-    async def forward(self, method: str, params: Any) -> msgspec.Raw:
-        """Return the result of a call as the node encoded it; raises `NodeError` and `UpstreamError`."""
-        sends = method.startswith("eth_send")
-        body = _encode(_Ask(1, method, params))
-        try:
-            reply = await self._posted(body, fresh=sends)
-        except NotSent:  # an idle connection that the node has closed
-            reply = await self._posted(body, fresh=True)
-        if not isinstance(reply, _Reply):
-            raise UpstreamError(f"the node: {method}: the answer is not a JSON-RPC response")
-        return self._result(method, reply, 1)
+    def own(self, outcome: Any) -> Any:
+        """Return the result of the server's own call; an error becomes `UpstreamError`, as no caller has caused it."""
+        if isinstance(outcome, NodeError):
+            raise UpstreamError(f"{self._called}: {outcome}") from None
+        return outcome
 
-    async def _asked(self, method: str, params: Sequence[Any]) -> Any:
-        try:
-            return _decode_any(await self.forward(method, params))
-        except NodeError as error:
-            return error
-
-    def _outcome(self, method: str, reply: _Reply) -> Any:
-        try:
-            return _decode_any(self._result(method, reply, reply.id))
-        except NodeError as error:
-            return error
-
-    def _result(self, method: str, reply: _Reply, identity: int) -> msgspec.Raw:
-        """Return the result of a response; raises the node's error, without the node's address."""
-        if reply.error is not None:
-            error = reply.error
-            code = error.get("code") if isinstance(error, dict) else None
-            if not isinstance(code, int) or isinstance(code, bool) or not -(2**63) <= code < 2**63:
-                raise UpstreamError(f"the node: {method}: an error without a code of 64 bits")
-            message = str(error.get("message", "")).encode(errors="backslashreplace").decode()
-            raise NodeError(method, code, self._anonymous(message), self._anonymous(error.get("data")))
-        if type(reply.id) is not int or reply.id != identity:
-            raise UpstreamError(f"the node: {method}: the answer is to another request")
-        if isinstance(reply.result, msgspec.UnsetType):
-            raise UpstreamError(f"the node: {method}: the answer has neither result nor error")
-        return reply.result
-
-    def _anonymous(self, value: Any) -> Any:
-        """Return a value without this node's address."""
+    def anonymous(self, value: Any) -> Any:
+        """Return a value without this node's address, because callers of a server must not see it."""
         if isinstance(value, str):
-            for address in self._hidden:
-                value = value.replace(address, "the node")
-            return value
+            return self._hidden.sub("the node", value)
         if isinstance(value, list):
-            return [self._anonymous(part) for part in value]
+            return [self.anonymous(part) for part in value]
         if isinstance(value, dict):
-            return {self._anonymous(name): self._anonymous(part) for name, part in value.items()}
+            return {self.anonymous(name): self.anonymous(part) for name, part in value.items()}
         return value
 
-    async def _posted(self, body: bytes, *, fresh: bool = False) -> Any:
-        """Return the responses to a request; raises `UpstreamError` for a response that is not JSON-RPC."""
-        if self._waiting >= self._queue:
+    async def close(self) -> None:
+        """Close the connections, and end the pauses before retries."""
+        self._closed.set()
+        for session in self._sessions.values():
+            await session.close()
+
+    async def _answer(self, methods: list[str], request: Any, read: Callable[[_Replies], Answer]) -> Answer:
+        body, changing = _encode(request), any(map(_changes_state, methods))
+        attempt, fresh = 0, changing
+        while True:
+            try:
+                return read(await self._post(body, fresh=fresh))
+            except _Unanswered as error:
+                if isinstance(request, list):
+                    raise _BatchRefused(error) from None
+                raise
+            except _TryAgain as again:
+                last = attempt >= (max(self._retries, 1) if again.stale else self._retries)
+                last = last or again.wait > LONGEST_RETRY_AFTER or (changing and again.received)
+                if last or not (again.stale or await self._pause(attempt, again.wait)):
+                    if isinstance(again.outcome, UpstreamError):
+                        raise again.outcome from None
+                    return read(again.outcome)
+                fresh = fresh or again.stale
+            attempt += 1
+
+    async def _pause(self, attempt: int, wait: float) -> bool:
+        """Wait before a retry; returns whether the client is still open."""
+        backoff = min(self._backoff * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+        try:
+            async with asyncio.timeout(max(backoff, wait)):
+                await self._closed.wait()
+        except TimeoutError:
+            return True
+        return False
+
+    async def _post(self, body: bytes, *, fresh: bool) -> _Replies:
+        """Return the responses to a request; a fresh one gets a new connection."""
+        if self._closed.is_set():
+            raise self._failure("the client is closed")
+        if self._queue is not None and self._waiting >= self._queue:
             raise LimitExceeded(f"requests that wait for the node: at most {self._queue:,}")
-        self._waiting += 1
+        attempt = _Attempt()
         try:
             async with asyncio.timeout(self._timeout):
-                async with self._places:
+                self._waiting += 1
+                try:
+                    await self._places.acquire()
+                finally:
                     self._waiting -= 1
-                    try:
-                        return await self._read(body, fresh=fresh)
-                    finally:
-                        self._waiting += 1
+                try:
+                    response, data = await self._read(body, attempt, fresh=fresh)
+                finally:
+                    self._places.release()
         except TimeoutError:
-            raise UpstreamError(f"the node: no whole answer in {self._timeout:g} s") from None
+            late = self._failure(f"{attempt.missing} in {self._timeout:g} s")
+            raise _TryAgain(late, received=attempt.sent) from None
+        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+            raise self._failure(f"no secure connection ({_tls_reason(error)})") from None
         except aiohttp.ClientConnectorError as error:
-            reason = (error.strerror or type(error).__name__).partition(" [")[0]
-            raise UpstreamError(f"the node: no connection ({self._anonymous(reason)})") from None
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if fresh:
-                raise UpstreamError("the node: the connection broke before the answer was whole") from None
-            raise NotSent("the node: the connection broke before the answer was whole") from None
-        except (aiohttp.ClientError, aiohttp.ClientPayloadError, ValueError) as error:
-            raise UpstreamError(f"the node: the answer cannot be read ({type(error).__name__})") from None
-        finally:
-            self._waiting -= 1
+            raise _TryAgain(self._failure(f"no connection ({_reason(error)})"), received=False) from None
+        except (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, ValueError) as error:
+            if not _is_broken(error):
+                raise self._failure(f"the answer cannot be read ({type(error).__name__})") from None
+            broken = self._failure("the connection broke before the answer was whole")
+            raise _TryAgain(broken, received=attempt.sent, stale=attempt.reused) from None
+        return self._parsed(response, data)
 
-    async def _read(self, body: bytes, *, fresh: bool) -> Any:
-        size = 0
-        session = self._session(fresh=fresh)
-        async with session.post(self._url, data=body, allow_redirects=False) as response:
-            data = bytearray()
+    async def _read(self, body: bytes, attempt: _Attempt, *, fresh: bool) -> tuple[aiohttp.ClientResponse, bytearray]:
+        attempt.missing = "no connection"
+        data, session = bytearray(), self._session(fresh=fresh)
+        async with session.post(self._url, data=body, allow_redirects=False, trace_request_ctx=attempt) as response:
+            attempt.missing = "no whole answer"
             try:
                 async for chunk in response.content.iter_chunked(CHUNK):
                     data += chunk
-                    size += len(chunk)
                     self._held += len(chunk)
-                    if size > self._max_bytes:
+                    if len(data) > self._max_bytes:
                         response.close()
-                        raise UpstreamError(f"the node: the answer is longer than {self._max_bytes:,} bytes")
-                    if self._held > HELD_BYTES and size < self._held:
+                        raise self._failure(f"the answer is longer than {self._max_bytes:,} bytes")
+                    if self._held > self._held_bytes and len(data) < self._held:
                         response.close()
-                        raise LimitExceeded(f"answers of the node that are being read: at most {HELD_BYTES:,} bytes")
+                        held = f"{self._held_bytes:,} bytes"
+                        raise LimitExceeded(f"answers of the node that are being read: at most {held}")
             finally:
-                self._held -= size
-        try:
-            replies = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            replies = None
-        if response.status != 200 and not (isinstance(replies, _Reply) and isinstance(replies.error, dict)):
-            raise UpstreamError(f"the node: HTTP {response.status} {response.reason or ''}".rstrip())
-        if replies is None:
-            raise UpstreamError(f"the node: the answer is not JSON-RPC ({size:,} bytes)")
-        return replies
+                self._held -= len(data)
+        return response, data
 
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
         """Return the HTTP client; a fresh one opens a new connection for each request."""
         if fresh not in self._sessions:
+            encoding = "gzip" if self._compressed else "identity"
             self._sessions[fresh] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, force_close=fresh),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"content-type": "application/json", "accept-encoding": "identity", "user-agent": "feemodel"},
+                headers={"content-type": "application/json", "accept-encoding": encoding, "user-agent": "feemodel"},
                 timeout=aiohttp.ClientTimeout(total=None),
-                auto_decompress=False,
+                auto_decompress=self._compressed,
+                trace_configs=[_TRACE],
             )
         return self._sessions[fresh]
 
-    @staticmethod
-    def own(outcome: Any) -> Any:
-        """Return the result of the server's own call; an error becomes `UpstreamError`, as no caller has caused it."""
-        if isinstance(outcome, NodeError):
-            raise UpstreamError(f"the node: {outcome}") from None
-        return outcome
+    def _parsed(self, response: aiohttp.ClientResponse, data: bytearray) -> _Replies:
+        replies: _Replies | None
+        try:
+            replies = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            replies = None
+        is_error = isinstance(replies, _Reply) and isinstance(replies.error, dict)
+        status = f"HTTP {response.status} {response.reason or ''}".strip()
+        if response.status in RETRIED_STATUSES:
+            wait = _retry_after(response.headers.get("retry-after", ""))
+            asked = f", asks to wait {wait:g} s" if wait else ""
+            outcome = replies if replies is not None and is_error else self._failure(f"{status}{asked}")
+            # A node that turns a request away with 429 has not acted on it.
+            raise _TryAgain(outcome, received=response.status != 429, wait=wait)
+        if response.status != 200 and not is_error:
+            raise _Unanswered(f"{self._called}: {status}")
+        if replies is None:
+            kind = response.headers.get("content-type", "no content type")
+            raise _Unanswered(f"{self._called}: the answer is not JSON-RPC ({len(data):,} bytes, {kind:.80})")
+        several = replies if isinstance(replies, list) else [replies]
+        if any(reply.is_rate_limit for reply in several):
+            # The node may have acted on the other calls of a batch.
+            raise _TryAgain(replies, received=not all(reply.is_rate_limit for reply in several))
+        return replies
 
-    async def close(self) -> None:
-        """Close the connections."""
-        for session in self._sessions.values():
-            await session.close()
+    def _result(self, request: _Request, reply: _Replies) -> msgspec.Raw:
+        """Return the result in a response; raises the node's error, without the node's address."""
+        if not isinstance(reply, _Reply):
+            raise self._failure(f"{request.method}: the answer is not a JSON-RPC response")
+        # A node that could not read the request answers with an error whose id is null.
+        is_mine = type(reply.id) is int and reply.id == request.id
+        if not is_mine and (reply.id is not None or reply.error is None):
+            reason = f"the answer is to request {reply.id!r}, asked was {request.id}"
+            raise self._failure(f"{request.method}: {reason}")
+        if reply.error is not None:
+            raise self._error(request.method, reply.error)
+        if isinstance(reply.result, msgspec.UnsetType):
+            raise self._failure(f"{request.method}: the answer has neither result nor error")
+        return reply.result
+
+    def _results(self, requests: list[_Request], replies: _Replies) -> list[Any]:
+        if not isinstance(replies, list):
+            if replies.error is not None:  # of the batch as a whole
+                raise _BatchRefused(self._error("batch", replies.error))
+            raise _BatchRefused(self._failure("the answer to a batch is not a list"))
+        by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
+        if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
+            for reply in replies:  # an error whose id is null says more than the count
+                if reply.id is None and reply.error is not None:
+                    raise _BatchRefused(self._error("batch", reply.error))
+            raise self._failure(f"the answers to a batch do not have the ids of its {len(requests)} calls")
+        return [self._outcome_of(request, by_id[request.id]) for request in requests]
+
+    def _outcome_of(self, request: _Request, reply: _Reply) -> Any:
+        try:
+            return _decode_any(self._result(request, reply))
+        except NodeError as error:
+            return error
+
+    def _error(self, method: str, error: Any) -> UpstreamError:
+        code = error.get("code") if isinstance(error, dict) else None
+        if isinstance(code, bool) or not isinstance(code, int):
+            return self._failure(f"{method}: an error without a code")
+        if not -(2**63) <= code < 2**63:
+            return self._failure(f"{method}: an error whose code does not fit 64 bits")
+        return NodeError(method, code, self.anonymous(str(error.get("message", ""))), self.anonymous(error.get("data")))
+
+    def _failure(self, reason: str) -> UpstreamError:
+        return UpstreamError(f"{self._called}: {reason}")
+
+
+def _changes_state(method: str) -> bool:
+    """Return whether a call changes state, so that sending it twice may have another effect than sending it once."""
+    return method.startswith("eth_send")
+
+
+def _retry_after(text: str) -> float:
+    """Return the time that a header `Retry-After` asks to wait [s]; 0 for an invalid one.
+
+    >>> _retry_after("3"), _retry_after("soon"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT")
+    (3.0, 0.0, 0.0)
+    """
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, (parsedate_to_datetime(text).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _reason(error: aiohttp.ClientConnectorError) -> str:
+    """Return why there is no connection, without aiohttp's message, which contains the host."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not known"
+    number = error.os_error.errno
+    return os.strerror(number) if number else "the system refuses it"
+
+
+def _tls_reason(error: aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError) -> str:
+    """Return why a connection is not secure, without OpenSSL's message, which may contain the host."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        cause: BaseException = error.certificate_error
+    else:
+        cause = error.os_error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        if cause.verify_code in OTHER_HOST:
+            return "its certificate is for another host"
+        return f"its certificate: {cause.verify_message}"
+    return getattr(cause, "reason", None) or "TLS failed"
+
+
+def _is_broken(error: Exception) -> bool:
+    """Return whether an exception says that a connection ended before the response did."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return not isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError)
+    return isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError))
+
+
+async def _on_reused(_: aiohttp.ClientSession, context: Any, __: object) -> None:
+    context.trace_request_ctx.reused = True
+
+
+async def _on_sent(_: aiohttp.ClientSession, context: Any, __: object) -> None:
+    attempt: _Attempt = context.trace_request_ctx
+    attempt.missing, attempt.sent = "no answer", True
+
+
+_TRACE = aiohttp.TraceConfig()
+_TRACE.on_connection_reuseconn.append(_on_reused)
+_TRACE.on_request_headers_sent.append(_on_sent)

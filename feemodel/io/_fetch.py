@@ -13,10 +13,11 @@ from feemodel._processors import map_in_order
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import from_quantity, to_quantity
+from feemodel.io._async_node import NodeError
 from feemodel.io._blocks import block_cells
 from feemodel.io._files import PathLike, written_whole
 from feemodel.io._l1_fees import FeeHistory, parse_fee_history
-from feemodel.io._node import Node, NodeError
+from feemodel.io._node import Node
 from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
 from feemodel.io._tips import checked_percentile
 from feemodel.progress import Progress, reporting
@@ -139,7 +140,7 @@ def fetch_blocks(
         and `blob_base_fee` from `eth_feeHistory`; `None` leaves both empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
-    timeout : time-out for connecting, for the first byte of a response, and for the whole response [s].
+    timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
     progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
         blocks received since its last call.

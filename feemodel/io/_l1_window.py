@@ -9,9 +9,8 @@ import numpy as np
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.io._async_node import AsyncNode
+from feemodel.io._async_node import AsyncNode, NodeError
 from feemodel.io._l1_fees import FeeHistory, parse_fee_history
-from feemodel.io._node import NodeError
 from feemodel.io._polled import ChainId, Head
 
 PART = 1_024  # blocks of one answer of eth_feeHistory, the most that geth gives
@@ -188,8 +187,7 @@ async def fetch_fee_history(
     chain.check(chain_id)
     history = parse_fee_history(answer)
     newest = history.oldest_block + len(history.gas_used_ratios) - 1
-    (block,) = await node.outcomes([("eth_getBlockByNumber", [to_quantity(newest), False])])
-    head = Head.parse(node.own(block))
+    head = Head.parse(node.own(await node.outcome("eth_getBlockByNumber", [to_quantity(newest), False])))
     if head.number != newest:
         raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
     return history, head.timestamp

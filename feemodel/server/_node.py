@@ -29,7 +29,7 @@ def opened_node(settings: Settings, url: str) -> AsyncNode:
     """Return the client of a node with the limits of the settings."""
     return AsyncNode(
         url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
-        max_bytes=settings.node_bytes,
+        max_bytes=settings.node_bytes, called="the node",
     )  # fmt: skip
 
 

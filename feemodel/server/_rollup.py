@@ -12,8 +12,7 @@ from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
 from feemodel.estimates._rollup import Measuring, check_rollup_call
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
-from feemodel.io._async_node import Call
-from feemodel.io._node import NodeError
+from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
 from feemodel.ledger._database import read_ahead
 from feemodel.ledger._proof import STEP, proof_steps

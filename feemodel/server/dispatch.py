@@ -20,8 +20,8 @@ import msgspec
 
 from feemodel import __version__
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
+from feemodel.io._async_node import NodeError
 from feemodel.io._documents import parse_json
-from feemodel.io._node import NodeError
 from feemodel.server._metrics import ERRORS, SECONDS
 from feemodel.server.calls import FAILURES, decoded, parse, schemas
 from feemodel.server.settings import Settings

@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +21,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
 from feemodel.execution._limits import DEFAULT_LIMITS
 from feemodel.execution._search import TOLERANCE
+from feemodel.io._address import HIDDEN, check_address
 from feemodel.io._documents import read_toml
 from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
@@ -32,7 +32,6 @@ OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
 SECRET = ("node", "l1_node", "fallback_node")  # an address may hold a password
-HIDDEN = "(not shown)"
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum of a time [s]
 
@@ -155,16 +154,6 @@ def _check_prefix(name: str, value: str) -> None:
         raise InvalidInput(name, f"expected another prefix than {', '.join(sorted(RESERVED_PREFIXES))}", value)
 
 
-def _check_url(name: str, value: str) -> None:
-    try:
-        address = urlsplit(value)
-        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
-    except ValueError:  # brackets that do not close, or a port that is not a number
-        is_one = False
-    if not is_one:
-        raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
-
-
 def _check_host(name: str, value: str) -> None:
     if not _HOST.fullmatch(value):
         raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
@@ -178,8 +167,8 @@ def _check_origin(name: str, value: str) -> None:
 
 
 _CHECKS: dict[str, Callable[[str, str], object]] = {
-    "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": _check_url,
-    "l1_node": _check_url, "fallback_node": _check_url, "preset": partial(choice, choices=LINEA_PRESETS),
+    "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": check_address,
+    "l1_node": check_address, "fallback_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
 _OTHER_FORM = {
     "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),

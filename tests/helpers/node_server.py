@@ -84,7 +84,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         payload = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.requests.append((self.path, dict(self.headers), payload))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.requests.append((self.path, headers, payload))
         with self.server.lock:
             fault = self.server.faults.popleft() if self.server.faults else self.server.always
         (fault or answered)(self, payload)

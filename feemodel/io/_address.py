@@ -1,0 +1,34 @@
+"""Addresses of nodes, of which only scheme, host and port are shown: the rest may be secret."""
+
+from urllib.parse import urlsplit
+
+from feemodel.errors import InvalidInput
+
+HIDDEN = "(not shown)"
+
+
+def check_address(name: str, url: str) -> None:
+    """Raise `InvalidInput`, which does not show the address, if it is not that of a node.
+
+    >>> check_address("node", "ws://user:password@localhost")
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: node: expected an address such as https://host:port/path, got '(not shown)'
+    """
+    try:
+        address = urlsplit(url.strip()) if isinstance(url, str) else None
+        valid = address is not None and address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:  # brackets that do not close, or a port that is not a number
+        valid = False
+    if not valid:
+        shown = HIDDEN if isinstance(url, str) else url
+        raise InvalidInput(name, "expected an address such as https://host:port/path", shown)
+
+
+def shown_address(url: str) -> str:
+    """Return scheme, host and port of an address.
+
+    >>> shown_address("https://user:password@l1.example:8545/v3/key")
+    'https://l1.example:8545'
+    """
+    address = urlsplit(url.strip())
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
