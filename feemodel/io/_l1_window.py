@@ -185,7 +185,7 @@ async def fetch_fee_history(
     asked = [to_quantity(blocks), "latest", [percentile]]
     chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))
     chain.check(chain_id)
-    history = parse_fee_history(answer)
+    history = _parsed(answer)
     newest = history.oldest_block + len(history.gas_used_ratios) - 1
     head = Head.parse(node.own(await node.outcome("eth_getBlockByNumber", [to_quantity(newest), False])))
     if head.number != newest:

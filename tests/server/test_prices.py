@@ -227,6 +227,13 @@ def test_l1_is_asked_for_what_the_settings_say(l1):
     ]
 
 
+def test_a_fee_history_that_is_none_says_whose_it_is(l1):
+    answering(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
+    with opened(on_l1(l1)) as client:
+        message = client.error("rollup_estimateGas", TRANSFER)["message"]
+        assert message.startswith("L1 fees: none yet, the node: eth_feeHistory: ")
+
+
 def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
     l1.always = node_server.status(500)
     with opened(on_l1(l1, max_age=OLD)) as client:
