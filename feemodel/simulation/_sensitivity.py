@@ -36,19 +36,11 @@ if TYPE_CHECKING:
 LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # of a bootstrap
 LARGEST_BOOTSTRAP = 1 << 34  # rows drawn for a bootstrap: some minutes; all designs fit at 1,000 resamples
-RESAMPLES_AT_ONCE = 1 << 22  # weights of a bootstrap that are held at once: 32 MiB
+RESAMPLED_AT_ONCE = 1 << 18  # numbers of a bootstrap that are held at once: 2 MiB
 
 
 class NotConverged(UserWarning):
     """The sample is too small: the intervals of some indices are wide."""
-
-
-@compared_by_value
-class Indices(NamedTuple):
-    """Sobol indices of one result, by input or by resample × input [1]."""
-
-    first: NDArray[np.float64]
-    total: NDArray[np.float64]
 
 
 def sobol_indices(
@@ -68,14 +60,14 @@ def sobol_indices(
 ) -> "xarray.Dataset":
     """The share of a result's variance that each input explains, alone and with all others.
 
-    The function is evaluated `count · (inputs + 2)` times, on the matrices A, B and A with one column of B; the
-    indices are SciPy's (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+    The function is evaluated `count · (inputs + 2)` times, on the matrices A, B and A with one column of B (Saltelli et
+    al. 2010, doi:10.1016/j.cpc.2009.09.018):
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
-    and the intervals are percentiles of resampled rows. Second orders, the variance that two inputs explain together
-    beyond what each explains alone, are SALib's (Saltelli 2002, doi:10.1016/S0010-4655(02)00280-1), on the matrices B
-    with one column of A too: `count · (2 · inputs + 2)` evaluations.
+    Second orders are the variance that two inputs explain together beyond what each explains alone (Saltelli 2002,
+    doi:10.1016/S0010-4655(02)00280-1). They are evaluated on the matrices B with one column of A too,
+    `count · (2 · inputs + 2)` times. Intervals are percentiles of resampled rows.
 
     Parameters
     ----------
@@ -85,7 +77,7 @@ def sobol_indices(
     confidence : of the intervals [1].
     resamples : of the bootstrap, 2 to 1,000,000.
     tolerance : the width of an interval from which `NotConverged` is warned [1].
-    second_order : whether second orders are computed, which needs the extra `sensitivity`.
+    second_order : whether second orders are computed.
     executor, workers : as in `feemodel.sweep`.
     inputs : ranges of inputs whose names are options here, such as `{"workers": (1, 8)}`.
     ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
@@ -115,26 +107,27 @@ def sobol_indices(
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
     samples, points = _points(count, rng, _all_ranges(inputs, ranges))
+    if len(points) < 2:
+        raise InvalidInput("count", "expected at least 2 rows", count)
     if draws > MAX_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
         limits = f"{MAX_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
         raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
     design = _design(points, second_order=flag("second_order", second_order))
     evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
-    names = [str(name) for name in evaluated.data_vars]
-    found, pairs = [], []
+    names, names_of_inputs = [str(name) for name in evaluated.data_vars], [*points.ranges]
+    found = []
     for name in names:
-        matrices = _matrices(name, evaluated[name].to_numpy(), len(points), len(points.ranges))
-        bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
-        found.append({"": _scipy_indices(matrices), **_interval(bootstrap, level)})
-        if second_order:
-            pairs.append(_second_orders(matrices, draws, level, stream_of(points.seed, 2)))
-    widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
+        matrices = _matrices(name, evaluated[name].to_numpy(), len(points), len(names_of_inputs))
+        found.append(_estimates(matrices, draws, level, stream_of(points.seed, 1)))
+    made = _dataset(np.array(found), names, names_of_inputs)
+    widths = [made[f"{order}_high"] - made[f"{order}_low"] for order in ("first_order", "total_order")]
+    widest = max(float(width.max()) for width in widths)
     if widest > widest_accepted:
         reason = f"the widest of the {level:.0%} intervals is {widest:.2f} at {len(points):,} rows"
         warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
-    return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+    return made.assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
 
 
 def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,83 +195,55 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
     return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
 
-def _scipy_indices(matrices: _Matrices) -> Indices:
-    from scipy.stats import sobol_indices as of_matrices
-
-    # Twice, as two results: of one result that varies with one input SciPy 1.17 cannot give the indices.
-    a, b, ab = (np.repeat(values, 2, axis=-2) for values in (matrices.a[None], matrices.b[None], matrices.ab[:, None]))
-    given: Any = {"f_A": a, "f_B": b, "f_AB": ab}
-    found = of_matrices(func=given, n=matrices.a.size)
-    return Indices(np.reshape(found.first_order, (2, -1))[0], np.reshape(found.total_order, (2, -1))[0])
-
-
-def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator) -> Indices:
-    """Return the indices of resampled rows, resample × input.
-
-    Every term of the indices is a mean over rows, so that a resample is a vector of weights, and all resamples are one
-    matrix product. SciPy's bootstrap takes no seed and is much slower.
-    """
-    a, b, ab, _ = matrices
-    terms = np.vstack([(a + b) / 2, (a**2 + b**2) / 2, b * (ab - a), (a - ab) ** 2 / 2])
-    batch = max(1, RESAMPLES_AT_ONCE // a.size)
-    means = np.vstack(
-        [_weights(a.size, min(batch, resamples - done), stream) @ terms.T for done in range(0, resamples, batch)]
-    )
-    variance = (means[:, 1] - means[:, 0] ** 2)[:, None]
-    return Indices(means[:, 2 : 2 + len(ab)] / variance, means[:, 2 + len(ab) :] / variance)
-
-
-def _weights(rows: int, resamples: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """Return the number of times that each row is drawn, over the number of rows; resample × row."""
-    return np.array([np.bincount(stream.integers(0, rows, rows), minlength=rows) for _ in range(resamples)]) / rows
-
-
-def _interval(bootstrap: Indices, confidence: float) -> dict[str, Indices]:
-    tails = {"_low": (1.0 - confidence) / 2, "_high": (1.0 + confidence) / 2}
-    return {end: Indices(*(np.quantile(kind, tail, axis=0) for kind in bootstrap)) for end, tail in tails.items()}
-
-
-def _second_orders(
+def _estimates(
     matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
-) -> dict[str, NDArray[np.float64]]:
-    """Return second orders by SALib's estimator, input × input, and percentiles of resampled rows."""
-    try:
-        from SALib.analyze.sobol import second_order
-    except ImportError:
-        reason = f"expected SALib to be installed: {install_command('SALib')}"
-        raise InvalidInput("second_order", reason, True) from None
+) -> NDArray[np.float64]:
+    """Return the indices and the ends of their intervals, 3 × index: first orders, total orders, second orders.
+
+    Every index is a ratio of means over rows, which `scipy.stats.bootstrap` resamples in batches. SALib's `analyze`
+    holds several arrays of rows × resamples in memory, and its estimators return 0 where the variance is below 2.2e-16.
+    SciPy's `sobol_indices` has no second orders, and its bootstrap takes no seed.
+    """
+    from scipy.stats import bootstrap
+
+    terms = _terms(matrices)
+    found = bootstrap(
+        (terms,), _indices, axis=-1, vectorized=True, n_resamples=resamples, confidence_level=confidence,
+        batch=max(1, RESAMPLED_AT_ONCE // terms.size), method="percentile", rng=stream,
+    )  # fmt: skip
+    return np.vstack([_indices(terms), *found.confidence_interval])
+
+
+def _terms(matrices: _Matrices) -> NDArray[np.float64]:
+    """Return what the means over rows are taken of: the results, their squares, and the numerator of each index."""
     a, b, ab, ba = matrices
-    inputs, rows = len(ab), a.size
-    found = {end: np.full((inputs, inputs), np.nan) for end in ("", "_low", "_high")}
-    batch = max(1, RESAMPLES_AT_ONCE // rows)
-    resampled = np.empty((resamples, inputs, inputs))
-    for done in range(0, resamples, batch):
-        drawn = stream.integers(0, rows, (rows, min(batch, resamples - done)))
-        for j, k in combinations(range(inputs), 2):
-            values = (column[drawn] for column in (a, ab[j], ab[k], ba[j], b))
-            resampled[done : done + batch, j, k] = second_order(*values)
-    for j, k in combinations(range(inputs), 2):
-        low, high = np.quantile(resampled[:, j, k], [(1.0 - confidence) / 2, (1.0 + confidence) / 2])
-        for end, value in (("", second_order(a, ab[j], ab[k], ba[j], b)), ("_low", low), ("_high", high)):
-            found[end][j, k] = found[end][k, j] = value
-    return found
+    first, total = b * (ab - a), (a - ab) ** 2 / 2
+    second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
+    return np.asfortranarray(np.vstack([(a + b) / 2, (a**2 + b**2) / 2, first, total, *second]))
 
 
-def _dataset(
-    found: list[dict[str, Indices]], pairs: list[dict[str, NDArray[np.float64]]], names: list[str], points: SobolPoints
-) -> "xarray.Dataset":
+def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+    """Return the indices, index × …, from their terms over rows, which are along an axis."""
+    means = terms.mean(axis=axis)
+    indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
+    return indices
 
-    variables: dict[str, Any] = {
-        f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), "1")
-        for kind, order in enumerate(("first", "total"))
-        for end in ("", "_low", "_high")
+
+def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> "xarray.Dataset":
+    """Return the estimates (result × 3 × index) as variables over the inputs."""
+    count = len(inputs)
+    orders = {"first_order": found[..., :count], "total_order": found[..., count : 2 * count]}
+    coordinates = {"result": names, "input": inputs}
+    if found.shape[-1] > 2 * count:
+        rows, columns = np.triu_indices(count, 1)
+        pairs = np.full((*found.shape[:2], count, count), np.nan)
+        pairs[..., rows, columns] = pairs[..., columns, rows] = found[..., 2 * count :]
+        orders["second_order"], coordinates["other_input"] = pairs, inputs
+    variables = {
+        f"{order}{end}": (("result", "input", "other_input")[: values.ndim - 1], values[:, place], "1")
+        for order, values in orders.items()
+        for place, end in enumerate(("", "_low", "_high"))
     }
-    coordinates = {"result": names, "input": list(points.ranges)}
-    if pairs:
-        coordinates["other_input"] = list(points.ranges)
-        for end in ("", "_low", "_high"):
-            values = np.array([one[end] for one in pairs])
-            variables[f"second_order{end}"] = (("result", "input", "other_input"), values, "1")
     made = described_dataset(variables, coordinates)
     return made if len(names) > 1 else made.squeeze("result")
 
