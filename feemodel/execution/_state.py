@@ -31,6 +31,7 @@ class Account:
 
 
 EMPTY = Account()
+SLOT_BYTES = 64  # of a storage slot and its value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +75,26 @@ class CallState:
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
         """Return a copy with a state override applied, see `parse_overrides`."""
-        parsed = parse_overrides(overrides)
-        if not parsed:
+        return self.with_overrides(parse_overrides(overrides))
+
+    def with_overrides(self, overrides: "Mapping[bytes, Override]") -> Self:
+        """Return a copy with a parsed state override applied."""
+        if not overrides:
             return self
-        changes = {**self.changes}
-        for address, override in parsed.items():
-            changes[address] = override.applied_to(self.account(address))
-        return type(self)(
-            accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork, changes=changes
-        )
+        changed = {address: override.applied_to(self.account(address)) for address, override in overrides.items()}
+        return replace(self, changes={**self.changes, **changed})
+
+    def overridden_bytes(self) -> int:
+        """Return the size of the code and slots that overrides replace, 64 bytes for each slot [byte]."""
+        size = 0
+        for address, account in self.changes.items():
+            before, storage = self.accounts.get(address, EMPTY), account.storage
+            if account.code != before.code:
+                size += len(account.code)
+            if storage is not before.storage:
+                written = storage.maps[0] if isinstance(storage, ChainMap) else storage
+                size += SLOT_BYTES * max(len(written), 1)
+        return size
 
     def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
         """Return a copy with a block override applied, see `parse_block_overrides`."""

@@ -7,11 +7,10 @@ holds it, and executes in child processes.
 """
 
 import asyncio
-from collections import ChainMap, OrderedDict
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from operator import methodcaller
 from time import monotonic
 from typing import TypeVar
@@ -29,7 +28,7 @@ from feemodel.execution._message import Message, Request
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._pool import EnginePool
 from feemodel.execution._search import Searched, Unproven
-from feemodel.execution._state import EMPTY, CallState
+from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
 from feemodel.server.calls import StateOverride
 from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
@@ -40,7 +39,6 @@ Found = TypeVar("Found")
 INLINE_GAS = 150_000  # of all executions of a call in the event loop: 20 ms at the 130 ns a gas of ECRECOVER
 INLINE_BYTES = 65_536  # of calldata, overridden code and slots: reading them costs no gas
 FEW_BYTES = 8_192  # of calldata; a contract can do much work with more
-SLOT_BYTES = 64
 SHOWN = 100  # characters of an unknown block in an error
 LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above are no precompiles of Ethereum
 WAITS = 2  # times the seconds of a call that it may wait for a thread
@@ -80,7 +78,7 @@ class Work(msgspec.Struct, frozen=True):
 def work_of(request: Request, call_state: CallState) -> Work:
     """Return the properties of a call that are known before it is executed."""
     call = request.call
-    overridden = _overridden_bytes(call_state) if call_state.changes else 0
+    overridden = call_state.overridden_bytes() if call_state.changes else 0
     size = overridden + len(call.data)
     if call.access_list:
         size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
@@ -88,19 +86,6 @@ def work_of(request: Request, call_state: CallState) -> Work:
         return Work(call.data, size, is_known=False)
     few = len(call.data) <= FEW_BYTES and not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
     return Work(call_state.account(call.to).code, size, few and not (overridden or request.authorizations))
-
-
-def _overridden_bytes(call_state: CallState) -> int:
-    """Return the bytes of code and of slots that a state override has."""
-    size = 0
-    for address, account in call_state.changes.items():
-        before, storage = call_state.accounts.get(address, EMPTY), account.storage
-        if account.code != before.code:
-            size += len(account.code)
-        if storage is not before.storage:
-            written = storage.maps[0] if isinstance(storage, ChainMap) else storage
-            size += SLOT_BYTES * max(len(written), 1)
-    return size
 
 
 class _SlowCodes:
@@ -147,12 +132,10 @@ class Executor:
         """Return the state of a block with an override; raises an error like a node's for an unknown block."""
         if block is not None:
             self.check_block(block)
-        call_state = self.chain.call_state
-        if overrides is None or not overrides.accounts:
-            return call_state
+        if overrides is None:
+            return self.chain.call_state
         check_overrides(overrides, self.settings)
-        changes = {at: one.applied_to(call_state.account(at)) for at, one in overrides.accounts.items()}
-        return replace(call_state, changes=changes)
+        return self.chain.call_state.with_overrides(overrides.accounts)
 
     def check_block(self, block: BlockId | None) -> None:
         """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
@@ -180,8 +163,7 @@ class Executor:
         """
         task = methodcaller("search", prepared.message, prepared.search)  # of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
-        if (meter := BATCH_GAS.get()) is not None:
-            meter.spent += found.spent
+        BATCH_GAS.get().spent += found.spent
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         return found.gas_limit
@@ -189,8 +171,7 @@ class Executor:
     async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded`, also where too many calls wait."""
         outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
-        if (meter := BATCH_GAS.get()) is not None:
-            meter.spent += outcome.gas_used
+        BATCH_GAS.get().spent += outcome.gas_used
         return outcome
 
     async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
@@ -214,8 +195,7 @@ class Executor:
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
             except LimitExceeded:
-                if (meter := BATCH_GAS.get()) is not None:  # how much was executed is not known
-                    meter.spent += self.limits.total_gas
+                BATCH_GAS.get().spent += self.limits.total_gas  # how much was executed is not known
                 raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)

@@ -110,8 +110,8 @@ class GasMeter:
         self.spent = 0
 
 
-#: The meter of the batch that the running task answers; `None` for a single call.
-BATCH_GAS: ContextVar[GasMeter | None] = ContextVar("BATCH_GAS", default=None)
+#: The meter of the batch that the running task answers; single calls share one that has no limit.
+BATCH_GAS: ContextVar[GasMeter] = ContextVar("BATCH_GAS", default=GasMeter())  # noqa: B039 nobody reads it
 
 
 class _Call(msgspec.Struct):
