@@ -7,17 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 from feemodel.cli import main
-from feemodel.errors import UpstreamError
 from feemodel.estimates._chain import development_genesis
-from feemodel.estimates._prices import reward, suggested_tip
 from feemodel.ethereum._quantities import to_hex
-from feemodel.io._polled import ChainId
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.linea._node import node_checks
-from feemodel.server._prices import configured_prices
 from feemodel.server.settings import Settings
-from tests.conftest import ROOT
 from tests.helpers import node_server
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
 from tests.server.parts import PATIENCE, gauge, head_block, opened
@@ -187,38 +181,6 @@ def test_a_newest_block_that_says_too_little_or_nonsense_is_refused(node, fields
         assert client.http("GET", "/ready").status == 503
 
 
-# Tips
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"preset": "linea-mainnet-2025-02"},
-        {"variable_cost": 10**11},  # far above what the announced price was made from
-        {"fixed_cost": 10**9},
-        {"margin": 3.0},
-        {"pricing": "verification-cost"},
-        {"pricing": "verification-cost", "gas_price_ratio": 500.0},
-    ],
-    ids=str,
-)
-def test_what_wallets_are_told_to_tip_is_accepted_by_the_same_prices(settings):
-    prices = configured_prices(Settings(**settings))
-    sample = {"compressed_size": 125, "gas": 21_000}
-    asked = {stage.name: prices.form.parts(**sample, margin=stage.margin).total for stage in node_checks(prices.preset)}
-    assert reward(prices) >= asked["estimate"]
-    assert suggested_tip(prices) >= asked["selection, after execution"] >= asked["pool"]
-
-
-def test_the_sample_asks_more_than_nine_in_ten_real_transactions():
-    rows = (ROOT / "data" / "linea_transactions.csv").read_text().splitlines()
-    names = rows[0].split(",")
-    cells = [dict(zip(names, row.split(","), strict=True)) for row in rows[1:]]
-    below = sum(int(row["zstd"]) / int(row["gas_used"] or row["gas_limit"]) < 125 / 21_000 for row in cells)
-    assert below > 0.9 * len(cells)
-
-
 # Age
 
 
@@ -350,12 +312,6 @@ def test_an_l1_node_of_another_chain_is_refused(node):
         assert "its chain id is 11155111" in client.error("rollup_estimateGas", TRANSFER)["message"]
 
 
-@pytest.mark.parametrize("answer", [None, 1, "1", "0x", "0x" + "f" * 64])
-def test_what_is_no_chain_id_is_no_answer(answer):
-    with pytest.raises(UpstreamError, match="the node: eth_chainId: expected"):
-        ChainId().check(answer)
-
-
 def test_the_chain_of_the_node_is_what_an_explanation_measures(node):
     with on(node) as client:
         call = {**TRANSFER, "gas": "0x5208", "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"}
@@ -405,6 +361,3 @@ def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node)
     with on(node) as client:
         expected = "the node: eth_getTransactionCount: no counts (code -32601)"
         assert {"code": -32002, "message": expected} == client.error("rollup_estimateGas", TRANSFER)
-
-
-# Addresses

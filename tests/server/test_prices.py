@@ -8,12 +8,10 @@ import pytest
 
 from feemodel.errors import InvalidInput
 from feemodel.estimates._chain import development_genesis
-from feemodel.estimates._prices import l1_prices
 from feemodel.ethereum._quantities import to_hex
-from feemodel.io import parse_fee_history
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
+from tests.estimates.test_prices import FLAT, history
 from tests.helpers import node_server
 from tests.server.parts import PATIENCE, gauge, head_block, opened
 from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
@@ -155,25 +153,8 @@ def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old(
             assert client.http("GET", "/ready").status == 503
 
 
-# L1 fees
+# L1 fees, whose averages tests/estimates/test_prices.py computes by hand
 
-
-def history(base_fees, ratios, blob_fees, blob_ratios, rewards=None):
-    """The answer of `eth_feeHistory`; the element of the next block counts for nothing."""
-    answer = {
-        "oldestBlock": "0x10", "baseFeePerGas": [*map(hex, base_fees), "0xffffffffff"], "gasUsedRatio": ratios,
-        "baseFeePerBlobGas": [*map(hex, blob_fees), "0xffffffffff"], "blobGasUsedRatio": blob_ratios,
-    }  # fmt: skip
-    return answer if rewards is None else {**answer, "reward": [[hex(reward)] for reward in rewards]}
-
-
-# (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000, over 131,072 bytes is 88,629,058.8: 88,629 kwei
-FLAT = history([70_000_000] * 2, [0.5, 0.5], [4_000_000] * 2, [0.5, 0.5], [10**8, 10**8])
-# base fees 4e7 and 8e7 by 0.25 and 0.75 are 7e7 too; so are tips of 4e7 and 12e7, and blob fees of 1e6 and 5e6
-UNEVEN = history(
-    [40_000_000, 80_000_000], [0.25, 0.75], [1_000_000, 5_000_000], [0.25, 0.75], [40_000_000, 120_000_000]
-)
-WITHOUT_TIPS = history([70_000_000], [0.0], [4_000_000], [0.0])  # 5,091,788,000,000 / 131,072 = 38,847,259.5
 DOUBLED = history([140_000_000] * 2, [0.5, 0.5], [8_000_000] * 2, [0.5, 0.5], [2 * 10**8] * 2)
 
 
@@ -187,30 +168,14 @@ def on_l1(node, **settings):
     return Settings(costs="l1", l1_node=f"{node.url}/key?of=mine", **{"poll_seconds": SOON, **settings})
 
 
-@pytest.mark.parametrize(
-    ("answer", "settings", "costs"),
-    [
-        (FLAT, {}, {"variableCost": 88_629_000, "fixedCost": 30_000_000, "gasPrice": 30_527_560}),
-        (UNEVEN, {}, {"variableCost": 88_629_000, "gasPrice": 30_527_560}),
-        (WITHOUT_TIPS, {}, {"variableCost": 38_847_000}),
-        (FLAT, {"l1_margin": 2.0}, {"variableCost": 177_258_000}),  # twice 88,629,058.8
-        (FLAT, {"variable_cost": 5}, {"variableCost": 5}),
-        (FLAT, {"fixed_cost": 0}, {"fixedCost": 0, "gasPrice": 527_560}),
-        (FLAT, {"base_fee": 9}, {"baseFee": 9}),
-        # (7e7 + 1e8) / 42,500,000; without a setting the minimum is the announced price
-        (FLAT, {"pricing": "verification-cost", "min_gas_price": 42_500_000}, {"gasPriceRatio": 4.0}),
-        (FLAT, {**VERIFICATION, "gas_price_ratio": 2.0}, {"gasPriceRatio": 2.0, "minGasPrice": 10**9}),
-        (FLAT, {"pricing": "verification-cost"}, {"gasPriceRatio": 17e7 / 30_527_553, "minGasPrice": 30_527_553}),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_l1_fees_price_as_computed_by_hand(l1, answer, settings, costs):
-    answering(l1, eth_feeHistory=answer)
-    with opened(on_l1(l1, poll_seconds=PATIENCE, **settings)) as client:
+def test_l1_fees_and_the_settings_price(l1):
+    """Twice 88,629,058.8 wei a byte, in whole kwei."""
+    answering(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1, poll_seconds=PATIENCE, l1_margin=2.0, fixed_cost=0, base_fee=9)) as client:
         pricing = client.result("feemodel_pricing")
-        expected = {name: hex(cost) if isinstance(cost, int) else cost for name, cost in costs.items()}
-        assert {name: pricing[name] for name in expected} == expected
-        assert pricing["source"] == "l1"
+    assert (pricing["source"], pricing["variableCost"]) == ("l1", hex(177_258_000))
+    assert (pricing["fixedCost"], pricing["baseFee"]) == ("0x0", "0x9")
+    assert pricing["gasPrice"] == hex(1_055_107 + 9)  # 177,258,000 · 125 / 21,000 and the base fee
 
 
 def test_l1_is_asked_for_what_the_settings_say(l1):
@@ -326,7 +291,6 @@ def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
 
 
 NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [], "baseFeePerBlobGas": ["0x1"]}
-NUMBERS = {name: FLAT[name] for name in ("oldestBlock", "baseFeePerGas", "gasUsedRatio")}
 
 
 @pytest.mark.parametrize(
@@ -351,38 +315,14 @@ def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
               "not asked again")  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("answer", "variable_cost"),
-    [(NUMBERS, 34_847_000), ({**NUMBERS, "reward": [[], []]}, 34_847_000), ({**FLAT, **NOTHING, "reward": []}, None)],
-)
-def test_what_a_history_does_not_have_counts_for_nothing_but_not_a_missing_block(l1, answer, variable_cost):
-    """7e7 · 65,250 / 131,072 = 34,847,259.5; of no block comes no price, where it would be zero."""
-    answering(l1, eth_feeHistory=answer)
+def test_a_history_of_no_block_is_no_price(l1):
+    answering(l1, eth_feeHistory={**FLAT, **NOTHING, "reward": []})
     with opened(on_l1(l1)) as client:
-        found = client.ask("feemodel_pricing")
-        if variable_cost is None:
-            expected = "L1 fees: none yet, the fee history: expected at least one block, got 16"
-            assert found["error"]["message"] == expected
-        else:
-            assert found["result"]["variableCost"] == hex(variable_cost)
-
-
-def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
-    answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
-    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected it with baseFeePerBlobGas"):
-        l1_prices(parse_fee_history(answer), "cost-per-byte", linea_preset("linea-mainnet-2026-01"), {})
+        expected = "L1 fees: none yet, the fee history: expected at least one block, got 16"
+        assert client.error("feemodel_pricing")["message"] == expected
 
 
 # Enough for the next blocks
-
-
-@pytest.mark.parametrize(
-    ("blocks", "base_fee"), [(1, 7), (2, 8), (9, 15), (10, 16), (11, 18), (12, 20), (13, 22), (64, 7_715)]
-)
-def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, base_fee):
-    with opened(Settings(), started=False) as client:
-        found = client.result("rollup_estimateGas", TRANSFER, {"blocks": blocks})
-    assert base_fee == int(found["baseFeePerGas"], 16)
 
 
 def test_a_fixed_base_fee_stays():

@@ -6,8 +6,6 @@ import json
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +30,6 @@ ESTIMATE = post("rollup_estimateGas", {"from": "0x" + "11" * 20, "to": "0x" + "2
 FORWARDED = post("eth_getLogs", {})
 SEND = post("eth_sendRawTransaction", "0x02")
 OWN = post("web3_clientVersion")
-HEADS = ("eth_getBlockByNumber",)
 
 
 def head_block(**fields: Any) -> dict[str, Any]:
@@ -74,12 +71,6 @@ def each(change: Any) -> Fault:
         handler.send(200, json.dumps(answer).encode())
 
     return send
-
-
-def with_head(**fields: Any) -> Fault:
-    """The right answers with other fields of the newest block; `None` leaves one out."""
-    head = {name: value for name, value in (head_block() | fields).items() if value is not None}
-    return each(lambda call: replies(call) | ({"result": head} if call["method"] in HEADS else {}))
 
 
 def cut_off(handler: Handler, payload: Any) -> None:
@@ -135,14 +126,7 @@ FAULTS: dict[str, Fault] = {
     "answering with 33 MiB": lambda handler, payload: handler.send(200, b" " * (33 << 20)),
     "answering with a compressed flood": packed,
     "of another chain": each(lambda call: replies(call) | ({"result": "0x1"} if "chainId" in call["method"] else {})),
-    "that stands still": with_head(timestamp="0x5e0be100"),
-    "ahead of time": with_head(timestamp="0xffffffff"),
-    "whose block has no time": with_head(timestamp=None),
-    "whose block has no base fee": with_head(baseFeePerGas=None),
-    "whose block has a base fee of 70 digits": with_head(baseFeePerGas="0x" + "f" * 70),
 }
-#: Faults of the newest block: estimates are refused, and what is forwarded is passed on.
-OF_HEAD = {name for name in FAULTS if name.startswith("whose block")} | {"that stands still", "ahead of time"}
 #: Outcomes of what is forwarded: the node's own words may be passed on as they are.
 FORWARDED_OUTCOMES = frozenset({"-32002", "-32005", "ok"})
 
@@ -243,7 +227,6 @@ def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well(
     if name == "of another chain":  # as if another node had taken the address
         node.hang_up()
     try:
-        wait_until(lambda: name not in OF_HEAD or not ready(fronted.address), "the server has seen it", patience=RETURN)
         estimates, forwarded, longest, own = run(_asked(fronted.port))
         grown = memory(worker) - before
     finally:
@@ -257,15 +240,6 @@ def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well(
     assert own < max(QUICK, bound)
     assert grown < GROWTH
     assert [worker.pid] == [process.pid for process in workers(fronted.pid)]
-
-
-def ready(address: str) -> bool:
-    """Return whether the server says that it would answer an estimate."""
-    try:
-        with urllib.request.urlopen(f"{address}/ready", timeout=20):
-            return True
-    except urllib.error.HTTPError:
-        return False
 
 
 def test_a_redirect_is_not_followed(fronted, node):
