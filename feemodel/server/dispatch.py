@@ -37,7 +37,7 @@ _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 NAME_LENGTH = 100  # characters of an unknown method's name that its error shows
 ALL_BATCHES_BYTES = 48 << 20  # of the answers to all batches of a process
 FORWARDED_TOGETHER = 16  # calls of one batch that are forwarded at the same time
-_KNOWN_CODES = frozenset(code for code, _, _ in FAILURES)
+_CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
 
@@ -76,6 +76,7 @@ class Method:
             fields.append((one.name, kind) if one.default is one.empty else (one.name, kind | None, one.default))
         self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
         self.parameters = msgspec.structs.fields(self._arguments)
+        self._required = [one.name for one in self.parameters if one.required]  # which are the first ones
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -83,9 +84,9 @@ class Method:
             params = self._positional(params)
         if len(params) > len(self.parameters):
             raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
-        for index, parameter in enumerate(self.parameters):
-            if parameter.required and (index == len(params) or params[index] is None):
-                raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({parameter.name})")
+        for index, name in enumerate(self._required):
+            if index == len(params) or params[index] is None:
+                raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({name})")
         try:
             return msgspec.structs.astuple(msgspec.convert(params, self._arguments, dec_hook=decoded))
         except msgspec.ValidationError:
@@ -183,7 +184,7 @@ class Dispatcher:
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
             response, code = _failed(identity, error)  # a name for the error here would be a cycle with its traceback
-            ERRORS.labels(label, str(code) if code in _KNOWN_CODES else "other").inc()  # those of a node may be any
+            ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # the codes of a node may be any
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
         if self._log_calls:
