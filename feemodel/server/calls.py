@@ -4,6 +4,7 @@ A parameter becomes a typed value here, once; methods receive values that are kn
 """
 
 import re
+from abc import ABCMeta
 from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -105,15 +106,11 @@ def _uint(maximum: int) -> Callable[[Any], int]:
     return partial(as_integer, "quantity", maximum=maximum)
 
 
-class _Wire(type):
-    """Type of the wire types. msgspec asks whether what a reader returns is an instance of its type: it is."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return True
+_RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, StateOverride)  # of readers
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, size: int | None = None) -> Any:
-    """Return a type of parameters.
+    """Return a type of parameters; msgspec takes what the reader returns as an instance of it.
 
     Parameters
     ----------
@@ -123,7 +120,10 @@ def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, 
     """
     number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
     names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
-    return _Wire("Wire", (), names)
+    kind = ABCMeta("Wire", (), names)
+    for result in _RESULTS:
+        kind.register(result)
+    return kind
 
 
 if TYPE_CHECKING:
