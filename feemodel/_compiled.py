@@ -97,10 +97,8 @@ def _sources(name: str) -> str:
         module = pending.pop()
         if module in found or module.partition(".")[0] != package:
             continue
-        place = Path(first).parent.joinpath(*module.split(".")[1:])
-        file = (
-            Path(first) if module == package else place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-        )
+        path = Path(first).parent.joinpath(*module.split(".")[1:])
+        file = Path(first) if module == package else path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         if not file.is_file():  # the name of a function or constant
             continue
         found[module] = file.read_text(encoding="utf-8")

@@ -78,14 +78,14 @@ def reproducing_forks(
     engine : "auto", "native", "reference", or an engine object.
     """
     runner = engine_of(engine)
-    first = [place for place, row in enumerate(found) if not row.reproduced]
-    order = first + [place for place, row in enumerate(found) if row.reproduced]
+    first = [index for index, row in enumerate(found) if not row.reproduced]
+    order = first + [index for index, row in enumerate(found) if row.reproduced]
 
     def reproduces(name: str) -> bool:
         if name == fork:
             return not first
         candidates = list(steps(replay, fork=name))
-        again = ((candidates[place], _tried(partial(execute_again, candidates[place], runner))[0]) for place in order)
+        again = ((candidates[index], _tried(partial(execute_again, candidates[index], runner))[0]) for index in order)
         return all(found is not None and is_reproduced(step, found[0]) for step, found in again)
 
     return tuple(name for name in CANDIDATE_FORKS if reproduces(name))

@@ -9,7 +9,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from feemodel.errors import UnreadableFile
-from feemodel.io._bounds import most_bytes, too_large
+from feemodel.io._bounds import max_bytes, too_large
 from feemodel.io._files import PathLike, check_regular, reading
 
 SUFFIX = ".npy"
@@ -30,7 +30,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
     ...     read_arrays(file.name)["fees"].tolist()
     [7, 8]
     """
-    most = most_bytes()
+    maximum = max_bytes()
     with reading(path):
         check_regular(path)
         try:
@@ -39,8 +39,8 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
                 names = [member.filename.removesuffix(SUFFIX) for member in members]
                 if len({*names}) < len(names):
                     raise UnreadableFile(f"{path}: has an array twice")
-                if sum(member.file_size for member in members) > most:
-                    raise too_large(path, most)
+                if sum(member.file_size for member in members) > maximum:
+                    raise too_large(path, maximum)
                 arrays = {}
                 for name, member in zip(names, members, strict=True):
                     with held.open(member) as file:

@@ -78,33 +78,35 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
     >>> parse_blocks(line)[["block_number", "timestamp", "gas_used"]].to_numpy().tolist()
     [[16, 101, 21000]]
     """
-    table = table_of_cells(BLOCKS, (block_cells(place, block) for place, block in rpc_blocks(data)))
+    table = table_of_cells(BLOCKS, (block_cells(position, block) for position, block in rpc_blocks(data)))
     return in_order(table, "block_number")
 
 
-def block_cells(place: str, block: Mapping[str, Any]) -> list[Any]:
-    """Return a block of `eth_getBlockByNumber` as a row of the table; `place` names the block in errors."""
+def block_cells(position: str, block: Mapping[str, Any]) -> list[Any]:
+    """Return a block of `eth_getBlockByNumber` as a row of the table; `position` names the block in errors."""
     transactions = block.get("transactions")
     count = len(transactions) if isinstance(transactions, list) else None
-    return cells_of_row(BLOCKS, place, {**block, "transaction_count": count}, RPC_NAMES)
+    return cells_of_row(BLOCKS, position, {**block, "transaction_count": count}, RPC_NAMES)
 
 
 def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each block in the JSON that `parse_blocks` accepts, with its position for error messages."""
-    for place, item in json_items(data, "block", "the block"):
-        yield place, block_of(place, item)
+    for position, item in json_items(data, "block", "the block"):
+        yield position, block_of(position, item)
 
 
-def block_of(place: str, item: Any) -> dict[str, Any]:
+def block_of(position: str, item: Any) -> dict[str, Any]:
     """Return a block from a JSON object that is the block itself or a JSON-RPC response with it."""
     if isinstance(item, dict) and "error" in item:
-        raise InvalidInput(place, "the node answered with an error instead of a block", item["error"])
+        raise InvalidInput(position, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:
         item = item["result"]
         if item is None:
-            raise InvalidInput(place, "the node does not have this block", item)
+            raise InvalidInput(position, "the node does not have this block", item)
     if not isinstance(item, dict):
-        raise InvalidInput(place, "expected a block of eth_getBlockByNumber", item)
+        raise InvalidInput(position, "expected a block of eth_getBlockByNumber", item)
     if missing := [name for name in ("number", "timestamp", "gasUsed") if name not in item]:
-        raise InvalidInput(place, f"not a block of eth_getBlockByNumber: no {', '.join(missing)} in it", sorted(item))
+        raise InvalidInput(
+            position, f"not a block of eth_getBlockByNumber: no {', '.join(missing)} in it", sorted(item)
+        )
     return item

@@ -30,28 +30,28 @@ LONG_READ = 1 << 26  # bytes; progress is shown for larger files
 _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
 
 
-def most_bytes() -> int:
+def max_bytes() -> int:
     """Return the maximum size of an unpacked file [byte]; raises `InvalidInput` if the setting is not a whole number.
 
-    >>> most_bytes()
+    >>> max_bytes()
     536870912
     """
     return _setting(BYTES, DEFAULT_BYTES)
 
 
-def most_json_bytes() -> int:
+def max_json_bytes() -> int:
     """Return the maximum size of a JSON document, or of a line of JSON Lines [byte].
 
-    >>> most_json_bytes()
+    >>> max_json_bytes()
     134217728
     """
-    return max(1, most_bytes() // JSON_SHARE)
+    return max(1, max_bytes() // JSON_SHARE)
 
 
-def most_seconds() -> int:
+def max_seconds() -> int:
     """Return the maximum time to read a NetCDF file [s].
 
-    >>> most_seconds()
+    >>> max_seconds()
     30
     """
     return _setting(SECONDS, DEFAULT_SECONDS)
@@ -66,14 +66,14 @@ def _setting(name: str, default: int) -> int:
     return int(text)
 
 
-def too_large(path: object, most: int, what: str = "bytes") -> UnreadableFile:
+def too_large(path: object, maximum: int, what: str = "bytes") -> UnreadableFile:
     """Return the error for a file that exceeds a limit.
 
     >>> str(too_large("fees.csv.gz", 1_000))
     'fees.csv.gz: holds more than 1,000 bytes once unpacked; the environment variable FEEMODEL_MAX_FILE_BYTES \
 (536,870,912 bytes) raises the bound'
     """
-    return UnreadableFile(f"{path}: holds more than {most:,} {what} once unpacked; {raised_by()}")
+    return UnreadableFile(f"{path}: holds more than {maximum:,} {what} once unpacked; {raised_by()}")
 
 
 def raised_by() -> str:
@@ -82,7 +82,7 @@ def raised_by() -> str:
     >>> raised_by()
     'the environment variable FEEMODEL_MAX_FILE_BYTES (536,870,912 bytes) raises the bound'
     """
-    return f"the environment variable {BYTES} ({most_bytes():,} bytes) raises the bound"
+    return f"the environment variable {BYTES} ({max_bytes():,} bytes) raises the bound"
 
 
 def check_rows(path: object, rows: int) -> None:
@@ -90,23 +90,23 @@ def check_rows(path: object, rows: int) -> None:
 
     >>> check_rows("fees.csv", 1_000_000)
     """
-    if rows > (most := most_bytes() // ROW):
-        raise too_large(path, most, "rows")
+    if rows > (maximum := max_bytes() // ROW):
+        raise too_large(path, maximum, "rows")
 
 
-def bounded(file: BinaryIO, path: object, most: int) -> BinaryIO:
+def bounded(file: BinaryIO, path: object, maximum: int) -> BinaryIO:
     """Return a stream that raises `UnreadableFile` once more bytes than the limit were read from it.
 
     >>> bounded(io.BytesIO(bytes(2_000)), "zeros", 1_000).read()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     feemodel.errors.UnreadableFile: zeros: holds more than 1,000 bytes once unpacked; ...
     """
-    return io.BufferedReader(_Bounded(file, path, most), 1 << 16)
+    return io.BufferedReader(_Bounded(file, path, maximum), 1 << 16)
 
 
 class _Bounded(io.RawIOBase):
-    def __init__(self, file: BinaryIO, path: object, most: int) -> None:
-        self._file, self._path, self._most, self._left = file, path, most, most
+    def __init__(self, file: BinaryIO, path: object, maximum: int) -> None:
+        self._file, self._path, self._maximum, self._left = file, path, maximum, maximum
 
     def readable(self) -> bool:
         return True
@@ -115,7 +115,7 @@ class _Bounded(io.RawIOBase):
         count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
         self._left -= count
         if self._left < 0:
-            raise too_large(self._path, self._most)
+            raise too_large(self._path, self._maximum)
         return count
 
 
@@ -125,11 +125,11 @@ def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
     >>> list(bounded_lines(io.BytesIO(b"one\\ntwo"), "words"))
     [b'one\\n', b'two']
     """
-    most = most_json_bytes()
+    maximum = max_json_bytes()
     number = 1
-    while line := file.readline(most + 1):
-        if len(line) > most:
-            raise too_large(f"{path}, line {number}", most)
+    while line := file.readline(maximum + 1):
+        if len(line) > maximum:
+            raise too_large(f"{path}, line {number}", maximum)
         yield line
         number += 1
 

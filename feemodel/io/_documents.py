@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io._bounds import bounded, most_bytes, most_json_bytes, reported, too_large
+from feemodel.io._bounds import bounded, max_bytes, max_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
@@ -45,28 +45,28 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
+def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
     """Open a file for reading from start to end, decompressed if it is gzip.
 
     Parameters
     ----------
     path : the file.
-    most : maximum number of decompressed bytes; `None` means `feemodel.io._bounds.most_bytes()`.
+    maximum : maximum number of decompressed bytes; `None` means `feemodel.io._bounds.max_bytes()`.
     streamed : whether the caller limits the size itself, such as for each line; the file may then have any length.
 
     Raises `UnreadableFile` for gzip data that is truncated or corrupt and for more bytes than the limit; `OSError` as
     `open` does.
     """
-    most = most_bytes() if most is None else most
+    maximum = max_bytes() if maximum is None else maximum
     with Path(path).open("rb") as file, reported(file, path) as read:
         if not read.peek(2).startswith(GZIP_MAGIC):  # type: ignore[attr-defined]  # a pipe cannot be read twice
-            if not streamed and os.fstat(file.fileno()).st_size > most:
-                raise too_large(path, most)
-            yield read if streamed else bounded(read, path, most)
+            if not streamed and os.fstat(file.fileno()).st_size > maximum:
+                raise too_large(path, maximum)
+            yield read if streamed else bounded(read, path, maximum)
             return
         try:
             with gzip.open(read) as unpacked:
-                yield unpacked if streamed else bounded(unpacked, path, most)  # type: ignore[arg-type, misc]
+                yield unpacked if streamed else bounded(unpacked, path, maximum)  # type: ignore[arg-type, misc]
         except EOFError:
             raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
         except (gzip.BadGzipFile, zlib.error) as error:
@@ -74,7 +74,7 @@ def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: b
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """Return a whole document, decompressed if it is gzip, of at most `most_json_bytes()` bytes.
+    """Return a whole document, decompressed if it is gzip, of at most `max_json_bytes()` bytes.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -82,11 +82,11 @@ def contents(path: str | os.PathLike[str]) -> bytes:
     ...     contents(pathlib.Path(folder, "call.json"))
     b'{"value": "0x1"}'
     """
-    with opened(path, most=most_json_bytes()) as file:
+    with opened(path, maximum=max_json_bytes()) as file:
         return file.read()
 
 
-def parse_json(text: str | bytes, place: str = "the document") -> Any:
+def parse_json(text: str | bytes, position: str = "the document") -> Any:
     """Parse a JSON value.
 
     Raises `InvalidInput` with the position at which the text is not valid JSON, or the name that an object has twice.
@@ -97,12 +97,12 @@ def parse_json(text: str | bytes, place: str = "the document") -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique_names)
     except InvalidInput as error:
-        raise InvalidInput(place, error.reason, error.value) from None
+        raise InvalidInput(position, error.reason, error.value) from None
     except json.JSONDecodeError as error:
         reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
-        raise InvalidInput(place, reason, error.doc[error.pos :]) from None
+        raise InvalidInput(position, reason, error.doc[error.pos :]) from None
     except (ValueError, RecursionError) as error:  # not UTF-8, an integer of thousands of digits, nested too deeply
-        raise InvalidInput(place, f"not JSON ({error})", text) from None
+        raise InvalidInput(position, f"not JSON ({error})", text) from None
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

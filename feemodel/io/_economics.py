@@ -175,7 +175,7 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
         (off, "the L1 fee is not the sum of its parts"),
     ):
         if wrong.any():
-            place = int(wrong.to_numpy().argmax())
-            raise InvalidInput("table", f"row {place}: {reason}", table.iloc[place].to_dict())
+            index = int(wrong.to_numpy().argmax())
+            raise InvalidInput("table", f"row {index}: {reason}", table.iloc[index].to_dict())
     amounts["l1_fee"] = amounts["l1_fee"].fillna(total)
     return pd.concat([found[["day", "chain"]], amounts], axis=1)

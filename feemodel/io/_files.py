@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from feemodel._extras import need
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io._bounds import check_rows, most_bytes, too_large
+from feemodel.io._bounds import check_rows, max_bytes, too_large
 from feemodel.io._documents import GZIP_MAGIC, encoded, opened, parse_json
 
 if TYPE_CHECKING:
@@ -124,24 +124,24 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    most = most_bytes()
+    maximum = max_bytes()
     with pq.ParquetFile(path) as file:
         check_rows(path, file.metadata.num_rows)
-        columns = [file.schema.column(place) for place in range(len(file.schema))]
+        columns = [file.schema.column(index) for index in range(len(file.schema))]
         wanted = [column for column in columns if column.path.split(".")[0] in names]
         repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
         any_size = any(column.max_repetition_level or "BYTE_ARRAY" in column.physical_type for column in wanted)
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean of rows
-        rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, most // BATCHES_IN_BOUND // max(1, longest)))
+        rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, maximum // BATCHES_IN_BOUND // max(1, longest)))
     batches, size, rows = [], 0, 0
     with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
         try:
             for batch in file.iter_batches(rows_at_once, columns=list(names)):
                 size, rows = size + sum(_unpacked(column) for column in batch.columns), rows + batch.num_rows
                 check_rows(path, rows)
-                if size > most:
-                    raise too_large(path, most)
+                if size > maximum:
+                    raise too_large(path, maximum)
                 batches.append(batch)
         except KeyError as error:  # names of columns that differ between the parts of a damaged file
             raise UnreadableFile(f"{path}: damaged: no column {error}") from None

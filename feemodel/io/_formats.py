@@ -246,7 +246,7 @@ def sources(
     return chosen
 
 
-def say_unread(place: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
+def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
     """Warn about columns of a file that are not read.
 
     Raises `InvalidInput` for a name that is probably a misspelling of a column that the file lacks.
@@ -262,7 +262,7 @@ def say_unread(place: str, found: Sequence[str], form: Format, read: Mapping[str
             raise InvalidInput("columns", advice, name)
     if unread:
         shown = ", ".join(unread[:SHOWN]) + (f" and {len(unread) - SHOWN:,} more" if len(unread) > SHOWN else "")
-        warnings.warn(f"{place}: columns that are not read: {shown}", stacklevel=2)
+        warnings.warn(f"{position}: columns that are not read: {shown}", stacklevel=2)
 
 
 def read_format(
@@ -330,9 +330,9 @@ def _made(form: Format, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
 def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the objects of a JSON list, of JSON Lines, or of a Dune query's response, each with its position."""
     rows = list(json_items(data, "row", "row 1", inside=_rows_of_dune))
-    for place, row in rows:
+    for position, row in rows:
         if not isinstance(row, Mapping):
-            raise InvalidInput(place, "expected an object", row)
+            raise InvalidInput(position, "expected an object", row)
     return rows
 
 
@@ -361,15 +361,15 @@ def table_of_objects(
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:
-        for place, row in rows:
+        for position, row in rows:
             mine = {ours: source for ours, source in given.items() if source.name in row}
             try:
                 read = sources([*row], form, mine, row)
             except InvalidInput as error:
-                raise InvalidInput(f"{place}: {error.name}", error.reason, error.value) from None
+                raise InvalidInput(f"{position}: {error.name}", error.reason, error.value) from None
             names = missing_name | {ours: source.name for ours, source in read.items()}
             scales = {ours: source.scale for ours, source in read.items()}
-            yield cells_of_row(form.columns, place, row, names, scales, decimal=decimal)
+            yield cells_of_row(form.columns, position, row, names, scales, decimal=decimal)
 
     made = table_of_cells(form.columns, cells())
     read = sources(found, form, given, {})

@@ -107,12 +107,12 @@ def read_broadcast(path: PathLike) -> Project:
 
 def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
     receipts = {}
-    for place, one in enumerate(sequence("receipts", run.get("receipts", []))):
-        receipt = _object(f"receipts[{place}]", one)
+    for index, one in enumerate(sequence("receipts", run.get("receipts", []))):
+        receipt = _object(f"receipts[{index}]", one)
         receipts[receipt.get("transactionHash")] = receipt
     without = 0
-    for place, one in enumerate(sequence("transactions", run.get("transactions"))):
-        name = f"transactions[{place}]"
+    for index, one in enumerate(sequence("transactions", run.get("transactions"))):
+        name = f"transactions[{index}]"
         entry = _object(name, one)
         fields = dict(_object(f"{name}.transaction", entry.get("transaction")))
         receipt = receipts.get(entry.get("hash"), {})
@@ -148,8 +148,8 @@ def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts")
     said: list[str] = []
     uses: list[Use] = []
     with reading(path):
-        for place, one in enumerate(sequence("the report", _parsed(path))):
-            entry = _object(f"item {place + 1}", one)
+        for index, one in enumerate(sequence("the report", _parsed(path))):
+            entry = _object(f"item {index + 1}", one)
             file, _, contract = text("contract", entry.get("contract")).rpartition(":")
             deployment = _object("deployment", entry.get("deployment"))
             if gas := whole_scalar(f"{contract}: deployment.gas", deployment.get("gas")):

@@ -42,7 +42,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
     if depth == 0:
         raise InvalidInput(name, f"expected bytes nested at most {MAX_NESTED} times", value)
     if isinstance(value, list):
-        return bytes(_integer(octet, f"{name}[{place}]", 8) for place, octet in enumerate(value))
+        return bytes(_integer(octet, f"{name}[{index}]", 8) for index, octet in enumerate(value))
     if isinstance(value, str):  # of a class inside that has a converter
         return bytes(from_hex(value, name))
     fields = {field: held for field, held in value.items() if field not in CACHED} if isinstance(value, dict) else {}
@@ -50,11 +50,11 @@ def _read(value: Any, name: str, depth: int) -> bytes:
         case {"bytes": inner, **more} if more.keys() <= {"offset", "length", "size"}:
             return _slice(_read(inner, f"{name}.bytes", depth - 1), more, name)
         case {"byteBuffer": {"hb": inner, **buffer}, **more} if more.keys() <= {"offset", "length", "size"}:
-            place = f"{name}.byteBuffer"
-            held = _slice(_read(inner, f"{place}.hb", depth - 1), {"offset": buffer.get("offset", 0)}, place)
+            position = f"{name}.byteBuffer"
+            held = _slice(_read(inner, f"{position}.hb", depth - 1), {"offset": buffer.get("offset", 0)}, position)
             return _slice(held, more, name)
         case {"values": list(parts), **more} if more.keys() <= {"size"}:
-            joined = b"".join(_read(part, f"{name}.values[{place}]", depth - 1) for place, part in enumerate(parts))
+            joined = b"".join(_read(part, f"{name}.values[{index}]", depth - 1) for index, part in enumerate(parts))
             if more and more["size"] != len(joined):
                 raise InvalidInput(f"{name}.size", f"expected {len(joined):,}, the bytes of the values", more["size"])
             return joined
@@ -91,7 +91,7 @@ def _slice(held: bytes, fields: Mapping[str, Any], name: str) -> bytes:
 
 
 def _words(words: list[Any], name: str) -> bytes:
-    numbers = (_integer(word, f"{name}[{place}]", 8 * INT32) for place, word in enumerate(words))
+    numbers = (_integer(word, f"{name}[{index}]", 8 * INT32) for index, word in enumerate(words))
     return b"".join(number.to_bytes(INT32, "big") for number in numbers)
 
 

@@ -179,7 +179,7 @@ class FeeHistory:
             raise InvalidInput("reward", f"expected which of {asked} percentiles is the tip, from 0", reward)
         table: dict[str, Any] = {
             "slot": list(range(count)),
-            "block_number": [self.oldest_block + place for place in range(count)],
+            "block_number": [self.oldest_block + index for index in range(count)],
             "base_fee": list(self.base_fees[:count]),
             "gas_used_ratio": list(self.gas_used_ratios),
         }

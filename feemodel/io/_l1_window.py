@@ -13,9 +13,9 @@ from feemodel.io._async_node import AsyncNode, NodeError
 from feemodel.io._l1_fees import FeeHistory, parse_fee_history
 from feemodel.io._polled import ChainId, Head
 
-PART = 1_024  # blocks of one answer of eth_feeHistory, the most that geth gives
-TOGETHER = 4  # parts that are asked for at the same time
-REORGANISED = 64  # newest blocks, which are asked for again: two epochs, after which L1 is final
+PART = 1_024  # maximum number of blocks in a response of eth_feeHistory, as in geth
+TOGETHER = 4  # number of concurrent requests
+REORGANISED = 64  # number of newest blocks that are requested again: two epochs, after which L1 is final
 BLOCKS = 30 * 7_200  # 30 days of slots
 
 
@@ -175,12 +175,12 @@ async def fetch_fee_history(
 
     Parameters
     ----------
-    node : of L1.
-    chain : that the node must serve.
-    blocks : of the history.
-    percentile : of the tips, by gas [percent].
+    node : node of L1.
+    chain : chain id that the node must have.
+    blocks : number of blocks in the history.
+    percentile : percentile of the tips, by gas [%].
 
-    Raises `UpstreamError` where the node serves another chain, or answers with another block.
+    Raises `UpstreamError` if the node has another chain id, or responds with another block.
     """
     asked = [to_quantity(blocks), "latest", [percentile]]
     chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO
 
 from feemodel.errors import InvalidInput
-from feemodel.io._bounds import most_json_bytes, raised_by
+from feemodel.io._bounds import max_json_bytes, raised_by
 from feemodel.io._documents import unique_names
 
 PART = 1 << 20  # characters that are read together, or more for a value that is longer
@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 
 
 class JsonText:
-    """JSON text that is read in parts; one value may have at most `most_json_bytes()` characters.
+    """JSON text that is read in parts; one value may have at most `max_json_bytes()` characters.
 
     Raises `InvalidInput`, which names the position of the first character that is not valid JSON.
 
@@ -26,17 +26,17 @@ class JsonText:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._part, self._place, self._before = "", 0, 0
+        self._part, self._position, self._before = "", 0, 0
         self._is_whole = False  # the last part was read
-        self._most = most_json_bytes()  # characters of one value
+        self._maximum = max_json_bytes()  # characters of one value
 
     def members(self) -> Iterator[str]:
         """Yield the names of the next object; the caller reads each value before it asks for the next name."""
         if self._next() != "{":
-            raise InvalidInput("JSON", "expected an object", self._part[self._place : self._place + 40])
-        self._place += 1
+            raise InvalidInput("JSON", "expected an object", self._part[self._position : self._position + 40])
+        self._position += 1
         if self._next() == "}":
-            self._place += 1
+            self._position += 1
             return
         while True:
             if self._next() != '"':
@@ -45,7 +45,7 @@ class JsonText:
             self._take(":")
             yield name
             if self._next() == "}":
-                self._place += 1
+                self._position += 1
                 return
             self._take(",")
 
@@ -54,7 +54,7 @@ class JsonText:
         self._next()
         while True:
             try:
-                value, end = _DECODER.raw_decode(self._part, self._place)
+                value, end = _DECODER.raw_decode(self._part, self._position)
             except InvalidInput:
                 raise
             except (ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ class JsonText:
                     self._refuse(str(error))
             else:
                 if end < len(self._part) or self._is_whole:
-                    self._place = end
+                    self._position = end
                     return value
                 self._more()  # for a number may go on
 
@@ -74,15 +74,15 @@ class JsonText:
     def _take(self, character: str) -> None:
         if self._next() != character:
             self._refuse(f"expected {character}")
-        self._place += 1
+        self._position += 1
 
     def _next(self) -> str:
         """Return the next character that is not white space, or "" at the end."""
         while True:
-            while self._place < len(self._part):
-                if (character := self._part[self._place]) not in BLANK:
+            while self._position < len(self._part):
+                if (character := self._part[self._position]) not in BLANK:
                     return character
-                self._place += 1
+                self._position += 1
             if not self._more():
                 return ""
 
@@ -90,20 +90,20 @@ class JsonText:
         """Read another part; return whether there was one."""
         if self._is_whole:
             return False
-        kept = self._part[self._place :]
-        if len(kept) > self._most:
-            place = f"the value at character {self._before + self._place:,}"
-            raise InvalidInput(place, f"expected at most {self._most:,} characters; {raised_by()}", kept[:40])
+        kept = self._part[self._position :]
+        if len(kept) > self._maximum:
+            position = f"the value at character {self._before + self._position:,}"
+            raise InvalidInput(position, f"expected at most {self._maximum:,} characters; {raised_by()}", kept[:40])
         try:
             read = self._file.read(max(PART, len(kept)))
         except ValueError as error:
             self._refuse(f"not UTF-8: {error}")
         self._is_whole = not read
-        self._before += self._place
-        self._part, self._place = kept + read, 0
+        self._before += self._position
+        self._part, self._position = kept + read, 0
         return bool(read)
 
     def _refuse(self, reason: str) -> NoReturn:
-        place = self._before + self._place
-        shown = self._part[self._place : self._place + 40]
-        raise InvalidInput("the document", f"not JSON at character {place:,} ({reason})", shown) from None
+        position = self._before + self._position
+        shown = self._part[self._position : self._position + 40]
+        raise InvalidInput("the document", f"not JSON at character {position:,} ({reason})", shown) from None

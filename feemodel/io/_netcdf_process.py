@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from feemodel.errors import UnreadableFile
-from feemodel.io._bounds import SECONDS, most_bytes, most_seconds, too_large
+from feemodel.io._bounds import SECONDS, max_bytes, max_seconds, too_large
 from feemodel.io._files import PathLike, check_regular
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read_netcdf(path: PathLike) -> "xarray.Dataset":
         pass
     command = [sys.executable, "-m", "feemodel.io._netcdf_process", os.fspath(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    seconds = most_seconds()
+    seconds = max_seconds()
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=seconds, check=False
@@ -56,20 +56,20 @@ def answer(path: str) -> "xarray.Dataset | str":
     import h5netcdf  # noqa: F401 (before memory is bounded)
     import xarray
 
-    most = most_bytes()
-    _bound_memory(COPIES * most + WORKING_MEMORY)
+    maximum = max_bytes()
+    _bound_memory(COPIES * maximum + WORKING_MEMORY)
     try:
         with xarray.open_dataset(path, engine=ENGINE) as held:
-            if held.nbytes > most:
-                return str(too_large(path, most))
+            if held.nbytes > maximum:
+                return str(too_large(path, maximum))
             return held.load()
     except MemoryError:
-        return str(too_large(path, most))
+        return str(too_large(path, maximum))
     except Exception as error:
         return f"{path}: not a NetCDF file: {type(error).__name__}: {error}"
 
 
-def _bound_memory(most: int) -> None:
+def _bound_memory(maximum: int) -> None:
     """Limit the memory that this process may take from now on, if the system supports it."""
     try:
         import resource
@@ -77,7 +77,7 @@ def _bound_memory(most: int) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (ImportError, OSError):
         return
-    bound = pages * resource.getpagesize() + most
+    bound = pages * resource.getpagesize() + maximum
     resource.setrlimit(resource.RLIMIT_AS, (bound, resource.getrlimit(resource.RLIMIT_AS)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -190,10 +190,10 @@ def _chain_id(document: "_Object") -> int:
 class _Object:
     """JSON object with its path in the file, for error messages."""
 
-    def __init__(self, value: Any, place: str) -> None:
+    def __init__(self, value: Any, position: str) -> None:
         if not isinstance(value, dict):
-            raise InvalidInput(place, "expected an object", value)
-        self._value, self.place = value, place
+            raise InvalidInput(position, "expected an object", value)
+        self._value, self.position = value, position
 
     def get(self, name: str) -> Any:
         """Return a field; an optional field is encoded as `{"value": …}`, or as `{}` if it is absent."""
@@ -201,24 +201,24 @@ class _Object:
         return value.get("value") if isinstance(value, dict) and value.keys() <= {"value"} else value
 
     def object(self, name: str) -> "_Object":
-        return _Object(self.get(name), f"{self.place}.{name}")
+        return _Object(self.get(name), f"{self.position}.{name}")
 
     def objects(self, name: str) -> "list[_Object]":
-        path = f"{self.place}.{name}"
-        return [_Object(entry, f"{path}[{place}]") for place, entry in enumerate(sequence(path, self.get(name)))]
+        path = f"{self.position}.{name}"
+        return [_Object(entry, f"{path}[{index}]") for index, entry in enumerate(sequence(path, self.get(name)))]
 
     def optional_objects(self, name: str) -> "list[_Object]":
         return [] if self.get(name) is None else self.objects(name)
 
     def data_list(self, name: str, size: int) -> list[bytes]:
         """Return byte strings of equal size; none if the field is absent."""
-        path, entries = f"{self.place}.{name}", self.get(name)
+        path, entries = f"{self.position}.{name}", self.get(name)
         listed = () if entries is None else sequence(path, entries)
-        return [_data(entry, f"{path}[{place}]", size) for place, entry in enumerate(listed)]
+        return [_data(entry, f"{path}[{index}]", size) for index, entry in enumerate(listed)]
 
     def data(self, name: str, size: int | None = None) -> bytes:
         """Return bytes of the given size."""
-        return _data(self.get(name), f"{self.place}.{name}", size)
+        return _data(self.get(name), f"{self.position}.{name}", size)
 
     def address(self, name: str) -> bytes:
         return self.data(name, ADDRESS)
@@ -227,17 +227,17 @@ class _Object:
         """Return an integer: a JSON integer, hexadecimal digits with leading zeros, or bytes of a Java object."""
         value = self.get(name)
         if isinstance(value, (list, dict)):
-            number = int.from_bytes(java_bytes(value, f"{self.place}.{name}"), "big")
+            number = int.from_bytes(java_bytes(value, f"{self.position}.{name}"), "big")
         elif not isinstance(value, str):
-            number = int(cell("amount", value, f"{self.place}.{name}"))
+            number = int(cell("amount", value, f"{self.position}.{name}"))
         elif _QUANTITY.match(value):
             number = int(value, 16)
         else:
             reason = "expected a whole number or 0x and hexadecimal digits"
-            raise InvalidInput(f"{self.place}.{name}", reason, value)
+            raise InvalidInput(f"{self.position}.{name}", reason, value)
         if number > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
-            raise InvalidInput(f"{self.place}.{name}", reason, value)
+            raise InvalidInput(f"{self.position}.{name}", reason, value)
         return number
 
     def amount(self, name: str) -> int:
@@ -250,17 +250,17 @@ class _Object:
         if isinstance(value, (list, dict)):
             return self.amount(name)
         if not isinstance(value, str) or not _DIGITS.match(value):
-            raise InvalidInput(f"{self.place}.{name}", "expected up to 64 hexadecimal digits", value)
+            raise InvalidInput(f"{self.position}.{name}", "expected up to 64 hexadecimal digits", value)
         return int(value, 16)
 
     def optional_amount(self, name: str) -> int | None:
         return None if self.get(name) is None else self.amount(name)
 
 
-def _data(value: Any, place: str, size: int | None) -> bytes:
-    data = java_bytes(value, place) if isinstance(value, (list, dict)) else bytes(cell("data", value, place))
+def _data(value: Any, position: str, size: int | None) -> bytes:
+    data = java_bytes(value, position) if isinstance(value, (list, dict)) else bytes(cell("data", value, position))
     if size is not None and len(data) != size:
-        raise InvalidInput(place, f"expected {size} bytes, counted {len(data):,}", value)
+        raise InvalidInput(position, f"expected {size} bytes, counted {len(data):,}", value)
     return data
 
 
@@ -271,12 +271,14 @@ def _state(entry: _Object) -> ReplayState:
         address = account.address("address")
         held = (address, account.amount("balance"), account.whole("nonce"), account.data("code"))
         if accounts.setdefault(address, held) != held:
-            raise InvalidInput(account.place, "expected an account once, or the same each time", "0x" + address.hex())
+            raise InvalidInput(
+                account.position, "expected an account once, or the same each time", "0x" + address.hex()
+            )
     for slot in entry.objects("storage"):
         address, key, value = slot.address("address"), slot.amount("key"), slot.amount("value")
         if slots.setdefault((address, key), value) != value:
             name = f"0x{address.hex()}, key {key:#x}"
-            raise InvalidInput(slot.place, "expected a slot once, or the same value each time", name)
+            raise InvalidInput(slot.position, "expected a slot once, or the same value each time", name)
     return ReplayState(
         accounts=tuple(accounts.values()),
         slots=tuple((address, key, value) for (address, key), value in slots.items()),
@@ -322,7 +324,7 @@ def _transaction(entry: _Object) -> ReplayTransaction:
         authorizations=_authorizations(entry),
         blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
         signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
-        succeeded=flag(f"{outcome.place}.status", outcome.get("status")),
+        succeeded=flag(f"{outcome.position}.status", outcome.get("status")),
         gas_used=outcome.whole("gasUsed"),
         output=outcome.data("output"),
         state=_state(outcome),
@@ -334,7 +336,7 @@ def _type(entry: _Object) -> int:
     name = entry.get("type")
     if name is None:
         return _TYPES["FRONTIER" if entry.get("gasPrice") is not None else "EIP1559"]
-    return _TYPES[choice(f"{entry.place}.type", name, _TYPES)]
+    return _TYPES[choice(f"{entry.position}.type", name, _TYPES)]
 
 
 def _access_list(entry: _Object) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:

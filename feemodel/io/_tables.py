@@ -191,12 +191,12 @@ def table_of_rows(
     columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
     """Return a table from JSON objects, each with its position for errors; `names`: column → name in the objects."""
-    return table_of_cells(columns, (cells_of_row(columns, place, row, names or {}) for place, row in rows))
+    return table_of_cells(columns, (cells_of_row(columns, position, row, names or {}) for position, row in rows))
 
 
 def cells_of_row(
     columns: Columns,
-    place: str,
+    position: str,
     row: Mapping[str, Any],
     names: Mapping[str, str],
     scales: Mapping[str, Fraction] | None = None,
@@ -209,20 +209,20 @@ def cells_of_row(
     """
     scales = scales or {}
     return [
-        _cell(column, place, row, names.get(column.name, column.name), scales.get(column.name, ONE), decimal=decimal)
+        _cell(column, position, row, names.get(column.name, column.name), scales.get(column.name, ONE), decimal=decimal)
         for column in columns
     ]
 
 
-def _cell(column: Column, place: str, row: Mapping[str, Any], name: str, scale: Fraction, *, decimal: bool) -> Any:
+def _cell(column: Column, position: str, row: Mapping[str, Any], name: str, scale: Fraction, *, decimal: bool) -> Any:
     value = row.get(name)
     if value is None or (isinstance(value, str) and column.kind != "text" and value in NO_VALUE):
         if column.presence == "always" or (column.presence == "nullable" and name not in row):
-            raise InvalidInput(f"{place}: {name}", "expected a value")
+            raise InvalidInput(f"{position}: {name}", "expected a value")
         return None
-    converted = cell(column.kind, value, f"{place}: {name}", scale, decimal=decimal)
+    converted = cell(column.kind, value, f"{position}: {name}", scale, decimal=decimal)
     if column.length is not None and len(converted) != column.length:
-        raise InvalidInput(f"{place}: {name}", f"expected {column.length} bytes", value)
+        raise InvalidInput(f"{position}: {name}", f"expected {column.length} bytes", value)
     return converted
 
 

@@ -96,22 +96,22 @@ def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"line {number}", _row(stripped, f"line {number}")
 
 
-def _row(line: bytes, place: str) -> dict[str, Any]:
+def _row(line: bytes, position: str) -> dict[str, Any]:
     if line.startswith(b"0x"):
         return {"raw": line.decode("ascii", errors="replace")}
     if not line.startswith(b"{"):
-        raise InvalidInput(place, "expected a JSON object, or hexadecimal data that starts with 0x", line)
-    return raw_row(parse_json(line, place), place)
+        raise InvalidInput(position, "expected a JSON object, or hexadecimal data that starts with 0x", line)
+    return raw_row(parse_json(line, position), position)
 
 
-def raw_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
+def raw_row(row: Mapping[str, Any], position: str) -> dict[str, Any]:
     """Return a JSON object as a row of the table; raises `InvalidInput` if it has no transaction."""
     row = {_ALIASES.get(name, name): value for name, value in row.items()}
     given = [name for name in PAYLOADS if row.get(name) is not None]
     if not given:
-        raise InvalidInput(place, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))
+        raise InvalidInput(position, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))
     if "0x" in [row[name] for name in given]:
-        raise InvalidInput(place, "expected a transaction of at least one byte", "0x")
+        raise InvalidInput(position, "expected a transaction of at least one byte", "0x")
     return row
 
 
@@ -215,7 +215,7 @@ transactions, got '0x11'
     rows = rows_of_json(data)
     first = rows[0][1] if rows else {}
     if set(PAYLOADS) & first.keys():
-        return table_of_rows(RAW_TRANSACTIONS, ((place, raw_row(row, place)) for place, row in rows))
+        return table_of_rows(RAW_TRANSACTIONS, ((position, raw_row(row, position)) for position, row in rows))
     of_node = not {"transactions", "result", "error"}.isdisjoint(first)
     if of_node:
         rows = list(_of_node(data))
@@ -238,24 +238,24 @@ def _is_raw(data: bytes) -> bool:
 
 
 def _of_node(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    for place, item in json_items(data, "block", "the block"):
+    for position, item in json_items(data, "block", "the block"):
         result = item.get("result") if isinstance(item, Mapping) else None
         if isinstance(result, dict) and "transactions" not in result and "input" in result:
-            yield place, result
+            yield position, result
         else:
-            yield from _of_block(place, block_of(place, item))
+            yield from _of_block(position, block_of(position, item))
 
 
-def _of_block(place: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_block(position: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     transactions = block.get("transactions")
     if not isinstance(transactions, list):
-        raise InvalidInput(place, "expected a list of transactions", transactions)
+        raise InvalidInput(position, "expected a list of transactions", transactions)
     for index, transaction in enumerate(transactions):
         if not isinstance(transaction, dict):
             reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
-            raise InvalidInput(place, reason, transaction)
+            raise InvalidInput(position, reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
-        yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **own}
+        yield f"{position}, transaction {index}", {"timestamp": block["timestamp"], **own}
 
 
 def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
@@ -263,17 +263,19 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
         container = container_of(path)
         if container == "json":
             answers = rows_of_json(contents(path))
-            rows = [(place, row["result"] if isinstance(row.get("result"), dict) else row) for place, row in answers]
+            rows = [
+                (position, row["result"] if isinstance(row.get("result"), dict) else row) for position, row in answers
+            ]
             receipts = table_of_objects(rows, RECEIPT_FILES, None)
         else:
             _, receipts = read_format(path, container, (RECEIPT_FILES,))
         if (twice := receipts["transaction_hash"].duplicated()).any():
             _refuse("expected one receipt a transaction, two for", receipts["transaction_hash"], twice.to_numpy())
-        places = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
-        if (places < 0).any():
-            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], places < 0)
+        positions = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
+        if (positions < 0).any():
+            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], positions < 0)
     return table.assign(
-        **{name: receipts[name].take(places).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
+        **{name: receipts[name].take(positions).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
     )
 
 

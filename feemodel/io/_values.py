@@ -85,16 +85,16 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
         array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
     elif pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)  # what pandas has in place of a missing number
-        if (most := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
-            reason = f"expected whole digits, not a {array.type} above {most:,}, which has lost some"
-            _refuse(array, pc.greater(array.cast(pa.float64()), float(most)), name, reason)
+        if (maximum := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
+            reason = f"expected whole digits, not a {array.type} above {maximum:,}, which has lost some"
+            _refuse(array, pc.greater(array.cast(pa.float64()), float(maximum)), name, reason)
     match kind:
         case "whole" if scale == ONE:
             return _whole_column(array, name)
         case "time" | "type" | "fee" if scale == ONE and _is_plain(array):
             whole = _whole_column(array, name)
-            most = {"time": LATEST - 1, "type": MAX_TYPE, "fee": INT64_MAX}[kind]
-            if (row := _first(whole, pc.greater(whole, most))) is not None:
+            maximum = {"time": LATEST - 1, "type": MAX_TYPE, "fee": INT64_MAX}[kind]
+            if (row := _first(whole, pc.greater(whole, maximum))) is not None:
                 cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # says what is wrong with it
             return whole
         case "whole" | "fee" if scale.denominator == 1 and _is_plain(array):

@@ -576,7 +576,7 @@ class _Verification:
             keys_here = -children[is_key_here]
             shift = np.uint64(64 - 4 * min(depth, PREFIX_DIGITS))
             for number in keys_here[words[keys_here] >> shift != prefixes[is_key_here] >> shift]:
-                self._found(f"key {self._number('key', number)} is in the wrong place of the sorted index")
+                self._found(f"key {self._number('key', number)} is at the wrong position in the sorted index")
             further = children > 0
             if further.any() and children.max() >= len(branches):
                 raise LedgerDamaged(f"{self._store.path}: branch {children.max()} is missing")
