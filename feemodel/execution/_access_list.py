@@ -149,12 +149,12 @@ def warm_accounts(request: Request, call_state: CallState) -> frozenset[bytes]:
     call = request.call
     sender = call.sender or ZERO_ADDRESS
     target = created_address(sender, call.nonce or 0) if call.to is None else call.to
-    consents = (
+    signers = (
         entry.authority()
         for entry in request.authorizations
         if entry.chain_id in (0, call_state.chain_id) and entry.nonce < UINT64_MAX
     )
-    authorities = {authority for authority in consents if authority is not None}
+    authorities = {authority for authority in signers if authority is not None}
     return frozenset({sender, target, *precompiles(call_state.fork), *authorities})
 
 
