@@ -299,7 +299,7 @@ def _multiple(value: float, _: object = None) -> str:
 
 
 DAY = 86_400.0  # seconds
-MAX_POINTS = 4_000  # maximum of a line
+MAX_POINTS = 4_000  # maximum number of points of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:

@@ -1,6 +1,6 @@
-"""Evaluate a function on samples in parallel; the result has the inputs as coordinates.
+"""Evaluate a function on samples in parallel, and return a Dataset with the inputs as coordinates.
 
-Memory holds the result and a few blocks of at most 1,048,576 evaluations per worker.
+The result and a few blocks per worker, of at most 1,048,576 evaluations each, are in memory.
 """
 
 import inspect
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 
-LARGEST_RESULT = 1 << 30  # values of the result of a sweep that is not reduced: 8 GiB
+LARGEST_RESULT = 1 << 30  # maximum number of values of a result, 8 GiB
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
     **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
@@ -56,37 +56,36 @@ def sweep(
     finished: "Finished | None" = None,
     progress: Progress = None,
 ) -> "xarray.Dataset":
-    """A function evaluated on samples, into a Dataset whose coordinates are its inputs.
+    """Evaluate a function on samples.
 
     Parameters
     ----------
-    function : takes every input of the samples by its name, as arrays that broadcast against each other and cannot be
-        written to, and returns one array, or a mapping from names to arrays, of the shape that they broadcast to. The
-        fee formulas have compiled kernels that are used instead.
-    samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
-    reduce : statistics instead of the evaluations, of `over`.
+    function : function whose parameters are the inputs of the samples. It gets read-only arrays that broadcast, and
+        returns an array of the broadcast shape, or a mapping from names to such arrays. For fee formulas, compiled
+        kernels are used instead.
+    samples : samples of `grid`, `sobol` or `monte_carlo`, or a product of these.
+    reduce : result of `over`: statistics to return instead of the evaluations.
     executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
-        any `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes
-        needs `if __name__ == "__main__":`.
-    workers : how many threads or processes; as many as there are processors.
-    chunk : evaluations at a time; by default between 65,536 and 1,048,576.
-    units : of results and inputs that are not the package's own.
-    finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.FinishedFolder`: an
-        interrupted sweep, called again with the same arguments, computes the others. The function is compared by its
-        code and by what it reaches by name; files that it reads are not.
-    progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
+        any `concurrent.futures.Executor`. The results are identical. A script that uses processes needs
+        `if __name__ == "__main__":`.
+    workers : number of threads or processes; `None` means the number of processors.
+    chunk : number of evaluations in a block; `None` means between 65,536 and 1,048,576.
+    units : units of results and inputs that the package does not know.
+    finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`, so that an interrupted sweep can be
+        resumed with the same arguments. The function is compared by its code and by the objects that it names, but not
+        by the files that it reads.
+    progress : `True` for a progress bar, or a function that is called with the number of new evaluations.
 
     Returns
     -------
-    Dataset : results along the dimensions of the samples that are left; every input as a coordinate with its units,
-        or, where its dimension was reduced, described in the attributes, next to the seed and the versions.
+    Dataset with the results along the dimensions that are not reduced. Inputs along these are coordinates with units;
+    the attributes describe the others, the seed and the versions.
 
     Raises
     ------
-    InvalidInput : an input that the function does not take, or one that it misses; what the function raises; finished
-        blocks of another sweep.
-    LimitExceeded : more than 2**30 evaluations that nothing reduces.
-    UpstreamError : a cluster that is not there, workers that die again and again.
+    InvalidInput : an unknown or missing input of the function, an invalid result, or finished blocks of another sweep.
+    LimitExceeded : more than 2**30 evaluations that are not reduced.
+    UpstreamError : a cluster that cannot be reached, or workers that die repeatedly.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -103,7 +102,7 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
+    # Threads write to the result. Other workers send pieces, which are copied into it.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (
@@ -120,11 +119,11 @@ def sweep(
 class Plan(NamedTuple):
     """Size of a sweep."""
 
-    function: str
-    evaluations: int
-    dimensions: tuple[tuple[str, int], ...]  #: of the result
-    result_bytes: int  #: what is held of the result until the end [byte]
-    levels: bool  #: whether results have dimensions of their own: bins, quantiles, thresholds, shares
+    function: str  #: name of the function
+    evaluations: int  #: number of evaluations
+    dimensions: tuple[tuple[str, int], ...]  #: dimensions of the result, with their sizes
+    result_bytes: int  #: memory for the result [byte]
+    levels: bool  #: whether statistics have dimensions: bins, quantiles, thresholds, shares
 
     def __str__(self) -> str:
         dims = " × ".join(f"{size:,} {name}" for name, size in self.dimensions) or "one value"
@@ -145,7 +144,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     axes = [samples.axes[index] for index in job.result_axes]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
-    # Of a reduction: five sums and the counts of each bin and threshold, for every cell of every result.
+    # A reduction stores sums, and counts of each bin and threshold, for each cell of each result.
     held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
     if reduce is not None and reduce.holds_values:
         held += samples.size * sum(sizes)
@@ -155,23 +154,23 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """Result of a block that the worker could not write to shared memory."""
+    """Result of a block, if the worker does not share memory with the caller."""
 
     results: Mapping[str, NDArray[Any]]
-    moments: Mapping[str, Moments]  #: of the results, where they are reduced
-    inputs: Inputs  #: those generated for it
+    moments: Mapping[str, Moments]  #: moments of the results, if they are reduced
+    inputs: Inputs  #: generated inputs of the block
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """Evaluation of a block by its number, which is sent to workers."""
+    """Function of the number of a block that evaluates it. Workers receive a copy."""
 
     function: Callable[..., Any]
     samples: Samples
     blocks: Blocks
     reduce: Over | None
     types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: by name, once they are known
-    shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, where memory is shared
+    shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, if memory is shared
 
     @property
     def result_axes(self) -> list[int]:
@@ -183,7 +182,7 @@ class _Job:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
-            generated = {}  # they are written to where they are kept
+            generated = {}  # already written to shared memory
         names = {name for index in self.result_axes for name in self.samples.axes[index].names}
         generated = {name: column for name, column in generated.items() if name in names}
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
@@ -239,7 +238,7 @@ class _Job:
         return found
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> _Piece:
-        """Return the block with these arrays."""
+        """Return the result of a block from its stored arrays."""
         kinds: dict[str, Inputs] = {kind: {} for kind in ("results", "inputs", *Moments._fields)}
         for key, values in arrays.items():
             kind, _, name = key.partition("/")
@@ -260,7 +259,7 @@ class _Job:
             variables = [name] if self.reduce is None else [f"{name}_{one}" for one in self.reduce.variables]
             for variable in variables:
                 if variable in self.samples.names or variable in self.samples.dims:
-                    reason = "expected a result named otherwise than every input and dimension"
+                    reason = "expected a name that differs from all inputs and dimensions"
                     raise InvalidInput("function", reason, variable)
         generated = [
             axis for index, axis in enumerate(self.samples.axes) if axis.generated and index in self.result_axes
@@ -268,7 +267,7 @@ class _Job:
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """Return the result of the compiled kernel; `None` if there is none, or an input is out of its range."""
+        """Return the result of the compiled kernel; `None` without a kernel or with an input out of its range."""
         of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
         kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
@@ -283,7 +282,7 @@ class _Job:
         for value in given.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-        bound = inspect.signature(self.function).bind(**given)  # a function of `numba.vectorize` takes no keywords
+        bound = inspect.signature(self.function).bind(**given)  # functions of `numba.vectorize` do not accept keywords
         return _named(self.function, self.function(*bound.args, **bound.kwargs))
 
     def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
@@ -323,7 +322,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # of the samples' shape, reduced or not
+        for name, found in piece.results.items():  # these have the shape of the samples, also if reduced
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)
@@ -377,16 +376,16 @@ class _Result:
 
 def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | None, chunk: int | None) -> _Job:
     if not isinstance(samples, Samples):
-        raise InvalidInput("samples", "expected what grid, sobol or monte_carlo returns, or a product of such", samples)
+        raise InvalidInput("samples", "expected a result of grid, sobol or monte_carlo, or a product of these", samples)
     if reduce is not None and not isinstance(reduce, Over):
-        raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
+        raise InvalidInput("reduce", 'expected a result of over, such as over("sample")', reduce)
     _check_inputs(function, samples)
     _check_dims(samples, reduce)
     for name in () if reduce is None else reduce.coordinates:
         if name in samples.names or name in samples.dims:
-            raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", name)
+            raise InvalidInput("samples", "expected another name: this is a coordinate of the statistics", name)
     if reduce is None or reduce.holds_values:
-        held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns hold every evaluation"
+        held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns store all evaluations"
         check_limit(samples.size, "evaluations", LARGEST_RESULT, f": {held}")
     if reduce is not None:
         cells = prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims)
@@ -397,7 +396,7 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
 
 
 def _sums(reduce: Over) -> int:
-    """Return the number of values that a reduction keeps for each cell."""
+    """Return the number of values that a reduction stores for each cell."""
     return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
 
 
@@ -440,7 +439,7 @@ def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
     >>> compiled_kernels()[priority_fee].__name__
     'sweep_priority_fee'
     """
-    from feemodel.linea import from_l1, kernels, priority  # numba, which most sweeps do not need
+    from feemodel.linea import from_l1, kernels, priority  # these import numba, which most sweeps do not need
 
     return {
         priority.priority_fee: kernels.sweep_priority_fee,
@@ -472,5 +471,5 @@ def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def _put(name: str, target: NDArray[Any], values: NDArray[Any]) -> None:
     if not np.can_cast(values.dtype, target.dtype):
-        raise InvalidInput("function", f"expected {target.dtype} as its first result {name}", str(values.dtype))
+        raise InvalidInput("function", f"expected {target.dtype}, as in its first result {name}", str(values.dtype))
     target[...] = values

@@ -47,14 +47,14 @@ from feemodel.simulation.scenarios import (
 
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
-GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only ratios to it matter
+GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter
 BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-BLOB_SHAPE = 1.56  # of the negative binomial with that mean and their variance, 19.6
-GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand, an assumption
-TAIL = 0.01  # of the observed prices, which the exponential tail is fitted to
-MAX_BLOBS = 1e6  # a block
+BLOB_SHAPE = 1.56  # shape of the negative binomial distribution with this mean and the observed variance, 19.6
+GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand; assumed
+TAIL = 0.01  # share of the observed prices that the exponential tail is fitted to
+MAX_BLOBS = 1e6  # per block
 LONGEST_RELAXATION = 1e12  # seconds
-LARGEST_LOG_PRICE = 50.0  # of a demand price: 5e21 wei
+LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price; 5e21 wei
 FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
 
 
@@ -62,14 +62,14 @@ FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 
 class DemandModel:
     """Demand for gas and for blobs; `fit` estimates all fields except the last four from a history."""
 
-    probabilities: tuple[float, ...]  #: of the quantiles that follow [1]
-    log_prices: tuple[float, ...]  #: of the demand price [log(wei / gas)]
+    probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
+    log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
     tail_scale: float  #: mean excess of the logarithm above the last quantile [1]
     cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
-    fast_share: float  #: of that variance [1]
-    fast_time: float  #: relaxation time [s]
-    slow_time: float  #: [s]
+    fast_share: float  #: share of the fast process in the variance [1]
+    fast_time: float  #: relaxation time of the fast process [s]
+    slow_time: float  #: relaxation time of the slow process [s]
     source: str
     blobs_per_block: float = BLOBS_PER_BLOCK
     blob_shape: float = BLOB_SHAPE
@@ -80,7 +80,7 @@ class DemandModel:
         for name in ("probabilities", "log_prices"):
             column = np.asarray(real(name, getattr(self, name), minimum=None))
             if column.ndim != 1 or len(column) < 2 or (np.diff(column) < 0).any():
-                raise InvalidInput(name, "expected at least two numbers that never fall", getattr(self, name))
+                raise InvalidInput(name, "expected at least two numbers that do not decrease", getattr(self, name))
         if len(self.probabilities) != len(self.log_prices):
             raise InvalidInput(
                 "log_prices", f"expected {len(self.probabilities)}, one for each probability", len(self.log_prices)
@@ -103,7 +103,7 @@ class DemandModel:
         check_fields(self, above_zero=positive, maximum=maximum)
         check_int64("gas_limit", self.gas_limit)
 
-    def __repr__(self) -> str:  # short: a fitted model holds 424 numbers
+    def __repr__(self) -> str:  # short, because a fitted model has 424 numbers
         values = ", ".join(
             f"{field.name}={summary(value) if isinstance(value, tuple) else repr(value)}"
             for field in fields(self)
@@ -184,26 +184,26 @@ def simulate(
     schedule: Schedule = MAINNET,
     rng: Rng,
 ) -> xr.Dataset:
-    """L1 fees under simulated demand, one slot of 12 s after the other; missed slots are left out.
+    """Simulate L1 fees under simulated demand, with a block in every slot of 12 s.
 
     Parameters
     ----------
-    model : the demand.
-    paths : how many; each from a stream of its own.
+    model : model of demand.
+    paths : number of paths; each has its own random stream.
     horizon : length of a path [s].
-    timestamp : of its beginning [s]: the blob rules of that time hold throughout, and the day's cycle begins there.
-    blocks_per_step : a step holds the means over so many blocks.
-    schedule : the chain's blob rules.
+    timestamp : start of the paths; it determines the blob rules and the phase of the daily cycle [s].
+    blocks_per_step : number of blocks that are averaged in a step.
+    schedule : blob rules of the chain.
     rng : seed, SeedSequence or Generator.
 
     Returns
     -------
-    A scenario with usage ratios.
+    Scenario with usage ratios.
 
     Raises
     ------
-    InvalidInput : a horizon shorter than a step, and as `feemodel.ethereum.fee_market.blob_base_fee`: demand for more
-        blobs than the target, kept up, raises the blob base fee past every bound.
+    InvalidInput : a horizon shorter than a step, or a blob base fee out of range, because demand exceeds the target
+        for too long.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> days = np.arange(0, 8 * DAY, 600)
@@ -243,7 +243,7 @@ def simulate(
 def _simulated_blocks(
     model: DemandModel, blocks: int, timestamp: int, rules: BlobRules, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """One path, block by block: the columns of a scenario.
+    """Simulate one path block by block, and return the columns of a scenario.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> days = np.arange(0, 8 * DAY, 600)
@@ -268,7 +268,7 @@ def _simulated_blocks(
     )
     blobs = np.minimum(demanded, rules.maximum)
     base_fee = max(1, round(float(demand[0])))
-    # Steady state: blobs at their reserve price, where the rule has one.
+    # Start with blobs at their reserve price, if the rules have one.
     excess = round(rules.update_fraction * math.log(max(1.0, base_fee / 16))) if rules.reserve else 0
     base_fees, excesses, used = drive(
         demand * noise,
@@ -291,7 +291,7 @@ def _simulated_blocks(
 
 def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
     hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
-    middles = np.arange(-1, 25) + 0.5  # an hour's mean is that of its middle; the day is a circle
+    middles = np.arange(-1, 25) + 0.5  # the mean of an hour is the value at its middle; the day is circular
     cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
     fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
     slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)
@@ -299,7 +299,7 @@ def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) 
 
 
 def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArray:
-    # Of variance 1 from the first block on.
+    # The variance is 1 from the first block.
     from scipy.signal import lfilter
 
     decay = math.exp(-SLOT / time)

@@ -1,4 +1,4 @@
-"""Policies of posting compressed bytes to L1 and their costs: fill the blob, meet a deadline, wait for a price."""
+"""Policies for posting compressed bytes to L1, and their costs: fill blobs, meet a deadline, wait for low fees."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,12 +24,13 @@ from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.scenarios import check_scenario, step_starts, tips_of
 from feemodel.simulation.surfaces import Submission
 
-MAX_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
-MAX_BLOBS = 72  # in one submission: more than any block of L1 holds today
+MAX_SUBMISSIONS = 1 << 26  # submissions in memory, about 2 GB
+MAX_BLOBS = 72  # blobs of a submission; no L1 block has room for more today
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
 WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds with a deadline
-MAX_FORECAST_WAIT = 7 * 86_400.0  # of a cost, as of fees [s]
-#: Of an hour: at a deadline of 16 h, the mean delay in January 2026 is 0.95 h, with production's cap 0.90 h [1 / h].
+MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum horizon of forecasts [s]
+#: Cost of an hour of delay, chosen so that the mean delay is similar to that with the price cap: 0.95 h and 0.90 h in
+#: January 2026, at a deadline of 16 h [1 / h].
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 
@@ -38,14 +39,14 @@ TIP_KINDS = ("paid", "constant")
 class PriceCap:
     """Linea's price cap for submissions, see `feemodel.linea._price_cap`."""
 
-    target_delay: float = price_cap.TARGET_DELAY  #: after which the multiplier is 1 + adjustment [s]
+    target_delay: float = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment [s]
     adjustment: float = price_cap.ADJUSTMENT  #: [1]
-    tip_cap: float = price_cap.TIP  #: before waiting; 0 leaves the caps without a tip [wei / gas]
-    tip: str = "paid"  #: "paid": what the caps leave, which grows with waiting; "constant": the submission's tip
-    from_first_byte: bool = True  #: whether waiting counts from the first byte on, or from the full submission
-    time_of_day: bool = True  #: whether the hourly factors count
-    coefficient: float = price_cap.COEFFICIENT  #: of the caps that must cover the present fees [1]
-    window: float = price_cap.WINDOW  #: of the percentile [s]
+    tip_cap: float = price_cap.TIP  #: cap of the tip before waiting; 0 means caps without a tip [wei / gas]
+    tip: str = "paid"  #: "paid": the difference of caps and fees, which grows with waiting; "constant"
+    from_first_byte: bool = True  #: whether waiting is counted from the first byte or from the full submission
+    time_of_day: bool = True  #: whether the factors for hours of the week apply
+    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps, which must cover the present fees [1]
+    window: float = price_cap.WINDOW  #: window of the percentiles [s]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("coefficient", "target_delay", "window"))
@@ -60,12 +61,15 @@ class PriceCap:
 class Posting:
     """Policy by which the stream of compressed bytes is posted to L1.
 
-    `kind` says when a submission leaves: "fill", when its blobs are full; "deadline", then or when its first byte has
-    waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
-    blobs or as calldata, whichever is cheaper; "alternative-layer", when it is full, to another layer; "clairvoyant",
-    at the cheapest block between full and the deadline, a bound that nobody reaches; "forecast", at the best moment
-    before the deadline as far as it can be forecast, see `feemodel.simulation.closed_loop._stopping`. `backtest` knows
-    the first two.
+    The `kind` determines when data is submitted. `backtest` supports the first two kinds:
+
+    - "fill": when blobs are full;
+    - "deadline": when blobs are full, or when the first byte has waited for the deadline;
+    - "price-cap": when blobs are full and the price cap covers L1 fees;
+    - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
+    - "alternative-layer": when blobs are full, to another data availability layer;
+    - "clairvoyant": in the cheapest block between full blobs and the deadline, as a bound for all policies;
+    - "forecast": in the best block by a forecast, see `feemodel.simulation.closed_loop._stopping`.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -74,14 +78,14 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    deadline: float | None = None  #: longest wait of a byte; of a full submission for "clairvoyant", "forecast" [s]
-    delay_cost: float = 0.0  #: of an hour of it, in median costs of a submission, for the same two [1 / h]
-    stream_ratio: float = 1.0  #: bytes of the shared stream over those of transactions measured one by one [1]
+    deadline: float | None = None  #: maximum wait of a byte; of a full submission for "clairvoyant", "forecast" [s]
+    delay_cost: float = 0.0  #: cost of an hour of waiting, in median costs of a submission, for the same two [1 / h]
+    stream_ratio: float = 1.0  #: size of the shared stream divided by the sum of sizes of single transactions [1]
     kind: str = "fill"
-    blobs: int = 1  #: in one submission
-    further_blob_gas: float = 0.0  #: execution gas of each blob after the first [gas]
-    cap: PriceCap = field(default_factory=PriceCap)  #: of "price-cap"
-    layer_cost_per_mib: float = 0.0  #: of "alternative-layer" [wei / MiB]
+    blobs: int = 1  #: number of blobs in a submission
+    further_blob_gas: float = 0.0  #: execution gas of each additional blob [gas]
+    cap: PriceCap = field(default_factory=PriceCap)  #: parameters of "price-cap"
+    layer_cost_per_mib: float = 0.0  #: cost with "alternative-layer" [wei / MiB]
     commitment_gas: float = 21_000.0  #: L1 gas of the transaction that commits to another layer's data [gas]
 
     def __post_init__(self) -> None:
@@ -110,11 +114,11 @@ class Posting:
 @compared_by_value
 @printed_as_table
 class Posted(NamedTuple):
-    """Submissions in order: when, up to which byte of the stream, at what cost."""
+    """Submissions in order of time."""
 
-    time: RealArray  #: [s]
-    end: RealArray  #: where in the stream the submission ends [byte]
-    cost: RealArray  #: [wei]
+    time: RealArray  #: time of each submission [s]
+    end: RealArray  #: length of the stream at the end of each submission [byte]
+    cost: RealArray  #: cost of each submission [wei]
 
     def cost_up_to(self, byte: RealArray) -> RealArray:
         """Return the cost of all bytes before an index of the stream; bytes of one submission cost the same [wei].
@@ -126,22 +130,27 @@ class Posted(NamedTuple):
 
 
 def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) -> Posted:
-    """The submissions that carry a stream of compressed bytes to L1.
+    """Compute the submissions that post a stream of compressed bytes to L1.
 
-    A submission leaves when a blob is full, or when its first byte has waited until the deadline. What is left at the
-    end is posted then, in a submission that is paid for whole.
+    Data is submitted when a blob is full, or when its first byte has waited for the deadline. The rest is posted at the
+    end of the stream, at the cost of a full submission.
 
     Parameters
     ----------
-    stream : how many bytes had come at the end of each tick, in all [byte].
-    tick : its length; bytes come evenly within it [s].
-    posting : the policy.
-    l1_fees : a scenario of one path, at whose fees the submissions are paid.
+    stream : cumulative number of bytes at the end of each tick, of shape (ticks,) [byte].
+    tick : length of a tick, in which bytes arrive at a constant rate [s].
+    posting : posting policy, of kind "fill" or "deadline".
+    l1_fees : scenario of one path, with the fees of submissions.
 
-    Raises `InvalidInput` for a deadline shorter than a tick, which is as fine as arrivals are known, and for a stream
-    that falls or is empty.
+    Returns
+    -------
+    Time, end and cost of each submission.
 
-    Half a blob a minute: the second minute fills one, and what is left after the third leaves then:
+    Raises
+    ------
+    InvalidInput : a deadline shorter than a tick, or a stream that decreases or is empty.
+
+    At half a blob per minute, a blob is full after two minutes, and the rest is posted at the end, after three:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -152,14 +161,14 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     instance("posting", posting, Posting)
     if posting.kind not in ("fill", "deadline") or posting.blobs > 1:
         kind = f"kind {posting.kind}, {posting.blobs} blobs"
-        raise InvalidInput("posting", "expected fill or deadline with one blob; the rest is for simulate", kind)
+        raise InvalidInput("posting", "expected fill or deadline with one blob; only simulate supports others", kind)
     check_scenario("l1_fees", l1_fees)
     tick = above_zero("tick", tick, unit="s")
     stream = np.asarray(real("stream", stream, unit="bytes"))
     if stream.ndim != 1 or not stream.size or stream[-1] == 0.0:
-        raise InvalidInput("stream", "expected one number a tick, above 0 at the end", stream.shape)
+        raise InvalidInput("stream", "expected one number per tick, above 0 at the end", stream.shape)
     if (falls := np.diff(stream) < 0.0).any():
-        raise_first("stream", "expected sums, which never fall", stream[1:], falls)
+        raise_first("stream", "expected cumulative sums, which do not decrease", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
     check_limit(stream[-1] / posting.submission.capacity, "submissions", MAX_SUBMISSIONS)
@@ -185,7 +194,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        # When the byte that comes after so many began to come.
+        # The deadline of the first byte of this submission.
         due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf

@@ -1,8 +1,8 @@
-"""Blobs near their maximum, block by block, until the blob base fee reaches a price: the time of price discovery.
+"""Price discovery of blobs: the number of blocks with many blobs until the blob base fee reaches a price.
 
-In doubles a block of `used` blobs multiplies the fee by e^((used − target) · 131,072 / update_fraction). A rise from
-1 wei takes ln(price) · update_fraction / (131,072 · (used − target)) blocks. The paths here are the integers of
-EIP-4844 and EIP-7918.
+By the exponential formula, a block of `used` blobs multiplies the fee by e^((used − target) · 131,072 /
+update_fraction). A rise from 1 wei takes ln(price) · update_fraction / (131,072 · (used − target)) blocks. This module
+uses the integer arithmetic of EIP-4844 and EIP-7918.
 
 Source: the motivations of EIP-7762 (Resnick, Crapis, Dietrichs, 2024-08-31) and EIP-7918 (Elowsson, Adams, D'Amato,
 2025-03-25).
@@ -18,7 +18,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
 from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
-HIGHEST_PRICE = 2**62  # of a rise [wei / gas]; the fee after its last block still fits 64 bits
+HIGHEST_PRICE = 2**62  # [wei / gas]; the first fee above it still fits in 64 bits
 
 
 def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = None) -> NDArray[np.int64]:
@@ -26,9 +26,9 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
 
     Parameters
     ----------
-    price : that the blob base fee has to reach, at least 1 and at most 2**62 [wei / gas].
-    l1 : the rules and fees at the start; `other_blobs` is not used, and the base fee moves with `gas_used_ratio`.
-    blobs : shape (any,), in each block, repeated from its first; full blocks unless given [blob].
+    price : blob base fee to reach, from 1 to 2**62 [wei / gas].
+    l1 : rules and fees at the start. The base fee changes with `gas_used_ratio`; `other_blobs` is not used.
+    blobs : number of blobs in each block, of any length; the sequence is repeated. `None` means full blocks.
 
     Returns
     -------
@@ -36,11 +36,11 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
 
     Raises
     ------
-    InvalidInput : no block, more blobs than the maximum, or blobs with which the fee stops below the price.
+    InvalidInput : no block, more blobs than the maximum, or blobs with which the fee never reaches the price.
     LimitExceeded : more than 1,000,000 blocks.
 
-    A full block of 3/6 adds three blobs' gas, so the 63,070,646 gas of excess in EIP-7762's rationale take
-    63,070,646 / 393,216 = 160.4 blocks, and the fee is there after 161:
+    With target 3 and maximum 6, a full block adds the gas of three blobs. The excess of 63,070,646 gas in the rationale
+    of EIP-7762 takes 63,070,646 / 393,216 = 160.4 blocks, so the fee is reached after 161 blocks:
 
     >>> from feemodel.simulation.attacks.saturation import upgrade
     >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
@@ -68,7 +68,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
             # A round of `blobs` that raises neither value raises neither in later rounds.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
-                    "blobs", f"expected enough blobs to reach {target:,} wei, stops at {max(fees):,}", blobs
+                    "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs
                 )
             round_start = (excess, base_fee)
     return np.array(fees, dtype=np.int64)

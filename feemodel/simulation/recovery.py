@@ -23,11 +23,11 @@ class Revenue(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Everything that the transactions pay [wei]."""
+        """Total of all parts [wei]."""
         return sum(self)
 
     def shares(self) -> dict[str, float]:
-        """Each part over the total [1]."""
+        """Return each part divided by the total [1]."""
         return {name: part / self.total if self.total else 0.0 for name, part in self._asdict().items()}
 
 
@@ -54,7 +54,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
             raise InvalidInput("gas", f"expected one for each of the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
-        # Totals of wei pass 64 bits: added as Python ints.
+        # Totals in wei may exceed 64 bits, so they are added as Python ints.
         return sum((np.asarray(per_gas).astype(object) * np.asarray(units)).reshape(-1).tolist())
 
     return Revenue(

@@ -25,8 +25,8 @@ from feemodel.simulation._axes import (
 )
 from feemodel.simulation.surfaces import Workload
 
-TRANSACTION = "transaction"  # the dimension of a workload
-SOBOL_LIMIT = 1 << 30  # points that the 30-bit sequence has
+TRANSACTION = "transaction"  # dimension of a workload
+SOBOL_LIMIT = 1 << 30  # number of points of the 30-bit sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Samples:
     def __post_init__(self) -> None:
         for axis in sequence("axes", self.axes):
             if not isinstance(axis, Axis):
-                raise InvalidInput("axes", "expected axes, as grid, sobol and monte_carlo make them", axis)
+                raise InvalidInput("axes", "expected axes of grid, sobol or monte_carlo", axis)
         for name, value in mapping("constants", self.constants).items():
             if not isinstance(value, str):
                 real_scalar(text("constants", name), value, minimum=None)
@@ -54,7 +54,7 @@ class Samples:
                 raise InvalidInput("samples", f"expected every {kind} once", sorted(twice))
         for axis in self.axes:
             if axis.dim in self.names and axis.dim not in axis.names:
-                raise InvalidInput("samples", "expected an input named otherwise than the dimensions", axis.dim)
+                raise InvalidInput("samples", "expected a name that differs from all dimensions", axis.dim)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dic
 
 def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
     listed, constants = _listed_and_constants(rest)
-    generated.example()  # what is wrong with a distribution is said here
+    generated.example()  # raises for an invalid distribution
     return Samples((generated, *listed), constants)
 
 
@@ -260,7 +260,7 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
     constants: dict[str, Constant] = {}
     for name, value in values.items():
         if getattr(value, "shape", None) == () and not isinstance(value, np.ma.MaskedArray):
-            value = np.asarray(value)[()]  # one number, as a reduction of a DataArray gives it
+            value = np.asarray(value)[()]  # a number, for example from the reduction of a DataArray
         if isinstance(value, Workload):
             columns = {"compressed_size": value.compressed_size, "gas": value.gas}
             listed.append(Listed(TRANSACTION, columns, f"{len(value):,} {value.name}"))
@@ -303,7 +303,7 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # Of Python ints beyond 63 bits NumPy makes doubles or objects: `whole` names them.
+    # NumPy converts Python ints beyond 63 bits to doubles or objects; `whole` reports them.
     ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
     checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
     return np.asarray(checked)

@@ -1,6 +1,6 @@
-"""Fees of transactions and coverage of L1 costs, over the factors of either form of the fee.
+"""Fees of transactions and coverage of L1 costs, as functions of the parameters of a pricing form.
 
-Every result is a Dataset whose coordinates are its inputs, with units; transactions are reduced as they are priced.
+Results are Datasets with the inputs as coordinates.
 """
 
 from collections.abc import Callable
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-Fees = TypeVar("Fees", bound=float | Labelled)  # of L1: numbers, arrays, Series or DataArrays
+Fees = TypeVar("Fees", bound=float | Labelled)  # L1 fees: numbers, arrays, Series or DataArrays
 
 
 @compared_by_value
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Transactions that are priced together: sizes and gas.
+    """Sizes and gas of a set of transactions.
 
     Two workloads are equal if name, sizes and gas are. They are not hashable, because their arrays are mutable.
 
@@ -59,10 +59,10 @@ class Workload:
     """
 
     name: str
-    compressed_size: WholeArray  #: [byte]
-    gas: WholeArray  #: [gas]
-    timestamp: WholeArray | None = None  #: of each transaction, since 1970, where known [s]
-    calldata: WholeArray | None = None  #: of each transaction, where known [byte]
+    compressed_size: WholeArray  #: compressed size of each transaction [byte]
+    gas: WholeArray  #: gas of each transaction [gas]
+    timestamp: WholeArray | None = None  #: time of each transaction since 1970, if known [s]
+    calldata: WholeArray | None = None  #: calldata of each transaction, if known [byte]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -142,8 +142,8 @@ class Submission:
     """Submission of compressed bytes to L1: one full blob per transaction."""
 
     execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
-    blob_gas: int = COORDINATOR.blob_gas  #: [gas]
-    capacity: int = USABLE_BLOB_BYTES  #: compressed bytes that a blob takes [byte]
+    blob_gas: int = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
+    capacity: int = USABLE_BLOB_BYTES  #: capacity of a blob for compressed bytes [byte]
     tip: int = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
 
     def __post_init__(self) -> None:
@@ -162,14 +162,14 @@ class Submission:
         return (base_fee + tip) * self.execution_gas + blob_base_fee * self.blob_gas
 
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
-        """Return the cost of posting a byte [wei / byte]: the cost of a submission over the bytes that it carries.
+        """Return the cost of posting a byte: the cost of a submission divided by its capacity [wei / byte].
 
-        The coordinator's variable cost is a little less: it divides by `COORDINATOR.bytes_per_submission`.
+        The coordinator's variable cost is slightly lower, because it divides by `COORDINATOR.bytes_per_submission`.
 
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
         """
-        price: Callable[..., Any] = variable_cost  # whose overloads know no type that is either
+        price: Callable[..., Any] = variable_cost  # no overload accepts a union of types
         cost = price(
             base_fee, self.tip, blob_base_fee, execution_gas=self.execution_gas, blob_gas=self.blob_gas,
             bytes_per_submission=self.capacity, margin=1.0,
@@ -187,19 +187,23 @@ def recovery_over_l1_fees(
     margin: NDArray[np.float64],
     unit: str | None = None,
 ) -> "xarray.Dataset":
-    """Revenue at announced costs over the cost of posting, as L1 fees move and the announced costs do not.
+    """Return revenue at constant announced costs divided by the cost of posting, for ranges of L1 fees.
 
     Parameters
     ----------
-    base_fee, blob_base_fee : of L1 [wei / gas], one axis each.
-    margin : safety factor [1], one axis.
-    unit : of the L1 fees, as in `feemodel.simulation.scenarios.replay`.
+    workload : sizes and gas of transactions.
+    form : pricing form with the announced costs.
+    submission : submission that posts the bytes.
+    base_fee : L1 base fees, one axis [wei / gas].
+    blob_base_fee : L1 blob base fees, one axis [wei / gas].
+    margin : margins, one axis [1].
+    unit : unit of the L1 fees, as in `feemodel.simulation.scenarios.replay`.
 
     Returns
     -------
     Dataset with `revenue` (margin) [wei], `cost` (base_fee, blob_base_fee) [wei], `recovery` (all three) [1].
 
-    A transfer of 128 bytes pays 36,095,245 · 21,000 wei, its bytes cost 128 · 89,326,925.4 wei:
+    A transfer of 128 bytes pays 36,095,245 · 21,000 wei; posting its bytes costs 128 · 89,326,925.4 wei:
 
     >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
     >>> form = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
@@ -244,20 +248,22 @@ def verification_surface(
     gas_price_ratio: NDArray[np.float64],
     margin: NDArray[np.float64],
 ) -> "xarray.Dataset":
-    """Return each transaction's fee and the share of costs recovered, in the verification-cost form.
+    """Return quantiles of fees and the share of costs recovered, in the verification-cost form.
 
     Parameters
     ----------
-    verification_gas_cost : L1 gas of one verification [gas], one axis.
-    gas_price_ratio : L1 gas price over L2 gas price [1], one axis.
-    margin : safety factor [1], one axis.
+    workload : sizes and gas of transactions.
+    form : pricing form; its gas cost and ratio are replaced by those of the axes.
+    verification_gas_cost : L1 gas of one verification, one axis [gas].
+    gas_price_ratio : L1 gas price divided by L2 gas price, one axis [1].
+    margin : margins, one axis [1].
 
     Returns
     -------
-    Dataset with `fee_quantile` (quantile, and the three axes): what a transaction pays [wei]; `revenue` and `cost`
-    [wei]; `recovery` [1].
+    Dataset with `fee_quantile` (quantile and the three axes), quantiles of the total fee of a transaction [wei];
+    `revenue` and `cost` [wei]; `recovery` [1].
 
-    At the factors of the fee itself the size part recovers what verification costs, and the base fee comes on top:
+    At the default parameters, the size part of the fee equals the verification cost times the margin:
 
     >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
     >>> found = verification_surface(

@@ -115,7 +115,7 @@ def test_a_plan_counts_what_quantiles_hold():
 
     assert planned(scaled, samples, over("sample", quantile=[0.5])).result_bytes == 8 * (7 + 1_000)
     assert planned(scaled, samples, over("sample")).result_bytes == 8 * 6
-    with pytest.raises(LimitExceeded, match="hold every evaluation"):
+    with pytest.raises(LimitExceeded, match="store all evaluations"):
         planned(scaled, monte_carlo(1 << 31, rng=1, x=stats.norm(), k=1.0), over("sample", quantile=[0.5]))
 
 
@@ -143,7 +143,7 @@ def test_a_plan_counts_what_quantiles_hold():
         ),
         (
             lambda: sweep(lambda quantile: quantile, grid(quantile=[1.0]), reduce=over("quantile", quantile=[0.5])),
-            "samples: expected another name: it is one of the statistics' coordinates, got 'quantile'",
+            "samples: expected another name: this is a coordinate of the statistics, got 'quantile'",
         ),
     ],
 )

@@ -428,7 +428,7 @@ def masked(gas):
     return np.ma.masked_greater(gas, 1)
 
 
-@pytest.mark.parametrize(("function", "named"), [(narrowest, "expected uint8 .* got 'uint16'"), (masked, "a mask")])
+@pytest.mark.parametrize(("function", "named"), [(narrowest, "expected uint8, .* got 'uint16'"), (masked, "a mask")])
 def test_no_result_is_cut_to_a_shorter_type_or_loses_its_mask(function, named):
     with pytest.raises(InvalidInput, match=named):
         sweep(function, grid(gas=[1, 300]), chunk=1)
@@ -459,8 +459,8 @@ def test_progress_counts_every_evaluation():
         (twice, grid(x=[1.0]), {"chunk": 0}, "chunk: expected an integer of at least 1, got 0"),
         (lambda x: np.ones(3), grid(x=[1.0, 2.0]), {}, "expected a result .* of a shape like"),
         (lambda x: "text", grid(x=[1.0, 2.0]), {}, "expected numbers as the result"),
-        (lambda x: {"x": x}, grid(x=[1.0, 2.0]), {}, "named otherwise than every input"),
-        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected int64 as its first result"),
+        (lambda x: {"x": x}, grid(x=[1.0, 2.0]), {}, "expected a name that differs from all inputs"),
+        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected int64, as in its first result"),
         (other_name_next, grid(x=[1, 2]), {}, "expected the results a every time"),
         (other_name_next, grid(x=[1, 2]), {"reduce": over("x")}, "expected the results a every time"),
     ],

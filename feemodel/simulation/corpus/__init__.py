@@ -1,7 +1,7 @@
-"""Generate realistic transactions for compression, without data of real users.
+"""Generate realistic transactions for tests of compression, without data of real users.
 
-Forms of calldata are in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real Linea
-mainnet transactions. `scripts/fit-corpus` writes the distributions to `linea.json`.
+`_calldata` defines forms of calldata. Lengths, words, addresses and gas are drawn from distributions that
+`scripts/fit-corpus` fitted to Linea mainnet transactions and wrote to `linea.json`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,26 +20,26 @@ from feemodel.simulation.corpus._fitted import LINEA, Fitted, Indices, ShapeFit,
 from feemodel.simulation.scenarios import Rng, generator_of
 
 CHUNK = 8_192  # transactions drawn at once from one random stream
-MAX_COUNT = 10_000_000  # transactions held in memory: some 10 GB
+MAX_COUNT = 10_000_000  # transactions in memory, about 10 GB
 
 _KINDS = np.array([shape.kind for shape in SHAPES])
 _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
 
 LINEA_MIX: Mapping[str, float] = MappingProxyType(
     {str(kind): float(_SEEN[kind == _KINDS].sum() / _SEEN.sum()) for kind in dict.fromkeys(_KINDS)}
-)  #: the share of each kind among the real transactions
+)  #: share of each kind among the real transactions
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Generated transactions, in the order of a chain.
+    """Generated transactions, in random order like on a chain.
 
     Parameters
     ----------
-    payloads : sender ‖ unsigned transaction, the bytes that an estimate measures.
-    calldata : the data of each.
-    kinds : the kind of each, a key of `LINEA_MIX`, shape (n,).
-    gas : gas used by each [gas], shape (n,).
+    payloads : sender ‖ unsigned transaction, the bytes whose compressed size an estimate uses.
+    calldata : calldata of each transaction.
+    kinds : kind of each transaction, a key of `LINEA_MIX`, of shape (n,).
+    gas : gas used by each transaction, of shape (n,) [gas].
     """
 
     payloads: list[bytes]
@@ -61,22 +61,26 @@ def corpus(
 
     Parameters
     ----------
-    count : how many.
-    rng : seed, `SeedSequence` or `Generator`; the same one gives the same corpus.
-    mix : relative weight of each kind of transaction, any of the keys of `LINEA_MIX`.
+    count : number of transactions.
+    rng : seed, `SeedSequence` or `Generator`; equal seeds give equal corpora.
+    mix : relative weight of each kind of transaction; kinds are the keys of `LINEA_MIX`.
+
+    Returns
+    -------
+    Transactions.
 
     Raises
     ------
-    InvalidInput : a negative count, an unknown kind, a negative or infinite weight, weights that are all zero.
-    LimitExceeded : more than 10,000,000.
+    InvalidInput : a negative count, an unknown kind, a negative or infinite weight, or weights that are all zero.
+    LimitExceeded : more than 10,000,000 transactions.
 
     Notes
     -----
     The kinds: `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators and
     the multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (every
     other function: a selector and words of the fitted mixture) and `deployment` (words of the mixture alone).
-    Contracts and users come from two pools under Zipf's law, as large as the real set's, so that addresses and
-    selectors recur as they do on a chain; the pools get no new members, however long the corpus.
+    Contracts and users are drawn from two pools by Zipf's law, so that addresses and selectors recur as on a chain. The
+    size of the pools is that of the real data, independent of `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])
@@ -110,7 +114,7 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the share of each shape: that of its kind in the mix, divided among shapes by their real frequency."""
+    """Return the share of each shape: the share of its kind, divided between shapes by their real frequency."""
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
@@ -120,7 +124,7 @@ def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
     return shares
 
 
-GAS_LIMIT_MARGIN = 0.5  # a wallet asks for up to this share more gas than the call will use
+GAS_LIMIT_MARGIN = 0.5  # maximum share by which gas limits exceed gas used
 
 
 def draw_transactions(
@@ -176,7 +180,7 @@ def _transactions(
             type=DYNAMIC_FEE if dynamic else LEGACY,
             chain_id=LINEA_CHAIN_ID,
             nonce=nonce,
-            gas_price=high,  # each type writes its own prices only
+            gas_price=high,  # a transaction contains only the prices of its type
             max_priority_fee=low,
             max_fee=high,
             gas_limit=limit,

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Shares: TypeAlias = Mapping[int, float]  # of each count of bytes
+Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
 Indices: TypeAlias = NDArray[np.int64]
 
-# A distribution is kept as the means of its strata, cut at these quantiles: the mean is kept, and most of the tail.
+# A distribution is stored as means of strata between these quantiles, which preserves the mean and most of the tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
