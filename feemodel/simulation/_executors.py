@@ -4,6 +4,7 @@ The number of tasks in progress is bounded, and so is memory. If a process of "p
 again in new ones, with a warning. If an executor given by the caller fails, that is an error.
 """
 
+import os
 import pickle
 import signal
 import sys
@@ -13,8 +14,10 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from operator import call
+from threading import Thread
 from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel._extras import install_command
@@ -272,6 +275,14 @@ def _receive(pickled: bytes) -> None:
     global _received
     _received = pickled
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which then ends its workers
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the parent is killed; a worker of `concurrent.futures` would wait for tasks forever."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run_received(number: int) -> Any:

@@ -1,5 +1,6 @@
 """Executors: numbered pieces in order, on threads, processes, Dask or any executor; workers that die; interrupts."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -201,6 +202,28 @@ def test_an_interrupt_ends_the_run_and_its_workers(tmp_path, executor):
     assert errors.strip().endswith("KeyboardInterrupt")
     assert errors.count("Traceback") <= 1  # the workers say nothing
     assert _gone(run.pid)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(INTERRUPTED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, script, "processes"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    ) as run:
+        assert run.stdout.readline() == b"0\n"
+        run.kill()
+        run.wait()
+        try:
+            assert _gone(run.pid)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
 
 
 def _gone(session, seconds=10):
