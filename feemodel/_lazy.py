@@ -15,6 +15,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     Type checkers and this function read the same imports. The modules of the package are attributes too, and `__all__`
     is the list of public names.
 
+    The package `lazy_loader` is not used: it and `packaging`, which it requires, would be two more of every
+    installation, it reads the names from a second file (`__init__.pyi`), and it does not name a missing extra.
+
     Parameters
     ----------
     package : full name of the package.

@@ -2,6 +2,9 @@
 
 A child caches the last state for further calls. A child that misses the deadline is killed and replaced. If a child
 dies, for example because memory runs out, its task is run again in a new child.
+
+Workers of `concurrent.futures`, pebble and loky that execute outlive a parent that is killed. Those of the first two
+import the caller's main module, which fails without an `if __name__ == "__main__"`.
 """
 
 import os
