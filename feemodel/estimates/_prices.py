@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, TRANSACTION_GAS
+from feemodel.ethereum.fee_market import ELASTICITY, TRANSACTION_GAS, next_base_fee
 from feemodel.linea.coordinator import average_fees, sample_gas_price
 from feemodel.linea.extra_data import PricingRecord, recorded_cost
 from feemodel.linea.from_l1 import recorded_variable_cost
@@ -55,7 +55,7 @@ class Prices:
             raise InvalidInput("blocks", expected, blocks)
         base_fee = form.base_fee
         for _ in range(0 if base_fee_is_fixed else blocks - 1):
-            base_fee += max(base_fee // BASE_FEE_CHANGE_DENOMINATOR, 1)
+            base_fee = next_base_fee(base_fee, ELASTICITY, ELASTICITY)  # after a full block
         return Prices(form, self.preset).on_base_fee(base_fee)
 
 

@@ -233,10 +233,37 @@ def next_base_fee(
     target: Whole = limit // whole("elasticity", elasticity, minimum=1)
     require("gas_limit", "expected at least the elasticity, for a target of 1 gas", limit, target > 0)
     require("gas_used", "expected at most the gas limit", used, used <= limit)
-    distance = maximum(used - target, target - used)
-    step = multiply_divide("base_fee", fee, distance, target) // whole("denominator", denominator, minimum=1)
-    risen = add("base_fee", fee, where(used > target, maximum(step, 1), 0))
-    return where(used < target, fee - step, risen)
+    return moved_base_fee(fee, used, target, target, whole("denominator", denominator, minimum=1))
+
+
+def moved_base_fee(
+    base_fee: Whole, gas_used: Whole, target: Whole, compared_target: Whole, denominator: Whole
+) -> Whole:
+    """Return `next_base_fee` for a given gas target; arguments are not checked.
+
+    Parameters
+    ----------
+    base_fee : base fee of this block [wei / gas].
+    gas_used : gas used by this block [gas].
+    target : divisor of the change, at least 1 [gas].
+    compared_target : target that gas used is compared with; equal to `target` except for EIP-4396 [gas].
+    denominator : parameter of the chain, at least 1 [1].
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    Int64Overflow : a base fee that does not fit an int64 array.
+
+    >>> moved_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8)
+    1012500000
+    """
+    distance = maximum(gas_used - compared_target, compared_target - gas_used)
+    step = multiply_divide("base_fee", base_fee, distance, target) // denominator
+    risen = add("base_fee", base_fee, where(gas_used > compared_target, maximum(step, 1), 0))
+    return where(gas_used < compared_target, base_fee - step, risen)
 
 
 def blob_update_fraction(maximum: int) -> int:

@@ -25,7 +25,6 @@ from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
-L1_BASE_FEE_DENOMINATOR = 8
 ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # a block may exceed its limit by its last transaction
 TAIKO_GAS_LIMIT = 240_000_000  # any even number: only gas used / target matters
 
@@ -240,7 +239,7 @@ def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
     """
     base = whole_scalar("l1_base_fee", l1_base_fee, unit="wei")
     for _ in range(_blocks("l1_blocks", l1_blocks)):
-        base += max(1, base // L1_BASE_FEE_DENOMINATOR)
+        base = fee_market.next_base_fee(base, fee_market.ELASTICITY, fee_market.ELASTICITY)
     return base
 
 

@@ -8,8 +8,9 @@ from typing import Generic, NamedTuple, overload
 
 from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, check_int64, instance, whole
+from feemodel.ethereum.fee_market import moved_base_fee
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
+from feemodel.integers import Whole, maximum, minimum, multiply, multiply_divide, require
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
@@ -117,10 +118,7 @@ def next_base_fee(
     target: Whole = limit // ELASTICITY
     time = whole("block_time", block_time, unit="seconds")
     adjusted = adjusted_target(limit, time)
-    distance = maximum(used - adjusted, adjusted - used)
-    step = multiply_divide("base_fee", fee, distance, target) // BASE_FEE_CHANGE_DENOMINATOR
-    risen = add("base_fee", fee, where(used > adjusted, maximum(step, 1), 0))
-    moved = where(used < adjusted, fee - step, risen)
+    moved = moved_base_fee(fee, used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
 
 

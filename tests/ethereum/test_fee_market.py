@@ -24,6 +24,7 @@ from feemodel.ethereum.fee_market import (
     calldata_gas,
     excess_branches,
     fake_exponential,
+    moved_base_fee,
     next_base_fee,
     next_excess_blob_gas,
     reserve_binds,
@@ -294,9 +295,13 @@ def test_an_excess_that_is_too_large_is_named_by_its_place(excess: int) -> None:
         reserve_binds([0, 0, excess], 7, [CANCUN, OSAKA, OSAKA])
 
 
-@given(st.integers(1, 2**62 - 1), st.integers(1, 2**30), st.floats(0, 2))
-def test_the_compiled_base_fee_is_the_formula_up_to_64_bits(base_fee: int, target: int, share: float) -> None:
-    used = int(target * share)
+@given(st.integers(1, 2**62 - 1), st.integers(1, 2**30), st.floats(0, 2), st.floats(0, 2), st.integers(2, 250))
+def test_the_compiled_base_fee_is_the_formula_up_to_64_bits(
+    base_fee: int, target: int, share: float, compared_share: float, denominator: int
+) -> None:
+    used, compared = int(target * share), int(target * compared_share)
+    terms = base_fee, used, target, compared, denominator
+    assert fee_market_kernels.next_base_fee(*terms) == moved_base_fee(*terms)
 
     compiled = fee_market_kernels.next_base_fee(base_fee, used, target, target, BASE_FEE_CHANGE_DENOMINATOR)
     assert compiled == next_base_fee(base_fee, used, 2 * target)
