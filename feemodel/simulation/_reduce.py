@@ -2,6 +2,7 @@
 
 Workers reduce blocks of evaluations to sums, which are merged in the order of the blocks, so that the result does not
 depend on the number of workers. Quantiles, tail means and drawdowns are exact, and keep all evaluations until the end.
+xarray's reductions would need all evaluations in memory for every statistic.
 """
 
 from collections.abc import Iterator, Sequence
