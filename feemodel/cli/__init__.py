@@ -1,14 +1,14 @@
-"""The command line: `feemodel VERB …`. One module a verb; this one finds it, and turns errors into exit codes.
+"""The command line: `feemodel VERB …`. Runs the module of the verb and turns errors into exit codes.
 
 0    done
-1    the answer is no, where a verb is asked for one (`NO` says which)
-2    bad input: an option, a value, a call
+1    the answer is no, for the verbs in `NO`
+2    invalid input: an option, a value, a call
 3    a file that cannot be read or written
 4    an upstream node or cluster that failed
-70   an unforeseen error; `--debug` shows its traceback
+70   an unexpected error; `--debug` shows its traceback
 130  interrupted
 
-Whatever fails is one line on standard error.
+An error is one line on standard error.
 """
 
 import argparse
@@ -27,67 +27,67 @@ from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, Upstrea
 from feemodel.io._bounds import showing_progress
 
 VERBS = {
-    "demo": "price generated and real transactions in both forms, and show what covers L1",
-    "fee": "the priority fee of a size and a gas, in its parts",
-    "explain": "one transaction or call: size, gas, every part of the fee, accepted or pending",
-    "compare": "a transaction, a call or a file of them under every rollup's fee rule",
-    "report": "what a project's transactions and functions pay on every chain, with a limit for CI",
-    "chains": "the chains whose rules are known, the dated rows of one, and rows that are long unchecked",
-    "padding": "by which factor the fee of now covers the fee some blocks later, chain by chain",
-    "rules": "a chain's rule in a form that machines read",
-    "max-send": "the largest value that a balance can send on a rollup, and what is held back for fees",
-    "sweep": "a formula over a grid, Sobol points or random draws, as a file describes it",
-    "backtest": "what users would have paid and what posting would have cost, on real or simulated L1 fees",
-    "simulate": "a rollup in a closed loop: prices, demand, posting and the operator's balance act on each other",
-    "calibrate": "the smallest margin that keeps the probability of a loss below a bound",
-    "forecast": "the distribution of L1 fees ahead: quantiles, paths, a fan chart",
-    "recommend": "fee parameters of a chain for a loss probability or a margin, from a forecast",
-    "sizes": "measure a file of transactions under every codec",
+    "demo": "price generated and real transactions in both forms and compare fees with the cost of L1",
+    "fee": "compute the priority fee for a size and a gas limit, with its parts",
+    "explain": "explain one transaction or call: size, gas, parts of the fee, checks of a node",
+    "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
+    "report": "price a project's transactions and functions on every chain, with a limit for CI",
+    "chains": "list the known chains, the dated rows of one, or rows not checked for a long time",
+    "padding": "compute the factor by which the current fee must be raised to be enough some blocks later",
+    "rules": "write a chain's rule in a machine-readable format",
+    "max-send": "compute the largest value that a balance can send on a rollup, and the amount reserved for fees",
+    "sweep": "evaluate a formula over a grid, Sobol points or random draws, as described in a file",
+    "backtest": "compute fees and posting costs on real or simulated L1 fees",
+    "simulate": "simulate a rollup in a closed loop of prices, demand, posting and the operator's balance",
+    "calibrate": "find the smallest margin that keeps the probability of a loss below a bound",
+    "forecast": "forecast the distribution of L1 fees: quantiles, paths, a fan chart",
+    "recommend": "recommend a chain's fee parameters for a probability of a loss or a margin, from a forecast",
+    "sizes": "measure a file of transactions with one or all codecs",
     "train": "train a zstd dictionary on a file of transactions",
-    "replay": "real blocks executed again: gas, estimates and fees next to the recorded ones",
-    "follow": "blocks of state changes into a ledger, from files or a node",
+    "replay": "execute recorded blocks again and compare gas, estimates and fees with the recorded values",
+    "follow": "import blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
-    "ledger": "what an operator does with a ledger: info, verify, backup, prune, export, rollback",
-    "prove": "a proof of an account and its slots from a ledger",
-    "check-proof": "whether a proof holds under a state root, and what it proves",
-    "serve": "the JSON-RPC server",
-    "mcp": "the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
-    "fetch": "block headers of a node into a Parquet file",
+    "ledger": "operate a ledger: info, verify, backup, prune, export, rollback",
+    "prove": "prove an account and its storage slots from a ledger",
+    "check-proof": "check a proof against a state root and print what it proves",
+    "serve": "start the JSON-RPC server",
+    "mcp": "serve the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
+    "fetch": "read block headers of a node into a Parquet file",
 }
-#: What the exit code 1 says, of the verbs that have one.
+#: Meaning of exit code 1, for the verbs that use it.
 NO = {
-    "explain": "with --check, some stage would not accept the transaction",
-    "calibrate": "no margin up to --highest keeps the bound",
-    "chains": "with --stale, a row was not checked for so long",
+    "explain": "with --check, a check of the node would reject the transaction",
+    "calibrate": "no margin up to --highest is enough",
+    "chains": "with --stale, rows were found that were not checked for that long",
     "report": "a fee is above the limit",
-    "replay": "a transaction did not come out as recorded",
-    "check-proof": "the proof does not hold",
-    "serve": "with --check, estimates would be refused",
+    "replay": "the result of a transaction differs from the record",
+    "check-proof": "the proof is not valid",
+    "serve": "with --check, estimates would be rejected",
 }
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: What `feemodel` without a verb prints; each command works without a network, a node or an extra.
+#: Output of `feemodel` without a verb. Each command works without a network, a node or an extra.
 FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for L1?
 
 Try:
-  feemodel fee --size 128 --gas 21000      the fee of 128 compressed bytes over 21,000 gas, part by part
+  feemodel fee --size 128 --gas 21000      the fee for 128 compressed bytes and 21,000 gas, with its parts
   feemodel explain '{"to": "0x1111111111111111111111111111111111111111", "data": "0x12345678"}' --gas 46000
-                                           the fee of your own call, measured, part by part, and what a wallet sets
+                                           the fee of your own call, with its size and its parts
   feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
                                            the same transfer under every rollup's fee rule
-  feemodel demo --out feemodel-demo        prices real and generated transactions, and draws three figures
+  feemodel demo --out feemodel-demo        price real and generated transactions and draw three figures
 
-feemodel --help lists every verb; feemodel VERB --help its options.
+feemodel --help lists every verb. feemodel VERB --help lists its options.
 """
 
 
 class UsageError(FeeModelError):
-    """Arguments that a verb does not take; the message names the verb whose `--help` lists them."""
+    """Raised for arguments that a verb does not accept. The message names the verb whose `--help` lists them."""
 
 
 class VerbParser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and whose help ends every option with its real default."""
+    """A parser with one-line errors and with the default of each option in the help."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
@@ -95,12 +95,12 @@ class VerbParser(argparse.ArgumentParser):
             self.register("action", action, _Once)
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` in one line, in place of the usage and an exit."""
+        """Raise `UsageError` instead of printing the usage and exiting."""
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
 
 
 class _Once(argparse.Action):
-    """Store the value of an option; an error if it is given twice, without the value: it may be a password."""
+    """Store the value of an option, which may be given once. The error omits the value: it may be a password."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         if option_string is not None:
@@ -113,7 +113,7 @@ class _Once(argparse.Action):
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Paragraphs wrapped, except those that have lines of their own."""
+        """Wrap paragraphs, except those that already have several lines."""
         paragraphs = text.split("\n\n")
         wrapped = (one if "\n" in one else super(_Help, self)._fill_text(one, width, indent) for one in paragraphs)
         return "\n\n".join(wrapped)
@@ -126,7 +126,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
+    """Run one verb and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "--debug" in given:
                 raise
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return _failed(UNFORESEEN, f"unforeseen error, --debug shows where: {said}")
+            return _failed(UNFORESEEN, f"unexpected error, --debug shows the traceback: {said}")
 
 
 def _run(given: Sequence[str]) -> int:
@@ -174,14 +174,14 @@ def _run(given: Sequence[str]) -> int:
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
-    """The parser of `feemodel`, with the options of the verbs named: the others' modules need not be loaded.
+    """Return the parser of `feemodel`, with the options of the verbs in `words`; other modules are not loaded.
 
-    Where the first word is a verb, no other is listed: each parser takes as long to make.
+    If the first word is a verb, the parser contains this verb only.
     """
     parser = VerbParser(
         prog="feemodel",
         description="What must this rollup transaction pay, and will that pay for L1?",
-        epilog="Every verb takes --json, --debug and --help.",
+        epilog="Every verb has --json, --debug and --help.",
     )
     parser.add_argument("--version", action="version", version=f"feemodel {feemodel.__version__}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
@@ -192,7 +192,7 @@ def verb_parser(words: Sequence[str]) -> VerbParser:
             module = import_module(f"feemodel.cli._{verb.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.add_argument("--json", action="store_true", help="print one JSON object")
-            subparser.add_argument("--debug", action="store_true", help="show the traceback of an unforeseen error")
+            subparser.add_argument("--debug", action="store_true", help="show the traceback of an unexpected error")
             subparser.set_defaults(run=module.run)
             subparser.epilog = _with_exit_codes(verb, subparser.epilog)
     return parser
@@ -202,7 +202,7 @@ def _with_exit_codes(verb: str, epilog: str | None) -> str:
     if epilog is not None and "exit codes" in epilog.lower():
         return epilog
     no = f", 1 {NO[verb]}" if verb in NO else ""
-    codes = f"Exit codes: 0 done{no}, 2 bad input, 3 a file, 4 a node, 70 unforeseen."
+    codes = f"Exit codes: 0 success{no}, 2 invalid input, 3 a file, 4 a node, 70 unexpected error."
     return codes if epilog is None else f"{epilog}\n\n{codes}"
 
 

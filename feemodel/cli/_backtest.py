@@ -1,4 +1,4 @@
-"""`feemodel backtest`: what users would have paid and what posting would have cost, on real or simulated L1 fees."""
+"""`feemodel backtest`: fees and posting costs on real or simulated L1 fees."""
 
 import argparse
 from dataclasses import replace
@@ -56,21 +56,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_statistics(parser: argparse.ArgumentParser) -> None:
-    """The options that ask for statistics over paths."""
+    """Add the options for statistics over paths."""
     asked = parser.add_argument_group("statistics over paths")
     for name, text in (
-        ("quantile", "of every measure, from 0 to 1"),
-        ("cvar-lower", "mean of so large a share of the lowest values of every measure"),
-        ("cvar-upper", "mean of so large a share of the highest"),
+        ("quantile", "quantile of every measure, from 0 to 1"),
+        ("cvar-lower", "mean of the lowest values of every measure; SHARE is the share of values"),
+        ("cvar-upper", "the same for the highest values"),
     ):
         asked.add_argument(f"--{name}", type=number, action="append", default=[], metavar="SHARE",
                            help=f"{text}; may be repeated")  # fmt: skip
     asked.add_argument("--below", type=number, action="append", default=[], metavar="VALUE",
-                       help="share of paths whose recovery lies below; may be repeated")  # fmt: skip
+                       help="share of paths with a recovery below VALUE; may be repeated")  # fmt: skip
 
 
 def read_statistics(options: argparse.Namespace) -> "Over | None":
-    """The statistics that the options ask for, checked before the work."""
+    """Return the requested statistics, checked before the computation starts."""
     from feemodel.simulation._reduce import over
 
     levels = {name: getattr(options, name) for name in ("quantile", "below", "cvar_lower", "cvar_upper")}
@@ -78,7 +78,7 @@ def read_statistics(options: argparse.Namespace) -> "Over | None":
 
 
 def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
-    """Measure → statistic → level → value."""
+    """Return values by measure, statistic and level."""
     from feemodel.simulation._summarize import summarize
 
     summary = summarize(found[list(MEASURES)], wanted)
@@ -93,18 +93,18 @@ def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, 
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
-    """The options that make an experiment; the defaults of three of them are the verb's own."""
+    """Add the options of an experiment. Three defaults depend on the verb."""
     l1 = parser.add_argument_group("L1 fees")
-    l1.add_argument("--l1", metavar="FILE", help="of base fees and blob base fees (the month that ships)")
+    l1.add_argument("--l1", metavar="FILE", help="L1 base fees and blob base fees (the month of the package)")
     l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                    help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
+                    help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
     l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
                     " it, or the demand that it shows driving the rules of L1 anew")  # fmt: skip
-    l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand")
+    l1.add_argument("--paths", type=count, default=paths, help="number of paths of a bootstrap or of demand")
     length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
     l1.add_argument("--hours", type=above_0, default=hours, help=length)
-    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap")
-    l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="of L1 (the file's, or 100000000)")
+    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block length of a bootstrap")
+    l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="tip on L1 (the file's, or 100000000)")
     l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
                     " averages (%(default)s)")  # fmt: skip
     traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
@@ -115,9 +115,9 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     add_codec(parser)
     traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size")
     traffic.add_argument(
-        "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions a second"
+        "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions per second"
     )
-    traffic.add_argument("--seed", type=whole_from_0, default=1, help="of all draws")
+    traffic.add_argument("--seed", type=whole_from_0, default=1, help="seed of all draws")
     _add_rule(parser)
     add_rules(parser)
 
@@ -128,10 +128,10 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     default = PricingRule()
     rule = parser.add_argument_group("pricing and posting")
     for name, unit, text in (
-        ("margin", None, "of the variable cost"),
-        ("estimate-margin", None, "of what users pay"),
-        ("update-interval", "SECONDS", "between announced costs"),
-        ("window", "SECONDS", "of L1 fees averaged"),
+        ("margin", None, "margin of the variable cost"),
+        ("estimate-margin", None, "margin of the fees that users pay"),
+        ("update-interval", "SECONDS", "time between announced costs"),
+        ("window", "SECONDS", "time over which L1 fees are averaged"),
     ):
         value = getattr(default, name.replace("-", "_"))
         rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=text)
@@ -143,14 +143,17 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         )
     rule.add_argument("--calldata-pressure", action="store_true", help="let full blocks raise the variable cost")
     rule.add_argument(
-        "--deadline", type=above_0, metavar="SECONDS", help="post what has waited so long (fill the blob)"
+        "--deadline",
+        type=above_0,
+        metavar="SECONDS",
+        help="post bytes that have waited this long (wait until the blob is full)",
     )
     rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="bytes of the stream over those of transactions"
                       " measured one by one; a real blob has 0.52 (1)")  # fmt: skip
 
 
 def read_experiment(options: argparse.Namespace) -> BacktestArguments:
-    """The experiment of the options: files read, paths drawn."""
+    """Read the files, draw the paths, and return the experiment of the options."""
     from feemodel.simulation.announced import CalldataPressure, PricingRule
     from feemodel.simulation.posting import Posting
     from feemodel.simulation.surfaces import Submission
@@ -177,7 +180,7 @@ SUBMISSION_GAS = ("execution_gas", "blob_gas")
 
 
 def submission_gas(what_if: "WhatIf") -> dict[str, int]:
-    """Gas and blob gas of Linea's submissions by rules of one's own; empty where they do not change Linea.
+    """Return gas and blob gas of Linea's submissions under custom rules; empty if they do not change Linea.
 
     Raises `InvalidInput` for parameters that do not act in a simulation.
     """
@@ -257,7 +260,7 @@ _LABELS = {
 
 
 def _read_workload(options: argparse.Namespace) -> "Workload":
-    """The shipped transactions; or a file's, by its column of sizes, or measured where it has the transactions."""
+    """Return the transactions of the package, or of a file with a column of sizes or with payloads to measure."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions
@@ -324,7 +327,7 @@ def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.
 
 
 def read_history(options: argparse.Namespace) -> "xarray.Dataset":
-    """The L1 fees that the options name, as they were."""
+    """Return the L1 fees of the options, unchanged."""
     history = l1_history(options.l1, read_columns(options.l1_columns))
     # What is asked for counts before what the file says.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")

@@ -16,14 +16,16 @@ CURVE_POINTS = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--loss-probability", type=number, default=0.05, help="over a path, the bound")
-    parser.add_argument("--confidence", type=number, default=0.95, help="of the interval")
+    parser.add_argument(
+        "--loss-probability", type=number, default=0.05, help="bound on the probability of a loss over a path"
+    )
+    parser.add_argument("--confidence", type=number, default=0.95, help="confidence of the interval")
     parser.add_argument(
         "--vary", default="estimate_margin", choices=("estimate_margin", "margin"), help="(%(default)s)"
     )
     parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
                         " posting: what the size adds to fees, or all of them")  # fmt: skip
-    parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried")
+    parser.add_argument("--highest", type=number, default=100.0, help="highest margin that is tried")
     parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
                         " interval that holds its shortness too; with blocks of --block-hours and three times"
                         " that")  # fmt: skip
@@ -101,13 +103,13 @@ def _drawn_histories(options: argparse.Namespace, made: BacktestArguments, terms
     blocks = [
         {"block_hours": float(one["block_seconds"]) / HOUR}
         | {name: float(one[name]) for name in ("margin", "low", "high")}
-        for one in (found.isel(block_seconds=place) for place in range(found.sizes["block_seconds"]))
+        for one in (found.isel(block_seconds=index) for index in range(found.sizes["block_seconds"]))
     ]
     return {"histories": options.histories, "low": found.attrs["low"], "high": found.attrs["high"], "blocks": blocks}
 
 
 def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """The loss curve at no more than so many of the paths' break-even margins, evenly among them."""
+    """Return the loss curve at a limited number of the paths' break-even margins, evenly spaced."""
     import numpy as np
 
     curve = found.loss_curve()

@@ -1,4 +1,4 @@
-"""`feemodel chains`: the chains whose rules are known, the rows of one, and rows that are long unchecked."""
+"""`feemodel chains`: known chains, the rows of one chain, and rows that have not been checked for a long time."""
 
 import argparse
 from collections.abc import Mapping
@@ -16,11 +16,16 @@ ROW = ("since", "values", "assumed", "unknown", "keeps", "source", "checked", "n
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("chain", nargs="?", help="print every dated row of this chain")
-    parser.add_argument("--chains", metavar="FOLDER", help="read a folder of TOML files in place of the shipped ones")
     parser.add_argument(
-        "--stale", type=count, metavar="DAYS", help="list rows not compared with their source for so many days"
+        "--chains", metavar="FOLDER", help="read a folder of TOML files instead of those in the package"
     )
-    parser.epilog = "Exit codes: 0 done, 1 --stale found rows, 2 bad input, 3 a file, 70 unforeseen."
+    parser.add_argument(
+        "--stale",
+        type=count,
+        metavar="DAYS",
+        help="list rows that were not compared with their source for that many days",
+    )
+    parser.epilog = "Exit codes: 0 success, 1 --stale found rows, 2 invalid input, 3 a file, 70 unexpected error."
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`feemodel check-proof`: whether a proof holds under a state root, and what it proves."""
+"""`feemodel check-proof`: check a proof against a state root."""
 
 import argparse
 from typing import Any
@@ -8,13 +8,16 @@ from feemodel.cli._output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the object of rollup_getProof, or the whole JSON-RPC answer")
-    parser.add_argument("--root", required=True, metavar="HEX", help="the state root that L1 holds for the block")
-    parser.add_argument("--address", metavar="HEX", help="the account that was asked for")
-    parser.epilog = (
-        "Exit codes: 0 the proof holds; 1 it does not; 2 a value that cannot be read; 3 a file that cannot be read."
+    parser.add_argument("file", help="the result of rollup_getProof, or the whole JSON-RPC response")
+    parser.add_argument("--root", required=True, metavar="HEX", help="state root of the block on L1")
+    parser.add_argument("--address", metavar="HEX", help="the requested account")
+    parser.epilog = "Exit codes: 0 the proof is valid; 1 it is not; 2 a value cannot be read; 3 a file cannot be read."
+    parser.add_argument(
+        "--slot",
+        action="append",
+        metavar="HEX",
+        help="a requested storage slot, in the order of the request; may be repeated",
     )
-    parser.add_argument("--slot", action="append", metavar="HEX", help="the slots that were asked for, in their order")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(answer)
         return 0
-    print("The proof holds.")
+    print("The proof is valid.")
     if account is None:
         print("The account does not exist.")
     for name, value in (answer["account"] or {}).items():

@@ -30,24 +30,29 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of transactions")
     add_transaction_file(parser)
-    parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
+    parser.add_argument("--gas", type=count, help="gas used by each transaction (the file's column, or the gas limit)")
     parser.add_argument(
-        "--l1-base-fee", type=l1_base_fee, metavar="WEI", help="(median of the shipped month or of --at)"
+        "--l1-base-fee",
+        type=l1_base_fee,
+        metavar="WEI",
+        help="L1 base fee (median of the package's month, or of the day --at)",
     )
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
-    parser.add_argument("--only", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee (the same)")
+    parser.add_argument("--only", metavar="NAME,…", help="names of rules (the current ones); `all` for every upgrade")
     add_rules(parser)
     parser.add_argument(
         "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
     )
-    parser.add_argument("--chains", metavar="FOLDER", help="compare the chains of a folder of TOML files too")
+    parser.add_argument("--chains", metavar="FOLDER", help="also compare the chains of a folder of TOML files")
     parser.add_argument(
         "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
-        help="a parameter in place of the known or unknown one; may be repeated",
+        help="set a parameter; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--at", metavar="DATE", help="the rules of that day, such as 2024-06-14 (the newest)")
-    parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
-    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption")
+    parser.add_argument("--at", metavar="DATE", help="use the rules of that day, such as 2024-06-14 (the newest)")
+    parser.add_argument(
+        "--reference", metavar="RULE", help="rule to which the ratio is computed (linea, or the first rule)"
+    )
+    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes of pubdata on ZKsync, an assumption")
     add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
     add_codec(parser)
 
@@ -121,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
-    """The rules that are compared, why some that are by default are not, and what is said about a file of rules."""
+    """Return the rules to compare, reasons for rules that are left out, and notes on a file of rules."""
     from feemodel.rollups._chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
     from feemodel.rollups.rules import all_rules, rule, rules_at
@@ -149,7 +154,7 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
 
 
 def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Chain → parameters of `CHAIN.PARAMETER=VALUE`.
+    """Return the parameters of `CHAIN.PARAMETER=VALUE`, by chain.
 
     >>> given_by_chain(["mode.base_fee_scalar=20000"])
     {'mode': {'base_fee_scalar': 20000}}
@@ -164,7 +169,7 @@ def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _starknet_gas(text: str) -> dict[str, int]:
-    """The columns that Starknet's rule reads, of two numbers."""
+    """Return the columns of Starknet's rule from two numbers."""
     amounts = whole_numbers("--starknet-gas", text, "256,1100000")
     if len(amounts) != 2:
         raise InvalidInput("--starknet-gas", "expected two numbers such as 256,1100000", text)
@@ -174,7 +179,7 @@ def _starknet_gas(text: str) -> dict[str, int]:
 def _transactions(
     options: argparse.Namespace, *, set_code: bool
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    """The transactions, what gas each used, who sent each, where that is known, and what was assumed.
+    """Return the transactions, gas used and senders if known, and the assumptions.
 
     Of a file, those of type 4 only with `set_code`: if every rule prices them.
     """
@@ -206,7 +211,7 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """The fees of L1 that the options give, or a quantile of the shipped month or of the day of `--at` [wei / gas]."""
+    """Return the L1 fees of the options, or a quantile of the package's month or of the day `--at` [wei / gas]."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 
@@ -238,6 +243,6 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
 
 def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-    """Name and parts of a row in wei of ETH."""
+    """Return name and parts of a row, in wei of ETH."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

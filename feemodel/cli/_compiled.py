@@ -1,4 +1,4 @@
-"""A folder for compiled kernels, where the one that numba would take cannot be written."""
+"""A folder for compiled kernels if numba's own folder is not writable."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 
 @contextmanager
 def compiled_kernels() -> Iterator[None]:
-    """Let numba keep what it compiles in a temporary folder where an installation is read-only, until the block ends.
+    """Let numba cache compiled code in a temporary folder if the installation is read-only, until the block ends.
 
     It begins with the kernels that are in the folder named by NUMBA_CACHE_DIR, as an image has them.
     """
@@ -40,7 +40,7 @@ def compiled_kernels() -> Iterator[None]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether a file can be written there; the folder is made where it is missing, as numba would."""
+    """Return whether a file can be written to the folder; creates the folder if it is missing, as numba does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

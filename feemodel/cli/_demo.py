@@ -1,4 +1,4 @@
-"""`feemodel demo`: generated and real transactions priced in both forms, and what covers L1."""
+"""`feemodel demo`: price generated and real transactions in both forms and compare fees with the cost of L1."""
 
 import argparse
 import textwrap
@@ -30,11 +30,11 @@ FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--transactions", type=count, default=20_000, help="to generate")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the generator")
-    parser.add_argument("--preset", default=DEFAULT_PRESET, help="the costs")
-    parser.add_argument("--out", default="out", metavar="FOLDER", help="for the figures")
-    parser.add_argument("--overwrite", action="store_true", help="replace figures that are there")
+    parser.add_argument("--transactions", type=count, default=20_000, help="number of transactions to generate")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the generator")
+    parser.add_argument("--preset", default=DEFAULT_PRESET, help="preset of the costs")
+    parser.add_argument("--out", default="out", metavar="FOLDER", help="folder for the figures")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing figures")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked_folder(options: argparse.Namespace) -> Path:
-    """The folder for the figures, made where it is missing, checked before any work."""
+    """Create the folder for the figures if it is missing, and check it before the computation starts."""
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     there = [str(folder / name) for name in FIGURES if (folder / name).exists()]
@@ -103,7 +103,7 @@ def _with_known_gas(table: "pandas.DataFrame") -> "Workload":
 
 
 def _generated(count: int, seed: int) -> tuple["Workload", "NDArray[np.int64]", dict[str, Any]]:
-    """A generated corpus, compressed now; its lengths; and how fast that went."""
+    """Return sizes and lengths of generated transactions, and the rate of compression."""
     from feemodel.simulation.corpus import corpus
     from feemodel.simulation.surfaces import Workload
     from feemodel.sizes._codecs import compressed_sizes
@@ -142,7 +142,7 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
 
 
 def _cost_lines(l1_fees: Any, submission: Any) -> dict[str, dict[str, float]]:
-    """Cost of a compressed byte on L1 by line, at the assumed tip and at the one really paid [wei / byte]."""
+    """Return the cost of a compressed byte on L1 at the assumed tip and at the tip paid [wei / byte]."""
     base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
     lines = {}
     for name, tip in (("assumedTip", submission.tip), ("paidTip", PAID_TIP * base_fee)):

@@ -1,4 +1,4 @@
-"""`feemodel explain`: transactions and calls, priced part by part, and whether each check of a node would pass."""
+"""`feemodel explain`: the parts of a fee, and the checks of a node, for transactions and calls."""
 
 import argparse
 from collections.abc import Callable
@@ -32,15 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with one or many in any"
                         " format that `sizes` takes, or - for standard input")  # fmt: skip
     add_columns(parser)
-    parser.add_argument("--gas", type=count, help="the gas estimate (a transfer's, or the gas limit)")
-    parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
-    parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
-    parser.add_argument("--chain-id", type=whole_from_0, help=f"of a call that names none ({LINEA_CHAIN_ID})")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
+    parser.add_argument("--gas", type=count, help="gas estimate (that of a transfer, or the gas limit)")
+    parser.add_argument("--gas-used", type=count, help="gas used by the execution, for the check after it")
+    parser.add_argument("--nonce", type=whole_from_0, help="nonce of a call without one (0)")
+    parser.add_argument("--chain-id", type=whole_from_0, help=f"chain id of a call without one ({LINEA_CHAIN_ID})")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
     state = parser.add_mutually_exclusive_group()
-    state.add_argument("--genesis", metavar="FILE", help="a geth genesis to execute on: gas by part, the access list")
-    state.add_argument("--replay", metavar="FILE", help="a captured block to execute on, at its state before it")
-    parser.add_argument("--check", action="store_true", help="exit with 1 unless every check of the node accepts it")
+    state.add_argument("--genesis", metavar="FILE", help="execute on a geth genesis: gas by part, access list")
+    state.add_argument("--replay", metavar="FILE", help="execute on the state before a captured block")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 unless every check of the node accepts the transaction"
+    )
     add_codec(parser)
     add_pricing(parser)
 
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     subjects = read_subjects(options.subject, read_columns(options.columns))
     if not subjects:
         raise UnreadableFile(f"{options.subject}: expected transactions, found none")
-    if [place for place, _ in subjects] != [""]:
+    if [position for position, _ in subjects] != [""]:
         return _each(subjects, explained, options)
     answer = explained(subjects[0][1])
     if options.json:
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 def _explained(
     subject: Call | Transaction | FeeModelError, options: argparse.Namespace, chain: "ChainState | None", **priced: Any
 ) -> dict[str, Any]:
-    """One transaction or call; its error is raised where it is none."""
+    """Explain one transaction or call."""
     if isinstance(subject, FeeModelError):
         raise subject
     nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
@@ -86,13 +88,13 @@ def _each(
     subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]],
     options: argparse.Namespace,
 ) -> int:  # fmt: skip
-    """Every transaction of a file: a row each, also for those that cannot be read or priced."""
+    """Explain every transaction of a file, with a row for each, also if it cannot be read or priced."""
     rows: list[dict[str, Any]] = []
-    for place, subject in subjects:
+    for position, subject in subjects:
         try:
-            rows.append({"place": place, **explained(subject)})
+            rows.append({"position": position, **explained(subject)})
         except FeeModelError as error:
-            rows.append({"place": place, "error": str(error)})
+            rows.append({"position": position, "error": str(error)})
     failed = [row for row in rows if "error" in row]
     if len(failed) == len(rows):
         pass  # there is nothing to show
@@ -102,7 +104,7 @@ def _each(
         columns = ("", "measured", "compressed", "gas", "priority fee per gas [wei]", "fee [gwei]", "outcome")
         print_table(f"{len(rows):,} transactions", columns, map(_row, rows))
     if failed:
-        first = f"{failed[0]['place']}: {failed[0]['error']}"
+        first = f"{failed[0]['position']}: {failed[0]['error']}"
         name = "standard input" if options.subject == "-" else options.subject
         raise UnreadableFile(f"{name}: {len(failed):,} of {len(rows):,} have no fee, the first is {first}")
     return 1 if options.check and not all(map(_is_accepted, rows)) else 0
@@ -110,11 +112,11 @@ def _each(
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     if "error" in row:
-        return (row["place"], "", "", "", "", "", row["error"])
+        return (row["position"], "", "", "", "", "", row["error"])
     numbers = (row["measuredBytes"], row["compressedSize"], row["gas"]["estimated"], row["priorityFeePerGas"])
     refused = (stage["outcome"] for stage in row["stages"] if not stage["accepted"])
     fee = in_gwei(row["totalWei"]).removesuffix(" gwei")
-    return (row["place"], *map(_grouped, numbers), fee, next(refused, "accepted"))
+    return (row["position"], *map(_grouped, numbers), fee, next(refused, "accepted"))
 
 
 def _print(answer: dict[str, Any]) -> None:
@@ -177,13 +179,13 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
 
 
 class Executed(NamedTuple):
-    """The result of executing the subject on a state."""
+    """Result of executing the subject on a state."""
 
     gas_limit: int  #: that a node estimates [gas]
     details: "GasDetails"
 
     def answer(self) -> dict[str, Any]:
-        """Its part of the answer, amounts as numbers."""
+        """Return the fields for the output, with amounts as numbers."""
         parts, found = self.details.parts, self.details.access_list
         contracts = [{"address": to_hex(address), "gas": gas} for address, gas in parts.contracts]
         answer: dict[str, Any] = {"gasParts": {**parts.by_name(), "contracts": contracts}}
@@ -193,7 +195,7 @@ class Executed(NamedTuple):
 
 
 def _chain(options: argparse.Namespace) -> "ChainState | None":
-    """The chain whose state the options name; `None` where they name none."""
+    """Return the chain with the state of the options, or `None` without one."""
     if options.genesis is None and options.replay is None:
         return None
     from feemodel.estimates._chain import genesis_chain, read_genesis_document, replay_chain
@@ -206,7 +208,7 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Estimate and execute the subject on the state of a file, by Besu's search."""
+    """Estimate with Besu's search, and execute, the subject on the state of a file."""
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas
 

@@ -1,4 +1,4 @@
-"""`feemodel fee`: the priority fee of a compressed size and a gas."""
+"""`feemodel fee`: the priority fee for a compressed size and a gas limit."""
 
 import argparse
 from dataclasses import replace
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--size", type=whole_from_0, required=True, metavar="BYTES", help="compressed")
-    parser.add_argument("--gas", type=count, required=True, help="that the fee is spread over")
+    parser.add_argument("--size", type=whole_from_0, required=True, metavar="BYTES", help="compressed size")
+    parser.add_argument("--gas", type=count, required=True, help="gas over which the fee is spread")
     add_pricing(parser)
     group = parser.add_argument_group("rules of one's own")
     add_rules(group)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _preset(options: argparse.Namespace) -> "LineaPreset | None":
-    """Linea's costs and margin by the rules of a file, at L1 fees; `None` without a file."""
+    """Return Linea's costs and margin by the rules of a file, at L1 fees, or `None` without a file."""
     from feemodel.io.shipped import month_l1_fees
     from feemodel.linea.parameters import linea_preset
     from feemodel.rollups.rules import linea_variable_cost, parameters_of

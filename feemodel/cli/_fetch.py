@@ -10,14 +10,14 @@ LONGEST_TIMEOUT = 3_600  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--node", required=True, metavar="URL", help="of its JSON-RPC endpoint")
-    parser.add_argument("--blocks", required=True, metavar="A:B", help="from A up to, and without, B")
+    parser.add_argument("--node", required=True, metavar="URL", help="URL of a JSON-RPC endpoint")
+    parser.add_argument("--blocks", required=True, metavar="A:B", help="blocks from A to B, without B")
     add_out(parser, "FILE.parquet", "written whole or not at all", required=True)
     parser.add_argument(
         "--tip-percentile", type=number, metavar="P", help="adds blob base fees, and tips at this percentile of the gas"
     )
-    parser.add_argument("--concurrency", type=count, default=8, help="requests in flight at once")
-    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="of one request")
+    parser.add_argument("--concurrency", type=count, default=8, help="number of requests at the same time")
+    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="time limit of one request")
 
 
 def run(options: argparse.Namespace) -> int:

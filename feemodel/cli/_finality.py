@@ -9,7 +9,7 @@ from feemodel.ledger._store import Store
 
 
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
-    """A rule as a ledger stores it: "immediate", "depth 2", "l1", or "l1" and the contract of another rollup.
+    """Return a rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with the contract of another rollup.
 
     The address of the node is left out, which may be secret.
 
@@ -31,7 +31,7 @@ def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
 
 
 def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:
-    """Raise `InvalidInput` where the words of a command line do not go with the rule that a ledger stores.
+    """Raise `InvalidInput` if the options conflict with the rule stored in the ledger.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
 def parse_finality(
     words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
 ) -> Callable[[Store], Finality]:
-    """The finality that a command line asks for, for a store: `immediate`, `depth N` or `l1 URL`.
+    """Return the finality of the options for a store: `immediate`, `depth N` or `l1 URL`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`feemodel finalize`: marks a block of a ledger, and all before it, final."""
+"""`feemodel finalize`: mark a block of a ledger, and all blocks before it, as final."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from feemodel.cli._output import print_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
-    parser.add_argument("--block", required=True, type=whole_from_0, help="the newest final one")
+    parser.add_argument("--block", required=True, type=whole_from_0, help="number of the newest final block")
     parser.epilog = (
         "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "
         "final one; 3 a ledger that cannot be read or written, or is damaged."

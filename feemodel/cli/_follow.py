@@ -1,4 +1,4 @@
-"""`feemodel follow`: blocks of state changes into a ledger, from files or from a node."""
+"""`feemodel follow`: import blocks of state changes into a ledger, from files or from a node."""
 
 import argparse
 import os
@@ -23,24 +23,30 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="the ledger")
-    parser.add_argument("--hashing", choices=("poseidon2", "mimc"), help="of a new ledger (poseidon2)")
-    parser.add_argument("--genesis", metavar="FILE", help="a geth genesis file, to make the ledger from")
+    parser.add_argument("--hashing", choices=("poseidon2", "mimc"), help="hash function of a new ledger (poseidon2)")
+    parser.add_argument("--genesis", metavar="FILE", help="geth genesis file for a new ledger")
     parser.add_argument("--chain-id", type=whole_from_0, metavar="N",
                         help="stored with the ledger (the genesis file's, or the node's)")  # fmt: skip
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--blocks", metavar="FILE", help="state changes, a JSON object a line; - is standard input")
-    source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, a JSON object a line")
+    source.add_argument("--blocks", metavar="FILE", help="state changes, one JSON object per line; - is standard input")
+    source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, one JSON object per line")
     source.add_argument("--node", metavar="URL", help="a node with the Shomei plug-in; follows until interrupted")
     parser.add_argument("--finality", nargs="+", metavar="RULE",
                         help="immediate, depth N, or l1 URL; stored with the ledger (the stored rule; a ledger "
                         "without one makes no block final)")  # fmt: skip
-    parser.add_argument("--change-finality", action="store_true", help="replace the stored rule by --finality")
-    parser.add_argument("--contract", metavar="HEX", help="of the rollup on L1, for --finality l1 (Linea mainnet's)")
+    parser.add_argument("--change-finality", action="store_true", help="replace the stored rule with --finality")
+    parser.add_argument(
+        "--contract", metavar="HEX", help="the rollup's contract on L1, for --finality l1 (Linea mainnet's)"
+    )
     parser.add_argument("--exit-when-node-fails", action="store_true",
                         help="end with 4 where a node that answered before goes away; else it is asked again, after "
                         "twice the time at each failure, up to a minute")  # fmt: skip
-    parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks")
-    parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking")
+    parser.add_argument(
+        "--confirmations", type=whole_from_0, default=2, help="confirmations before a node's block is imported"
+    )
+    parser.add_argument(
+        "--interval", type=above_0, default=2.0, metavar="SECONDS", help="time between two requests to the node"
+    )
     parser.epilog = (
         "Without a source of blocks it only shows the ledger, as feemodel ledger info does. Exit codes: 0 done; 2 an "
         "option or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is "
@@ -82,7 +88,7 @@ def _blocks(options: argparse.Namespace) -> "Iterator[BlockChanges]":
 
 
 def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
-    """Make a ledger that holds its first block; it appears under its name when it is whole, or not at all."""
+    """Create a ledger with its first block. The file appears under its name only when it is complete."""
     first = None if options.genesis is not None else next(blocks, None)
     if options.genesis is None and first is None:
         raise UnreadableFile(f"{path}: no such ledger; --genesis FILE makes one")
@@ -146,7 +152,7 @@ def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterato
 
 
 class _Progress:
-    """The newest block and the blocks a second on standard error: one line that is rewritten, or a line a minute."""
+    """Print the newest block and the rate on standard error: one rewritten line, or one line per minute."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -165,12 +171,12 @@ class _Progress:
 
 
 class _Stop(BaseException):
-    """SIGTERM."""
+    """Raised by SIGTERM."""
 
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """SIGTERM ends what runs inside, between two blocks or with the block undone, and is no error."""
+    """End the work inside on SIGTERM without an error. A block that is being imported is undone."""
 
     def stop(*_: object) -> None:
         raise _Stop
@@ -212,6 +218,6 @@ def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
 
 
 def _wait(seconds: float) -> bool:
-    """Sleep; never the end, which an interrupt brings."""
+    """Sleep, and never stop; an interrupt ends the loop."""
     time.sleep(seconds)
     return False

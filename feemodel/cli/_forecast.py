@@ -1,4 +1,4 @@
-"""`feemodel forecast`: the distribution of L1 fees ahead."""
+"""`feemodel forecast`: the distribution of future L1 fees."""
 
 import argparse
 from pathlib import Path
@@ -25,14 +25,14 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def add_l1(parser: argparse.ArgumentParser) -> None:
-    """The options of a history of L1 fees, as `read_l1` takes them."""
-    parser.add_argument("--l1", metavar="FILE", help="of L1 fees up to now (the month that ships)")
+    """Add the options of a history of L1 fees, which `read_l1` reads."""
+    parser.add_argument("--l1", metavar="FILE", help="L1 fees up to now (the month of the package)")
     parser.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
+                        help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
 
 
 def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
-    """The history that the options name."""
+    """Return the history of the options."""
     return l1_history(options.l1, read_columns(options.l1_columns))
 
 
@@ -42,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         " such as 6h; may be repeated (10min, 1h, 6h and 24h)")  # fmt: skip
     parser.add_argument("--method", choices=METHODS, default="auto", help="auto, or a named baseline (%(default)s)")
     parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the paths")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
     add_figure(parser, "a fan chart")
-    parser.add_argument("--fee", choices=FEES, default="base_fee", help="of the figure (%(default)s)")
+    parser.add_argument("--fee", choices=FEES, default="base_fee", help="fee that the figure shows (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:

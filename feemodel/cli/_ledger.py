@@ -28,11 +28,13 @@ OPTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=OPTIONS, metavar="ACTION", help=", ".join(OPTIONS))
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
-    parser.add_argument("--out", metavar="FILE", help="of backup and export: a new file; - is standard output (export)")
-    parser.add_argument("--keep", type=count, metavar="N", help="of prune: blocks that keep their state")
-    parser.add_argument("--to", type=whole_from_0, metavar="N", help="of rollback: the block that becomes the head")
-    parser.add_argument("--first", type=whole_from_0, metavar="N", help="of export: the first block (the oldest held)")
-    parser.add_argument("--last", type=whole_from_0, metavar="N", help="of export: the last block (the head)")
+    parser.add_argument("--out", metavar="FILE", help="new file of backup and export; - is standard output (export)")
+    parser.add_argument("--keep", type=count, metavar="N", help="for prune: number of blocks that keep their state")
+    parser.add_argument("--to", type=whole_from_0, metavar="N", help="for rollback: the block that becomes the head")
+    parser.add_argument(
+        "--first", type=whole_from_0, metavar="N", help="for export: the first block (the oldest stored)"
+    )
+    parser.add_argument("--last", type=whole_from_0, metavar="N", help="for export: the last block (the head)")
     parser.epilog = (
         "info: what the ledger holds; its accounts are counted from the genesis on, those that were destroyed too. "
         "verify: every row checked against its hashes. "
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
-    """Describe a ledger: its chain, its blocks, its accounts, its size."""
+    """Describe a ledger: its chain, blocks, accounts and size."""
     from feemodel.ledger._database import file_size
     from feemodel.ledger._scheme import FIRST_FREE
     from feemodel.ledger._store import FORMAT
@@ -84,7 +86,7 @@ def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
 
 
 def print_lines(answer: dict[str, Any], options: argparse.Namespace) -> None:
-    """One JSON object, or a line for each field."""
+    """Print one JSON object, or one line for each field."""
     if options.json:
         print_json(answer)
         return

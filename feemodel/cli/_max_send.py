@@ -1,4 +1,4 @@
-"""`feemodel max-send`: the largest value that a balance can send on a rollup, and what is held back for fees."""
+"""`feemodel max-send`: the largest value that a balance can send on a rollup, and the amount reserved for fees."""
 
 import argparse
 
@@ -19,17 +19,23 @@ from feemodel.ethereum._quantities import WEI_PER_ETH
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, …; `feemodel chains` lists them")
     parser.add_argument("call", help='a call without a value: {"to": "0x…"}')
-    parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="of the sender")
+    parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="balance of the sender")
     parser.add_argument(
-        "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="of the chain's newest block"
+        "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="base fee of the chain's newest block"
     )
-    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="that the chain sees")
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
-    parser.add_argument("--price-per-unit", type=whole_from_0, metavar="WEI", help="of Arbitrum's L1 pricing")
-    parser.add_argument("--gas", type=count, default=21_000, help="that the call needs; Arbitrum: without its L1 part")
-    parser.add_argument("--blocks-ahead", type=whole_from_0, default=1, metavar="N", help="until inclusion")
-    parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="offered, per gas")
-    parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
+    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="L1 base fee as known to the chain")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee as known to the chain")
+    parser.add_argument(
+        "--price-per-unit", type=whole_from_0, metavar="WEI", help="price per unit of Arbitrum's L1 pricing"
+    )
+    parser.add_argument("--gas", type=count, default=21_000, help="gas of the call; on Arbitrum without its L1 part")
+    parser.add_argument(
+        "--blocks-ahead", type=whole_from_0, default=1, metavar="N", help="number of blocks until inclusion"
+    )
+    parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="priority fee per gas")
+    parser.add_argument(
+        "--max-fee", type=whole_from_0, metavar="WEI", help="maximum fee per gas (the largest base fee by then)"
+    )
     parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
     add_parameters(parser)
     add_rules(parser)

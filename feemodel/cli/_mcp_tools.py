@@ -52,7 +52,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     gas: Uint64 | None = None
 
     def read(self) -> tuple[Call | Transaction, int]:
-        """Return what is priced and its gas: the one given, its own limit, or that of a plain transfer."""
+        """Return the subject and its gas: the given gas, the subject's gas limit, or that of a transfer."""
         if (self.call is None) == (self.transaction is None):
             raise InvalidInput("call", "expected either a call or a transaction", None)
         if self.call is None:
@@ -67,7 +67,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Explain(Subject, rename="camel", forbid_unknown_fields=True):
-    """Explain the fee of one call or transaction on Linea, part by part, and what a wallet would set."""
+    """Explain the parts of the fee of one call or transaction on Linea, and the prices that wallets would set."""
 
     preset: str = DEFAULT_PRESET
 
@@ -91,7 +91,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
     blob_base_fee: Uint256 | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return a row for each rule, and the L1 fees that were taken."""
+        """Return a row for each rule, and the L1 fees."""
         subject, gas = self.read()
         if self.rules is None:
             found = [one for one in rules_at(self.at)[0] if set(one.columns) <= set(MEASURED)]
@@ -107,7 +107,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
         return {"l1BaseFee": base_fee, "blobBaseFee": blob_base_fee, "rules": [row._asdict() for row in rows]}
 
     def _l1_fees(self) -> tuple[int, int]:
-        """The fees that are given, or the medians of the shipped month or of the day."""
+        """Return the given L1 fees, or the medians of the package's month or of the day."""
         if self.l1_base_fee is not None and self.blob_base_fee is not None:
             return self.l1_base_fee, self.blob_base_fee
         known = month_l1_fees() if self.at is None else day_l1_fees("at", chain_rows.timestamp("at", self.at))
@@ -118,7 +118,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
 
 
 class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Find the largest value that a balance can send on a chain, and what is held back for fees."""
+    """Find the largest value that a balance can send on a chain, and the amount reserved for fees."""
 
     chain: str
     balance: Uint256
@@ -132,7 +132,7 @@ class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     at: str | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return the value and what is held back, in wei of the chain's token."""
+        """Return the value and the reserved amount, in wei of the chain's token."""
         if sending.needs_l1_fees(self.chain, self.price_per_unit):
             for name, fee in (("l1BaseFee", self.l1_base_fee), ("blobBaseFee", self.blob_base_fee)):
                 if fee is None:
@@ -152,7 +152,7 @@ class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """List the chains whose fee rules are known, or every dated row of one of them."""
+    """List the chains with known fee rules, or all dated rows of one chain."""
 
     chain: str | None = None
 
@@ -174,7 +174,7 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Forecast L1 fees ahead of the newest row of the month that ships: quantiles at several horizons."""
+    """Forecast quantiles of L1 fees at several horizons after the end of the month in the package."""
 
     horizons: list[str] = msgspec.field(default_factory=lambda: ["10min", "1h", "6h", "24h"])
     method: str = "auto"
@@ -203,7 +203,7 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Tool(NamedTuple):
-    """A tool: its name, and the struct that parses its arguments and answers."""
+    """A tool: its name, and the struct that parses its arguments and computes its result."""
 
     name: str
     arguments: type[Any]
@@ -219,7 +219,7 @@ TOOLS = {
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments.
+    """Return the JSON schema of a tool's arguments.
 
     >>> sorted(input_schema(TOOLS["chains"])["properties"])
     ['chain']
@@ -232,7 +232,7 @@ def input_schema(tool: Tool) -> dict[str, Any]:
 
 
 def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a tool.
+    """Return the result of a tool.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exact(value: Any) -> Any:
-    """A result whose integers every client reads exactly: those that doubles do not hold are decimal digits."""
+    """Return the result with integers that a double cannot represent as strings of decimal digits."""
     if isinstance(value, dict):
         return {key: _exact(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -263,7 +263,7 @@ def _exact(value: Any) -> Any:
 
 
 def tool_server() -> "Server[Any]":
-    """A server of the protocol with the five tools."""
+    """Return a server of the protocol with the five tools."""
     import mcp_types as types
     from anyio import to_thread
     from mcp.server.lowlevel import Server
@@ -291,7 +291,7 @@ def tool_server() -> "Server[Any]":
 
 
 def serve_stdio() -> None:
-    """Answer on standard input and output until the client closes them.
+    """Serve on standard input and output until the client closes them.
 
     Raises `MissingExtra` without the extra `mcp`.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MissingOption(InvalidInput):
-    """An option that was not given and is required, for the reason that is told."""
+    """Return an error for a required option that is missing, with the reason."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
@@ -36,11 +36,11 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
                        help="form of the fee")  # fmt: skip
     group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)}")
-    group.add_argument("--record", metavar="HEX", help="a block's pricing record (extraData), in place of the preset's")
-    group.add_argument("--margin", type=number, help="of the estimate (the preset's)")
+    group.add_argument("--record", metavar="HEX", help="pricing record of a block (extraData), instead of the preset's")
+    group.add_argument("--margin", type=number, help="margin of the estimate (the preset's)")
     group.add_argument("--base-fee", type=whole_from_0, metavar="WEI")
-    group.add_argument("--variable-cost", type=whole_from_0, metavar="WEI", help="per compressed byte")
-    group.add_argument("--fixed-cost", type=whole_from_0, metavar="WEI", help="per gas")
+    group.add_argument("--variable-cost", type=whole_from_0, metavar="WEI", help="cost per compressed byte")
+    group.add_argument("--fixed-cost", type=whole_from_0, metavar="WEI", help="cost per gas")
     group.add_argument("--min-gas-price", type=whole_from_0, metavar="WEI", help="verification-cost form")
     group.add_argument("--verification-gas-cost", type=whole_from_0, metavar="GAS", help="verification-cost form")
     group.add_argument("--verification-capacity", type=whole_from_0, metavar="BYTES", help="verification-cost form")
@@ -48,7 +48,7 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
-    """The preset of the options, or this one, with their margin and record, and the form with their costs."""
+    """Return the preset with the options' margin and record, and the form with their costs."""
     preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
@@ -75,12 +75,12 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
     """Add the options of measuring a size."""
     group = parser.add_argument_group("size")
     group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
-    group.add_argument("--dictionary", metavar="FILE", help="for lzss, which needs one, or zstd")
-    group.add_argument("--packed", action="store_true", help="count the 32-byte field elements that the size fills")
+    group.add_argument("--dictionary", metavar="FILE", help="dictionary, required for lzss and optional for zstd")
+    group.add_argument("--packed", action="store_true", help="measure the size in whole 32-byte field elements")
 
 
 def read_codec(options: argparse.Namespace) -> "Codec":
-    """The codec that the options name."""
+    """Return the codec of the options."""
     from feemodel.estimates import _codec_file as codec_file
 
     if options.codec == "lzss" and options.dictionary is None:
@@ -95,13 +95,13 @@ LONGEST = 100  # digits of a number
 
 
 def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
-    """Add `--resume`, for results that come in parts."""
+    """Add `--resume`, for results that are stored in parts."""
     told = f"keep finished {parts} in this folder, which exists, and go on from those there are"
     parser.add_argument("--resume", metavar="FOLDER", help=told)
 
 
 def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
-    """Return the folder of finished parts, if one is given; raises `InvalidInput` where it is not there."""
+    """Return the folder of finished parts, if given. Raises `InvalidInput` if it does not exist."""
     from feemodel.io._finished import FinishedFolder
 
     if options.resume is None:
@@ -112,7 +112,7 @@ def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
 
 
 def whole_number(text: str) -> int:
-    """An integer of the command line: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`.
+    """Parse an integer: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`.
 
     >>> whole_number("30,000,000")
     30000000
@@ -124,17 +124,17 @@ def whole_number(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1."""
+    """Parse a whole number of at least 1."""
     return _of_at_least(1, whole_number(text), text)
 
 
 def whole_from_0(text: str) -> int:
-    """A whole number of at least 0."""
+    """Parse a whole number of at least 0."""
     return _of_at_least(0, whole_number(text), text)
 
 
 def l1_base_fee(text: str) -> int:
-    """A base fee of L1 in wei; 0, or at least 1,000, because fewer are probably gwei."""
+    """Parse an L1 base fee in wei: 0, or at least 1,000, because a lower number is probably in gwei."""
     fee = whole_from_0(text)
     if 0 < fee < MINIMUM["base_fee"]:
         raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
@@ -142,7 +142,7 @@ def l1_base_fee(text: str) -> int:
 
 
 def block(text: str) -> str:
-    """A block as JSON-RPC names it: a number, decimal or hexadecimal, becomes a quantity; a tag stays as it is.
+    """Return a block as in JSON-RPC: a decimal or hexadecimal number as a quantity, a tag unchanged.
 
     >>> block("8"), block("0x8"), block("finalized")
     ('0x8', '0x8', 'finalized')
@@ -152,7 +152,7 @@ def block(text: str) -> str:
 
 
 def number(text: str) -> float:
-    """A decimal number that a double holds; neither `nan` nor `inf`.
+    """Parse a finite decimal number.
 
     >>> number("1.2e3")
     1200.0
@@ -164,7 +164,7 @@ def number(text: str) -> float:
 
 
 def above_0(text: str) -> float:
-    """A number above 0."""
+    """Parse a number above 0."""
     found = number(text)
     if found <= 0:
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
@@ -178,7 +178,7 @@ def _of_at_least(least: int, found: int, text: str) -> int:
 
 
 def check_known(where: str, asked: Any, known: Collection[str]) -> None:
-    """Raise `InvalidInput` for what is none of the known names; it shows the nearest of them."""
+    """Raise `InvalidInput` for an unknown name; the message shows the most similar known name."""
     if isinstance(asked, str) and asked in known:
         return
     if close := get_close_matches(str(asked), known, 1, 0.5):
@@ -189,7 +189,7 @@ def check_known(where: str, asked: Any, known: Collection[str]) -> None:
 
 
 def whole_numbers(name: str, text: str, example: str) -> list[int]:
-    """Whole numbers of at most 18 digits, separated by commas.
+    """Parse whole numbers of at most 18 digits, separated by commas.
 
     >>> whole_numbers("--blocks", "1,5", "1,5,20")
     [1, 5]
@@ -201,22 +201,22 @@ def whole_numbers(name: str, text: str, example: str) -> list[int]:
 
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
-    """The option that gives a parameter of a chain."""
+    """Add the option that sets a parameter of a chain."""
     parser.add_argument(
         "--set", metavar="PARAMETER=VALUE", action="append", default=[],
-        help="a parameter of the chain in place of the known or unknown one; may be repeated",
+        help="set a parameter of the chain; may be repeated",
     )  # fmt: skip
 
 
 def add_rules(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """The option that names a file of rules of one's own."""
+    """Add the option for a file of custom rules."""
     parser.add_argument(
-        "--rules", metavar="FILE", help="a blob schedule, a gas repricing or scalars of one's own; see data/rules/"
+        "--rules", metavar="FILE", help="custom rules: a blob schedule, a gas repricing or scalars; see data/rules/"
     )
 
 
 def read_rules_option(options: argparse.Namespace, chains: "Mapping[str, Chain] | None" = None) -> "WhatIf | None":
-    """The rules of the file that `--rules` names, on top of the shipped chains or of these; `None` without it."""
+    """Return the chains with the rules of `--rules` added, or `None` without this option."""
     from feemodel.rollups._what_if import read_rules
     from feemodel.rollups.chains import CHAINS
 
@@ -224,7 +224,7 @@ def read_rules_option(options: argparse.Namespace, chains: "Mapping[str, Chain] 
 
 
 def given_parameters(texts: Iterable[str]) -> dict[str, Any]:
-    """The parameters of `--set PARAMETER=VALUE`.
+    """Return the parameters of `--set PARAMETER=VALUE`.
 
     >>> given_parameters(["base_fee_scalar=20000"])
     {'base_fee_scalar': 20000}

@@ -1,4 +1,4 @@
-"""Output of the verbs: a table for a person, one JSON object for a program, a new file."""
+"""Output of the verbs: a table, one JSON object, or a new file."""
 
 import argparse
 import json
@@ -11,19 +11,19 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
 
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
-    """`--out` and `--overwrite`; `checked_out` reads them."""
+    """Add `--out` and `--overwrite`, which `checked_out` reads."""
     parser.add_argument("--out", metavar=metavar, required=required, help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
 
 
 def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
-    """`--figure` and `--overwrite`; `checked_out` reads them."""
+    """Add `--figure` and `--overwrite`, which `checked_out` reads."""
     parser.add_argument("--figure", metavar="FILE.png", help=f"{text}, into a .png, .svg or .pdf file")
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
 
 
 def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
-    """The file that an option names, checked before any work: its suffix is known, it does not exist, its folder does.
+    """Return the file of an option; its suffix must be known, it must not exist, and its folder must exist.
 
     Raises `InvalidInput` where it cannot be written so.
     """
@@ -43,18 +43,18 @@ def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, 
 
 
 def print_json(answer: Any, *, flush: bool = False) -> None:
-    """One JSON object, indented; wei stay exact integers. `flush` where the process goes on after its answer."""
+    """Print one indented JSON object with exact integers. Use `flush` if the process continues to run."""
     print(json.dumps(answer, indent=2, default=_plain), flush=flush)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right_from: int = 1) -> None:
-    """A table; columns from `right_from` on hold numbers and are set to the right."""
+    """Print a table; columns from `right_from` on are numbers and aligned right."""
     from tabulate import DataRow, TableFormat, tabulate
 
     # A number that is cut is a wrong number: on a narrow terminal the lines run over.
     row = DataRow("", " ", "")
     plain = TableFormat(None, None, None, None, headerrow=row, datarow=row, padding=1, with_header_hide=None)
-    alignment = ["right" if place >= right_from else "left" for place in range(len(columns))]
+    alignment = ["right" if index >= right_from else "left" for index in range(len(columns))]
     cells = [[str(cell) for cell in one] for one in (columns, *rows)]
     # The names of columns are a row like any other: tabulate makes columns wider than the names of a head.
     table = tabulate(cells, tablefmt=plain, disable_numparse=True, colalign=alignment, preserve_whitespace=True)
@@ -82,7 +82,7 @@ def in_eth(wei: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """A length of whole minutes as the options of horizons take it.
+    """Write a length of whole minutes in the format of the options of horizons.
 
     >>> length_text(600.0), length_text(86_400.0)
     ('10min', '24h')

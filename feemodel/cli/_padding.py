@@ -1,4 +1,4 @@
-"""`feemodel padding`: by which factor the fee of now covers the fee some blocks later, chain by chain."""
+"""`feemodel padding`: the factor by which a current fee must be raised to be enough some blocks later."""
 
 import argparse
 from pathlib import Path
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--blocks", default="1,5,20,100", metavar="N,…", help="of the chain until inclusion")
-    parser.add_argument("--chain", action="append", metavar="NAME", help="only this one (all); may be repeated")
+    parser.add_argument("--blocks", default="1,5,20,100", metavar="N,…", help="numbers of blocks until inclusion")
+    parser.add_argument("--chain", action="append", metavar="NAME", help="name of a chain (all); may be repeated")
     add_rules(parser)
     add_out(parser, "FILE", "draw the factors: .png, .svg or .pdf")
 

@@ -1,4 +1,4 @@
-"""`feemodel prove`: a proof of an account and its slots from a ledger."""
+"""`feemodel prove`: prove an account and its storage slots from a ledger."""
 
 import argparse
 import json
@@ -10,8 +10,8 @@ from feemodel.cli._output import add_out, checked_out, print_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
-    parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
-    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
+    parser.add_argument("--address", required=True, metavar="HEX", help="address of the account")
+    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="a storage slot; may be repeated")
     parser.add_argument("--block", type=block, default="finalized", help="a number or a tag")
     add_out(parser, "FILE.json", "where to write it (standard output)")
     parser.epilog = (

@@ -17,17 +17,23 @@ FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("family", choices=FAMILIES, help="whose fee rule")
+    parser.add_argument("family", choices=FAMILIES, help="family of the chain's fee rule")
     target = parser.add_mutually_exclusive_group()
     target.add_argument("--loss-probability", type=number, help="that fees do not pay for posting while the parameters"
                         " stay (0.05)")  # fmt: skip
     target.add_argument("--margin", type=number, help="of the median of fees over the cost of posting; 0.2 are 20 %%")
-    parser.add_argument("--hold", type=above_0, default=86_400.0, metavar="SECONDS", help="how long they stay (a day)")
+    parser.add_argument(
+        "--hold",
+        type=above_0,
+        default=86_400.0,
+        metavar="SECONDS",
+        help="time until the parameters are set again (a day)",
+    )
     parser.add_argument("--interval", type=above_0, default=720.0, metavar="SECONDS", help="between two submissions, in"
                         " multiples of two minutes (%(default)s)")  # fmt: skip
     add_l1(parser)
     parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the paths")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
     add_figure(parser, "the price of a byte over the distribution of its cost, and the loss probability")
 
 

@@ -1,4 +1,4 @@
-"""`feemodel replay`: real blocks executed again, and every transaction held against what the chain recorded."""
+"""`feemodel replay`: execute recorded blocks again and compare each transaction with the record."""
 
 import argparse
 from collections import Counter
@@ -28,7 +28,7 @@ EXIT_CODES = """exit codes:
   1  at least one did not, or could not be executed; a missing estimate or fee is no reason
   2  an option that cannot be used
   3  a file that cannot be read
-  70 an unforeseen error"""
+  70 an unexpected error"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the rules to execute under: {', '.join(FORKS)} (what the file says, or else {DEFAULT_FORK}; where not "
         "all is reproduced, the last lines say by which rules it is)",
     )
-    parser.add_argument("--engine", default="auto", choices=ENGINES, help="(%(default)s)")
-    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="whose")
-    parser.add_argument("--exact", action="store_true", help="search to the last gas, not to 1.5 %%")
-    parser.add_argument("--form", default="signed", choices=FORMS, help="what was measured then")
+    parser.add_argument("--engine", default="auto", choices=ENGINES, help="execution engine (%(default)s)")
+    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="search for the gas limit")
+    parser.add_argument("--exact", action="store_true", help="search for the exact gas limit, not within 1.5 %%")
+    parser.add_argument("--form", default="signed", choices=FORMS, help="the encoding that was measured at that time")
     add_codec(parser)
 
 
@@ -131,7 +131,7 @@ def _unlike(row: Comparison) -> tuple[str, ...]:
 def _rules(
     options: argparse.Namespace, replay: Replay, found: Sequence[Comparison], others: tuple[str, ...] | None
 ) -> list[str]:
-    """By which rules the transactions were executed, and by which they are reproduced."""
+    """Return the forks under which the transactions were executed, and under which they are reproduced."""
     reproduced = sum(row.reproduced for row in found)
     said = "the file's" if replay.names_fork else "the default: the file names none"
     lines = [

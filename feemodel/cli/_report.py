@@ -30,11 +30,11 @@ EPILOG = """Reads broadcast/**/run-latest.json of Foundry, what `forge test --ga
 of hardhat-gas-reporter, or the folder of a Foundry project, whose latest broadcasts it takes. Functions of a report of
 gas are priced with example arguments, deployments with the init code of the project's artifacts.
 
-Exit codes: 0 done, 1 a fee is above --max-usd or --max-wei, 2 bad input, 3 a file, 70 unforeseen."""
+Exit codes: 0 success, 1 a fee is above --max-usd or --max-wei, 2 invalid input, 3 a file, 70 unexpected error."""
 
 
 class Line(NamedTuple):
-    """A use of the project under one rule."""
+    """A transaction or function of the project under one rule."""
 
     use: "Use"
     payment: "Payment"
@@ -44,23 +44,33 @@ class Line(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a broadcast, a report of gas, or a project's folder")
-    parser.add_argument("--only", metavar="NAME,…", help="which chains or rules (all of today)")
-    parser.add_argument("--at", metavar="DATE", help="rules and L1 fees of that day (the newest rules, the month)")
-    parser.add_argument("--quantile", type=number, default=0.5, metavar="Q", help="of the L1 fees of the day or month")
-    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="in place of the quantile")
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="in place of the quantile")
-    parser.add_argument("--gas", default="median", choices=STATISTICS, help="which gas of a function's calls counts")
-    parser.add_argument("--artifacts", metavar="FOLDER", help="of compiled contracts (out or artifacts next to PATH)")
+    parser.add_argument("--only", metavar="NAME,…", help="names of chains or rules (all current ones)")
+    parser.add_argument(
+        "--at", metavar="DATE", help="use the rules and L1 fees of that day (the newest rules, the month)"
+    )
+    parser.add_argument(
+        "--quantile", type=number, default=0.5, metavar="Q", help="quantile of the L1 fees of the day or month"
+    )
+    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="L1 base fee, instead of the quantile")
+    parser.add_argument(
+        "--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee, instead of the quantile"
+    )
+    parser.add_argument(
+        "--gas", default="median", choices=STATISTICS, help="statistic of the gas of a function's calls"
+    )
+    parser.add_argument(
+        "--artifacts", metavar="FOLDER", help="folder of compiled contracts (out or artifacts next to PATH)"
+    )
     parser.add_argument("--eth-usd", type=above_0, metavar="PRICE", help="price of ETH, for USD")
-    parser.add_argument("--max-usd", type=number, metavar="USD", help="exit with 1 where a fee is above it")
+    parser.add_argument("--max-usd", type=number, metavar="USD", help="exit with 1 if a fee is above this limit")
     parser.add_argument("--max-wei", type=whole_from_0, metavar="WEI", help="the same, in wei of ETH")
     parser.add_argument("--markdown", action="store_true", help="print Markdown, for a pull request")
-    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption")
-    parser.add_argument("--chains", metavar="FOLDER", help="price the chains of a folder of TOML files too")
+    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes of pubdata on ZKsync, an assumption")
+    parser.add_argument("--chains", metavar="FOLDER", help="also price the chains of a folder of TOML files")
     add_rules(parser)
     parser.add_argument(
         "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
-        help="a parameter in place of the known or unknown one; may be repeated",
+        help="set a parameter; may be repeated",
     )  # fmt: skip
     add_codec(parser)
     parser.epilog = EPILOG
@@ -112,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def transaction_of(use: "Use") -> Transaction:
-    """The transaction that is priced, with a placeholder signature."""
+    """Return the transaction with a placeholder signature."""
     filled = fill(use.call, gas=use.gas_limit, chain_id=use.chain_id, set_code=True)
     return filled.with_placeholder_signature()
 
@@ -147,7 +157,7 @@ def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: ar
 
 
 def _cells(line: Line, before: Line | None) -> tuple[str, ...]:
-    """One row; the use and its gas only where they change."""
+    """Return one row, with the use and its gas only if they changed."""
     is_new = before is None or before.use is not line.use
     paid = line.payment
     return (
@@ -198,7 +208,7 @@ def _print_json(
 
 
 def _sent(use: "Use") -> dict[str, Any]:
-    """The transaction under the names of JSON-RPC, as `feemodel compare` reads it from a file."""
+    """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
     one = transaction_of(use)
     found: dict[str, Any] = {
         "type": to_quantity(one.type), "chainId": to_quantity(use.chain_id), "nonce": to_quantity(one.nonce),

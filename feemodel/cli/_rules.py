@@ -1,4 +1,4 @@
-"""`feemodel rules`: a chain's rule in a form that machines read."""
+"""`feemodel rules`: a chain's rule in a machine-readable format."""
 
 import argparse
 import json

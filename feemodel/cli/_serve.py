@@ -1,4 +1,4 @@
-"""`feemodel serve`: the JSON-RPC server, from a development chain, a genesis, replayed blocks, a node, a ledger."""
+"""`feemodel serve`: the JSON-RPC server on a development chain, a genesis, replayed blocks, a node or a ledger."""
 
 import argparse
 import os
@@ -86,18 +86,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _joined(value: Any) -> Any:
-    """Return the value of a flag: a list flag that is given several times has all of its values."""
+    """Return the value of a flag, or all values of a list flag that was given several times."""
     return ",".join(value) if isinstance(value, list) else value
 
 
 def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
-    """Return a temporary folder for the ledger of a genesis, where the settings name no file."""
+    """Return a temporary folder for the ledger of a genesis if the settings name no file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
 
 def _store(settings: "Settings", folder: str | None) -> Path | None:
-    """Return the ledger that proves: the one that is named, or a new one of the genesis; `None` for neither."""
+    """Return the ledger of the settings, or a new ledger of the genesis, or `None`."""
     if settings.store is not None:
         from feemodel.ledger._store import Store
 
@@ -129,7 +129,7 @@ def _check_genesis(genesis: str, store: "Store") -> None:
 
 
 def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
-    """Open what would be served, and return what that is; what cannot be served is an error here, not of a worker."""
+    """Open everything that the server needs and return a description, so that errors appear before workers start."""
     import asyncio
 
     import msgspec
@@ -181,7 +181,7 @@ def _source(settings: "Settings") -> str:
 
 
 def _hidden(name: str, value: Any) -> Any:
-    """Return a setting as it may be shown: of an address no more than scheme, host and port."""
+    """Return a setting for display: a URL is reduced to scheme, host and port."""
     from feemodel.io._address import shown_address
     from feemodel.server.settings import SECRET
 

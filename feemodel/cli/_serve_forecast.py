@@ -1,4 +1,4 @@
-"""The server's method `feemodel_forecast`, which computes in a process of its own.
+"""The server's method `feemodel_forecast`, which runs in a separate process.
 
 The server itself imports nothing of `feemodel.simulation`. The process starts with the first call, has a lower
 priority than the server, and is killed where a forecast takes too long.
@@ -68,7 +68,7 @@ class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ServedHistory:
-    """L1 fees as the process takes them: a file, or columns with what was assumed of them."""
+    """L1 fees for the process: a file, or columns with the assumptions made about them."""
 
     source: str
     columns: dict[str, Any] | None = None
@@ -133,7 +133,7 @@ class ForecastMethod:
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
-        """Hold the process, which computes one forecast at a time."""
+        """Acquire the process, which computes one forecast at a time."""
         if self._waiting >= self._queue:
             raise LimitExceeded(f"calls that wait for a forecast: at most {self._queue:,}")
         seconds = WAITS * self._seconds
@@ -162,7 +162,7 @@ def _window_of(service: Service, url: str) -> "L1Window":
 
 
 def _load() -> None:
-    """Import and compile what forecasts need, in the child process."""
+    """Import and compile the code for forecasts, in the child process."""
     import numpy as np
 
     from feemodel.simulation.forecast.distribution import forecast

@@ -73,13 +73,15 @@ class SimulationArguments(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("spec", metavar="SPEC.toml", nargs="?", help="an experiment; options here count before its own")
+    parser.add_argument(
+        "spec", metavar="SPEC.toml", nargs="?", help="file that describes an experiment; options override it"
+    )
     _add_experiment(parser)
     add_out(parser, "FILE", "write all results: .nc")
     parser.add_argument("--figure", metavar="FILE", help="draw the first path: .png, .svg or .pdf")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--executor", choices=("threads", "processes"), help="(threads)")
-    where.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster by its scheduler, such as tcp://host:8786")
+    where.add_argument("--executor", choices=("threads", "processes"), help="executor (threads)")
+    where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
     parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
     add_resume(parser, "paths")
     parser.epilog = _EPILOG
@@ -94,29 +96,31 @@ the part of the cost of posting at once, negative where waiting costs."""
 
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("experiment")
-    group.add_argument("--pricing", choices=PRICINGS, help="(linea)")
-    group.add_argument("--window", type=count, metavar="BLOCKS", help="of L1 fees that Linea averages (1000)")
+    group.add_argument("--pricing", choices=PRICINGS, help="pricing policy (linea)")
+    group.add_argument(
+        "--window", type=count, metavar="BLOCKS", help="number of blocks over which Linea averages L1 fees (1000)"
+    )
     group.add_argument("--level", type=_level, metavar="X|fit",
-                       help="factor on the price; fit: what recovers the history at elasticity 0 (1)")  # fmt: skip
-    group.add_argument("--elasticity", type=_at_least_0, metavar="E", help="of demand in the data price (0)")
-    group.add_argument("--posting", choices=POSTINGS, help="(fill)")
+                       help="factor on the price; fit: the factor that recovers costs at elasticity 0 (1)")  # fmt: skip
+    group.add_argument("--elasticity", type=_at_least_0, metavar="E", help="elasticity of demand to the data price (0)")
+    group.add_argument("--posting", choices=POSTINGS, help="posting policy (fill)")
     group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap,"
                        " longest wait of deadline, forecast and clairvoyant (16)")  # fmt: skip
     group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="of an hour of waiting, in median costs"
                        " of a submission: forecast (0.25), clairvoyant (0)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
-                       help="what price-cap pays: what its caps leave, or 0.1 gwei (paid)")  # fmt: skip
-    group.add_argument("--l1", metavar="FILE", help="L1 fees (the month that ships, means of ten minutes)")
+                       help="tip under price-cap: paid up to its caps, or constant at 0.1 gwei (paid)")  # fmt: skip
+    group.add_argument("--l1", metavar="FILE", help="L1 fees (ten-minute means of the package's month)")
     group.add_argument("--l1-columns", action="append", metavar="OURS=THEIRS[:gwei]",
-                       help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
-    group.add_argument("--step", type=above_0, metavar="SECONDS", help="(12)")
-    group.add_argument("--paths", type=count, help="more than 1: drawn from the history by a block bootstrap (1)")
-    group.add_argument("--block-hours", type=above_0, help="mean block of the bootstrap (24)")
-    group.add_argument("--arrival-rate", type=above_0, metavar="PER_SECOND", help="transactions a second (1.45)")
+                       help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
+    group.add_argument("--step", type=above_0, metavar="SECONDS", help="length of a step (12)")
+    group.add_argument("--paths", type=count, help="number of paths; more than 1 are drawn by a block bootstrap (1)")
+    group.add_argument("--block-hours", type=above_0, help="mean block length of the bootstrap (24)")
+    group.add_argument("--arrival-rate", type=above_0, metavar="PER_SECOND", help="transactions per second (1.45)")
     group.add_argument("--poisson", action="store_true", default=None, help="draw arrivals instead of their mean")
     group.add_argument("--finalization-gas", type=_at_least_0, metavar="GAS",
-                       help="L1 gas of finalization for each blob; on Linea some 66500 (0)")  # fmt: skip
-    group.add_argument("--seed", type=whole_from_0, help="of all draws (1)")
+                       help="L1 gas of finalization per blob; about 66500 on Linea (0)")  # fmt: skip
+    group.add_argument("--seed", type=whole_from_0, help="seed of all draws (1)")
     add_rules(group)
 
 
@@ -155,7 +159,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> SimulationArguments:
-    """L1 fees and the four classes that the options and the tables of a file ask for."""
+    """Return L1 fees and the four classes of the options and of the tables of a file."""
     from feemodel.simulation.closed_loop._costs import Costs
     from feemodel.simulation.closed_loop.baseline import (
         baseline_posting,
@@ -210,7 +214,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """A policy that knows the gas of these submissions, where it computes with it."""
+    """Return the policy with the gas of these submissions, if it uses their gas."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 
@@ -225,7 +229,7 @@ def _repriced(pricing: Any, submission: "Submission") -> Any:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """Fill options that the command line leaves open from the file, then from the defaults; returns the tables."""
+    """Fill missing options from the file, then from the defaults; returns the tables."""
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
@@ -249,7 +253,7 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
-    """A history with one row a step, which a bootstrap draws from."""
+    """Return a history with one row per step, for a bootstrap."""
     import numpy as np
 
     from feemodel.simulation.closed_loop._l1_steps import rows_by_step
@@ -343,7 +347,7 @@ Record = TypeVar("Record")
 
 
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
-    """A frozen dataclass with some fields replaced; lists become tuples, a table replaces fields of a field.
+    """Return a frozen dataclass with some fields replaced; lists become tuples, and a table replaces fields of a field.
 
     Raises `InvalidInput` for a field that it has not.
 
@@ -368,7 +372,7 @@ def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
 
 
 def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any:
-    """An option of a file, read as on the command line, or a table.
+    """Return an option of a file, parsed as on the command line, or a table.
 
     Raises `InvalidInput` for a key that is neither, and for a value that the option does not take.
     """

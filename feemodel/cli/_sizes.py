@@ -1,4 +1,4 @@
-"""`feemodel sizes`: a file of transactions measured under every codec."""
+"""`feemodel sizes`: measure a file of transactions with one or all codecs."""
 
 import argparse
 from typing import Any
@@ -14,9 +14,9 @@ CODECS = ("zstd", "brotli", "deflate", "fastlz")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
-    parser.add_argument("--all", action="store_true", help="every codec (lzss where --dictionary is given)")
-    parser.add_argument("--threads", type=count, help="as many as processors unless given")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+    parser.add_argument("--all", action="store_true", help="every codec (lzss only with --dictionary)")
+    parser.add_argument("--threads", type=count, help="number of threads (the number of processors)")
     add_out(parser, "FILE.csv", "write the size of every transaction")
     add_codec(parser)
 

@@ -1,4 +1,4 @@
-"""Transactions and calls that a verb is asked about, from the command line, a file or standard input."""
+"""Transactions and calls from the command line, a file or standard input."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 
 
 def read_subject(subject: str) -> Call | Transaction:
-    """The subject of `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
+    """Read a subject from `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
 
     Raises `InvalidInput` where there are several.
     """
@@ -46,7 +46,7 @@ def read_subject(subject: str) -> Call | Transaction:
 
 
 def as_call(transaction: Transaction) -> Call:
-    """The call that a signed transaction makes; its gas limit and nonce do not bound an execution, so they stay out."""
+    """Return the call of a signed transaction, without gas limit and nonce, which do not limit an execution."""
     check_published(transaction)
     is_dynamic = transaction.type == DYNAMIC_FEE
     return Call(
@@ -59,10 +59,10 @@ def as_call(transaction: Transaction) -> Call:
 
 
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
-    """All transactions and calls of a text, of a file in any format that is read, or of `-` for standard input.
+    """Read all transactions and calls of a text, of a file in any supported format, or of `-` for standard input.
 
-    Each has its place, such as "line 3", which is "" for a text or a document that is one. One that cannot be read is
-    replaced by its error.
+    Each has a position such as "line 3", or "" if the text or document is a single subject. A subject that cannot be
+    read is replaced by its error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -104,7 +104,7 @@ def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
 
 
 def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
-    """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
+    """Parse subjects from JSON, JSON Lines, or lines of hexadecimal data."""
     if text.startswith(("{", "[")):
         first, _, rest = text.partition("\n")
         line = _json(first) if rest else None
@@ -113,7 +113,7 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     lines = [(f"line {number}", line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(lines) == 1:
         return [("", parse_transaction(text))]
-    return [(place, _tried(line, columns)) for place, line in lines]
+    return [(position, _tried(line, columns)) for position, line in lines]
 
 
 def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
@@ -128,7 +128,7 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _is_of_node(document: Any) -> bool:
-    """Whether a document, or the first item of one that is a list, is a block or the response of a node."""
+    """Return whether a document, or the first item of a list, is a block or the response of a node."""
     first = document[0] if isinstance(document, list) and document else document
     return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
@@ -143,7 +143,7 @@ def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction |
 
 
 def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction:
-    """A raw transaction, a call object, or a transaction under the names and in the decimal digits of an extractor."""
+    """Parse a raw transaction, a call object, or a transaction with the names and decimal numbers of an extractor."""
     if isinstance(item, str):
         return parse_transaction(item)
     if not isinstance(item, Mapping):
@@ -164,7 +164,7 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
 
 
 def _json(text: str) -> Any:
-    """The value of a text, `None` where it is not JSON."""
+    """Parse JSON text; returns `None` if it is not JSON."""
     try:
         return parse_json(text, "")
     except InvalidInput:
@@ -172,12 +172,12 @@ def _json(text: str) -> Any:
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:
-    """The gas that the subject allows, `None` for a call that does not say [gas]."""
+    """Return the subject's gas limit, or `None` for a call without one [gas]."""
     return subject.gas_limit if isinstance(subject, Transaction) else subject.gas
 
 
 def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
-    """The gas estimate: the one given, the subject's own limit, or that of a plain transfer [gas]."""
+    """Return the gas estimate: the given one, the subject's gas limit, or that of a transfer [gas]."""
     estimated = given if given is not None else gas_limit(subject)
     if estimated is not None:
         return estimated
@@ -187,7 +187,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
 
 
 def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
-    """The nonce and the chain id that a call is completed with; refused where the subject names its own."""
+    """Return nonce and chain id to complete a call; raises an error if the subject has its own."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
             raise InvalidInput(option, "expected none: a signed transaction has its own", given)
@@ -208,39 +208,39 @@ class TransactionFile(NamedTuple):
     said: list[str]  #: what was assumed or left out
 
     def payloads(self, form: str) -> list[bytes]:
-        """Their bytes in one of the forms that are measured."""
+        """Return their bytes in one of the encodings that are measured."""
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
-        """The same without transactions of unknown gas used; unchanged where the file has no gas used at all."""
+        """Return the table without transactions of unknown gas used; unchanged if the file has no gas used."""
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):
             return self
         text = f"left out: {known.count(False):,} of {len(known):,} transactions without gas used"
-        kept = [place for place, is_there in enumerate(known) if is_there]
-        sent, rows = [self.sent[place] for place in kept], [self.rows[place] for place in kept]
-        return TransactionFile(self.table.iloc[kept], sent, rows, [*self.said, text])
+        known_rows = [index for index, is_known in enumerate(known) if is_known]
+        sent, rows = [self.sent[index] for index in known_rows], [self.rows[index] for index in known_rows]
+        return TransactionFile(self.table.iloc[known_rows], sent, rows, [*self.said, text])
 
     def gas_used(self) -> list[int] | None:
-        """Gas used by each transaction, `None` where the file does not say it [gas]."""
+        """Return the gas used by each transaction, or `None` if the file does not have it [gas]."""
         return known_column(self.table, "gas_used")
 
 
 def add_columns(parser: Any) -> None:
     """Add the option that names the columns of a file."""
     parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help="a column of the file by its name there, and its unit; may be repeated")  # fmt: skip
+                        help="name, and unit, of a column of the file; may be repeated")  # fmt: skip
 
 
 def add_transaction_file(parser: Any) -> None:
-    """Options of a verb that reads a file of transactions."""
+    """Add the options of a verb that reads a file of transactions."""
     add_columns(parser)
     parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of transactions for which the"
                         " file has none")  # fmt: skip
 
 
 def read_columns(texts: list[str]) -> dict[str, str] | None:
-    """The columns that options name: our names → theirs.
+    """Return the columns of the options, as our names → the file's names.
 
     >>> read_columns(["base_fee=fee:gwei,time=t"])
     {'base_fee': 'fee:gwei', 'time': 't'}
@@ -255,7 +255,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
 
 
 def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
-    """The transactions of a file, those of type 4 with `set_code`; one that cannot be read is named by its row."""
+    """Read the transactions of a file, with type 4 if `set_code`. An error names the row that cannot be read."""
     from feemodel.io import read_transactions
 
     read = read_transactions(path, columns=read_columns(columns))

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("spec", metavar="SPEC.toml", help="what to evaluate; data/specs/ has one for each form")
+    parser.add_argument("spec", metavar="SPEC.toml", help="file that describes the sweep; data/specs/ has examples")
     add_out(parser, "FILE", "write the result, whole or not at all: .nc (NetCDF), .csv or .parquet")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
-    where.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster by its scheduler, such as tcp://host:8786")
+    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="executor (%(default)s)")
+    where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
     parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
     add_resume(parser, "blocks")
 

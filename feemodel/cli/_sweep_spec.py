@@ -1,4 +1,4 @@
-"""A sweep as a TOML file: which formula, on which samples, reduced to what. `data/specs/` has one for each form."""
+"""A sweep as a TOML file: formula, samples and reduction. `data/specs/` has an example for each form."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class SweepSpec(NamedTuple):
 
 
 def read_sweep_spec(path: str) -> SweepSpec:
-    """The sweep that a TOML file describes.
+    """Read a sweep from a TOML file.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def read_sweep_spec(path: str) -> SweepSpec:
 
 
 def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
-    """The sweep that a TOML document describes.
+    """Return the sweep of a TOML document.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
 
 
 def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
-    """Rows of a table of L1 fees, of which an input each has the values of a column."""
+    """Rows of a table of L1 fees; each input takes the values of one column."""
     from feemodel.io._l1_fees import read_l1_fees
     from feemodel.io.shipped import read_shipped_l1_fees
 

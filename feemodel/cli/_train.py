@@ -1,4 +1,4 @@
-"""`feemodel train`: a zstd dictionary from a file of transactions."""
+"""`feemodel train`: train a zstd dictionary on a file of transactions."""
 
 import argparse
 
@@ -12,8 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
     add_out(parser, "DICTIONARY", "where to write it", required=True)
-    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
+    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="size of the dictionary")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
     parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest")
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     read = read_transaction_file(options.file, options.columns, options.chain_id)
     payloads = read.payloads(options.form)
     samples = payloads[:: options.every]
-    rest = [payload for place, payload in enumerate(payloads) if place % options.every]
+    rest = [payload for index, payload in enumerate(payloads) if index % options.every]
     dictionary = train_dictionary(samples, size=options.size)
     with written_whole(options.out, overwrite=options.overwrite) as file:
         file.write(dictionary)

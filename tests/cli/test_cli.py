@@ -107,7 +107,7 @@ def rows_of(capsys, *arguments):
     code = main([*map(str, arguments), "--json"])
     out, error = capsys.readouterr()
     found = json.loads(out)["transactions"]
-    return code, [(row["place"], row.get("totalWei"), row.get("error")) for row in found], error
+    return code, [(row["position"], row.get("totalWei"), row.get("error")) for row in found], error
 
 
 def test_explain_answers_many_row_by_row_and_one_bad_row_ends_nothing(tmp_path, capsys, monkeypatch):
@@ -529,7 +529,7 @@ asked({engine!r})
         (b"PAR1\x15\x04", "begins like Parquet but does not end like it"),
     ],
 )
-def test_a_bad_file_of_transactions_is_refused_with_its_place(content, message, tmp_path, capsys):
+def test_a_bad_file_of_transactions_is_rejected_with_its_position(content, message, tmp_path, capsys):
     path = tmp_path / "transactions.jsonl"
     path.write_bytes(content)
     code, text = complaint(capsys, "sizes", str(path))

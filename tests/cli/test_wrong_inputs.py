@@ -130,7 +130,7 @@ def test_the_help_shows_every_default_as_it_is(verb, capsys):
             assert f"({action.default})".replace(" ", "") in said
 
 
-def test_an_unforeseen_error_is_one_line_and_its_traceback_is_there_on_demand(capsys, monkeypatch):
+def test_an_unexpected_error_is_one_line_and_its_traceback_is_there_on_demand(capsys, monkeypatch):
     def broken(options):
         raise KeyError("gas\nlimit")
 
@@ -138,7 +138,8 @@ def test_an_unforeseen_error_is_one_line_and_its_traceback_is_there_on_demand(ca
     arguments = ["fee", "--size", "1", "--gas", "21000"]
 
     assert main(arguments) == UNFORESEEN == 70
-    assert capsys.readouterr().err == "feemodel: unforeseen error, --debug shows where: KeyError: 'gas\\nlimit'\n"
+    expected = "feemodel: unexpected error, --debug shows the traceback: KeyError: 'gas\\nlimit'\n"
+    assert expected == capsys.readouterr().err
     with pytest.raises(KeyError):
         main([*arguments, "--debug"])
 
