@@ -17,7 +17,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 
 INT64_MAX, UINT64_MAX, UINT256_MAX = 2**63 - 1, 2**64 - 1, 2**256 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # which Python and NumPy count among the integers
+NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # types that Python or NumPy treat as integers
 MAPPINGS = (dict, Mapping)  # for isinstance, which is faster for dict than for Mapping
 
 WholeArray: TypeAlias = NDArray[np.int64]
@@ -37,7 +37,7 @@ class Labelled(Protocol):
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    ArrayLike: TypeAlias = Any  # of the implementation; callers see the overloads
+    ArrayLike: TypeAlias = Any  # type checkers of callers use the overloads instead
     Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
     Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
     Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
@@ -423,7 +423,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
     except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
-        raise InvalidInput(name, expected, True, found)  # which NumPy would convert to 1
+        raise InvalidInput(name, expected, True, found)  # because NumPy would convert it to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected}, and none that is masked", array, masked)

@@ -178,7 +178,7 @@ def ceiling_divide(value: Whole, divisor: Whole) -> Whole:
 
 
 def where(condition: Truth, value: Whole, otherwise: Whole) -> Whole:
-    """Return `value` where the condition is true, else `otherwise`; a Python int remains one.
+    """Return `value` where the condition is true, else `otherwise`; scalars remain Python ints.
 
     >>> where(True, 2**70, 0)
     1180591620717411303424

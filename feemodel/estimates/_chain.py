@@ -158,13 +158,13 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 
 
 def check_same_chain(chain: ChainState, store: Store) -> None:
-    """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
+    """Raise `InvalidInput` if a ledger belongs to another chain."""
     if store.chain_id not in (None, chain.call_state.chain_id):
         reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
         raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
     head, number = store.head, chain.call_state.block.number
     if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
-        return  # the hash of a genesis is one of our own
+        return  # the hash of a genesis includes the ledger's root, so it differs from geth's
     held = store.block(number)
     if held.hash not in (None, chain.hash):
         reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"

@@ -1,4 +1,4 @@
-"""A codec with a dictionary that is in a file."""
+"""Create a codec whose dictionary is in a file."""
 
 import os
 
@@ -8,21 +8,22 @@ from feemodel.sizes._codecs import Codec, Zstd, get_codec
 
 
 def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> Codec:
-    """Return the codec of a name, with the dictionary of a file.
+    """Return the codec with a name, and with the dictionary in a file.
 
     Parameters
     ----------
-    name : "lzss" or a name of `feemodel.sizes.get_codec`.
-    dictionary : a file, which lzss needs and zstd may have; no other codec reads one. Zstd's may be gzipped.
+    name : "lzss" or a name that `feemodel.sizes.get_codec` accepts.
+    dictionary : path of the dictionary; required for lzss, optional for zstd (may be gzipped), not valid for other
+        codecs.
 
     Raises `InvalidInput` for an unknown name, and `UnreadableFile`. Warns with `feemodel.sizes._lzss.UnknownDictionary`
-    where a dictionary of lzss is not a published one.
+    if the dictionary of lzss is not a published one.
 
     >>> read_codec("fastlz").size(bytes(100))
     12
     """
     if name == "lzss" and dictionary is not None:
-        from feemodel.sizes._lzss import Lzss  # and with it its kernels, which other codecs do not need
+        from feemodel.sizes._lzss import Lzss  # imported late, because it loads compiled kernels
 
         return Lzss.from_file(dictionary)
     if name == "zstd" and dictionary is not None:

@@ -71,7 +71,7 @@ class Signature:
 
 
 class Authorization(NamedTuple):
-    """Authorization of EIP-7702: an account lets the code of another account run in its place."""
+    """Authorization of EIP-7702: an account delegates to the code at another address."""
 
     chain_id: int
     address: bytes
@@ -192,7 +192,7 @@ class Filled(NamedTuple):
 
 
 def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Filled:
-    """Return the fields of the transaction that a call becomes; parameters as in `fill`, not checked.
+    """Return the fields of the transaction made from a call, see `fill`; the parameters are not checked.
 
     >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
     7

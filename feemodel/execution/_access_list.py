@@ -110,7 +110,7 @@ def create_access_list(
             listed = found.access_list
             raise too_little_gas(message._replace(access_list=listed), found.outcome, gas_limit, call_state.fork)
     except ExecutionFailed as error:
-        # By its hash, as if it were a transaction without a signature, geth names what it could not execute.
+        # geth's error names the hash of the call, encoded as a transaction without a signature.
         call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
         digest = to_hex(keccak256(_encoded_transaction(request._replace(call=call))))
         raise ExecutionFailed(f"failed to apply transaction: {digest} err: {error.message}") from None

@@ -24,7 +24,7 @@ class GasEstimate(NamedTuple):
     """A gas limit, and statistics of the search for it."""
 
     gas_limit: int
-    gas_used: int  #: at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    gas_used: int  #: gas used with the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
     executions: int  #: number of gas limits that were executed
     engine: str
     proven: int = 0  #: number of gas limits whose outcome followed from an earlier execution

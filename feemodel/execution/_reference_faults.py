@@ -1,4 +1,4 @@
-"""geth's error messages for halts of the specification.
+"""Translation of the specification's exceptional halts to geth's error messages.
 
 The specification raises the same out-of-gas exception for several faults that geth distinguishes; `distinguish` makes
 it raise a separate exception for each. `refusal` has the errors of precompiles for inputs that are not valid.

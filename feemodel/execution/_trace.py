@@ -4,7 +4,7 @@ Let a frame start with g gas and have spent S so far. As long as it executes the
 the minimum of g is the maximum, over these instructions, of S plus the gas that must be left at that point:
 
     SSTORE, since EIP-2200         S + 2,301
-    call or creation that costs b and starts a frame which needs c and gets a stipend s
+    call or creation that costs b; its frame needs c gas and gets a stipend s
                                    S + b + inv(c − s), the smallest r with r − ⌊r/64⌋ ≥ c − s, EIP-150
     call that starts no frame      S + b
     end                            S

@@ -13,9 +13,9 @@ from feemodel.io._bounds import max_bytes, too_large
 from feemodel.io._files import PathLike, check_regular, reading
 
 SUFFIX = ".npy"
-#: Errors of NumPy and of the archive for files that are damaged, encrypted or compressed in ways that are not known.
+#: Errors of NumPy and zipfile for files that are damaged, encrypted, or compressed by an unknown method.
 DAMAGE = (ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-MAX_HEADER = 10_000  # characters, NumPy's own bound
+MAX_HEADER = 10_000  # characters, as in NumPy
 
 
 def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
@@ -38,7 +38,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
                 members = held.infolist()
                 names = [member.filename.removesuffix(SUFFIX) for member in members]
                 if len({*names}) < len(names):
-                    raise UnreadableFile(f"{path}: has an array twice")
+                    raise UnreadableFile(f"{path}: duplicate array")
                 if sum(member.file_size for member in members) > maximum:
                     raise too_large(path, maximum)
                 arrays = {}
@@ -69,4 +69,4 @@ def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
     for length in shape:
         count *= length
     if min(shape, default=0) < 0 or count != member.file_size - file.tell():
-        raise ValueError(f"{member.filename}: shape {shape} of {dtype} is not what follows its header")
+        raise ValueError(f"{member.filename}: shape {shape} of {dtype} does not match the data after the header")

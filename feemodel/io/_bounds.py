@@ -23,7 +23,7 @@ from feemodel.progress import Progress, reporting
 
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
-ROW = 32  # bytes that a row of a table counts as, at least
+ROW = 32  # minimum number of bytes that a row of a table counts as
 JSON_SHARE = 4  # the limit for JSON is this fraction of the bytes
 LONG_READ = 1 << 26  # bytes; progress is shown for larger files
 

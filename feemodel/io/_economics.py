@@ -8,7 +8,7 @@
 | blob_fee         | blob_fee_native           | costs_blobs_eth                                 |
 | l1_fee           | l1_fee_native             | costs_total_eth, and rent_paid_eth              |
 
-`l1_execution_fee` is data_fee + verification_fee: growthepie does not separate them, and they are missing then.
+`l1_execution_fee` is data_fee + verification_fee. growthepie publishes only this sum; the two parts are then missing.
 
 Sources: docs.dune.com/data-catalog/curated/rollup-economics/l1_fees; duneanalytics/spellbook at 256fa10,
 rollup_economics_ethereum_l1_fees.sql; docs.growthepie.xyz/api (fundamentals_full.json).
@@ -32,7 +32,7 @@ GROWTHEPIE = {
     "fees_paid_eth": "fees_paid", "costs_l1_eth": "l1_execution_fee", "costs_blobs_eth": "blob_fee",
     "costs_total_eth": "l1_fee", "rent_paid_eth": "l1_fee",
 }  # fmt: skip
-TOLERANCE = 1e-9  # of a sum, in parts: both publish doubles
+TOLERANCE = 1e-9  # relative tolerance of a sum, because both publish doubles
 
 
 def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,13 +25,13 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
 
 PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet file
-BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 text
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time, fewer where they may have any size
-BATCHES_IN_BOUND = 4  # of rows of the mean size
-CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet read at a time; fewer for columns of variable size
+BATCHES_IN_BOUND = 4  # batches, with rows of mean size, within the limit on memory
+CSV_BLOCK = 1 << 26  # bytes; a row must fit, and calldata takes two digits per byte
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exceptions for invalid content; pyarrow's only if it is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # none while another thread imports it
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing while another thread imports pyarrow
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -132,7 +132,7 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
         repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
         any_size = any(column.max_repetition_level or "BYTE_ARRAY" in column.physical_type for column in wanted)
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean of rows
+        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean row
         rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, maximum // BATCHES_IN_BOUND // max(1, longest)))
     batches, size, rows = [], 0, 0
     with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
@@ -182,7 +182,7 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
         try:
             table = arrow_csv.read_csv(
                 source,
-                # One thread, so that a wrong row has its number.
+                # One thread, because the parser counts rows for errors only then.
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
                 parse_options=arrow_csv.ParseOptions(invalid_row_handler=on_wrong_row),
                 convert_options=arrow_csv.ConvertOptions(
@@ -297,7 +297,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # The rename itself is durable once the folder is; not every system can open one.
+    # The rename is durable once the folder is synced; some systems cannot open folders.
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

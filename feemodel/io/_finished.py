@@ -17,7 +17,7 @@ from feemodel.io._files import PathLike, reading, written_whole
 
 EXPERIMENT = "experiment.json"
 CHECKSUM = "sha256"
-SHOWN = 3  # differences that a refusal names
+SHOWN = 3  # maximum number of differences in an error message
 PART_FILE = re.compile(r"part-(\d{7,})\.npz")
 
 
@@ -39,7 +39,7 @@ class FinishedFolder:
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
-        self._experiment = ""  # its digest, once it is opened
+        self._experiment = ""  # digest of the experiment, set by `open`
         if not self.folder.is_dir():
             raise InvalidInput("folder", "expected a folder that exists", str(folder))
 
@@ -73,7 +73,7 @@ class FinishedFolder:
         try:
             columns = read_arrays(file)
             if CHECKSUM not in columns or str(columns.pop(CHECKSUM)) != self._checksum(number, columns):
-                raise UnreadableFile("its checksum is not that of what it holds")
+                raise UnreadableFile("the checksum does not match")
             return columns
         except UnreadableFile as error:
             raise UnreadableFile(f"{file}: no finished part ({error}); remove it") from None

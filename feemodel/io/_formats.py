@@ -37,7 +37,7 @@ from feemodel.io._tables import (
 from feemodel.io._values import ONE
 from feemodel.io._values import column as convert
 
-EXACT_VALUES = ("value_string", "value_binary", "value")  # of cryo: with all digits
+EXACT_VALUES = ("value_string", "value_binary", "value")  # cryo's columns with all digits
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 
@@ -66,7 +66,7 @@ class Format:
         ]
 
 
-#: Fields of a block's header, and what extractors add to them.
+#: Fields of a block's header, and columns that extractors add.
 HEADER_NAMES = frozenset(
     """
     number hash block_hash parent_hash author miner nonce mix_hash sha3_uncles uncles_hash logs_bloom state_root
@@ -137,7 +137,7 @@ L1_FEE_FILES = Format(
         "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
-    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # number of blocks in a mean
+    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # "blocks" is the number of blocks in a mean
 )  # fmt: skip
 PRICED_FILES = Format(
     "transactions with their gas and price",
@@ -152,7 +152,7 @@ PRICED_FILES = Format(
     ignored=IGNORED_NAMES | FIELD_OF.keys() | XATU_NAMES | {"block_hash", "block_timestamp"},
 )
 
-#: Columns of which a table of L1 fees has at least one.
+#: Columns of L1 fees; a table must have at least one of them.
 _FEES_OF_L1 = tuple(
     name for ours in ("base_fee", "blob_base_fee", "excess_blob_gas") for name in L1_FEE_FILES.names[ours]
 )
@@ -178,7 +178,7 @@ class Source(NamedTuple):
     """Column of the file that a column of the table is read from."""
 
     name: str
-    scale: Fraction  #: of its unit to ours
+    scale: Fraction  #: factor from its unit to ours
 
     @classmethod
     def named(cls, name: str) -> "Source":
@@ -353,7 +353,7 @@ def table_of_objects(
 ) -> pd.DataFrame:
     """Return JSON objects, each with its position, as the table of a format; fields may have any of its names.
 
-    `decimal` : whether integers in text may be decimal digits, which a node never writes.
+    `decimal` : whether text may contain decimal integers; a node never writes them.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))

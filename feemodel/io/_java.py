@@ -43,7 +43,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
         raise InvalidInput(name, f"expected bytes nested at most {MAX_NESTED} times", value)
     if isinstance(value, list):
         return bytes(_integer(octet, f"{name}[{index}]", 8) for index, octet in enumerate(value))
-    if isinstance(value, str):  # of a class inside that has a converter
+    if isinstance(value, str):  # an inner class with a converter to text
         return bytes(from_hex(value, name))
     fields = {field: held for field, held in value.items() if field not in CACHED} if isinstance(value, dict) else {}
     match fields:
@@ -79,7 +79,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
 def _slice(held: bytes, fields: Mapping[str, Any], name: str) -> bytes:
     offset = _count(fields.get("offset", 0), f"{name}.offset")
     if offset > len(held):
-        raise InvalidInput(f"{name}.offset", f"expected at most {len(held):,}, the bytes that there are", offset)
+        raise InvalidInput(f"{name}.offset", f"expected at most {len(held):,}, the number of bytes", offset)
     lengths = [_count(fields[field], f"{name}.{field}") for field in ("length", "size") if field in fields]
     length = lengths[0] if lengths else len(held) - offset
     if any(one != length for one in lengths):

@@ -19,7 +19,7 @@ from feemodel.io._tables import L1_FEES, in_order
 from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-#: Columns that begin with an upgrade of L1: a value may be missing before the first one.
+#: Columns introduced by an upgrade of L1; values before the first one may be missing.
 SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
@@ -92,7 +92,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
     for column in L1_FEES:
         if column.name not in table:
             table[column.name] = pd.Series(pd.NA, index=table.index, dtype=column.dtype)
-    for name in ("block_number", "gas_used"):  # here they may be missing
+    for name in ("block_number", "gas_used"):  # these may be missing here
         table[name] = table[name].astype("Int64")
     table = table[[column.name for column in L1_FEES]]
     table.attrs["names_in_file"] = {}
@@ -148,11 +148,11 @@ class FeeHistory:
     """Response of `eth_feeHistory` for `n` blocks, oldest block first."""
 
     oldest_block: int
-    base_fees: tuple[int, ...]  #: n + 1: the last is that of the block that comes next [wei / gas]
-    gas_used_ratios: tuple[float, ...]  #: n, gas used over gas limit [1]
-    blob_base_fees: tuple[int, ...]  #: n + 1, 0 before Cancun; or empty where the node knows no blobs [wei / gas]
-    blob_gas_used_ratios: tuple[float, ...]  #: n, or empty where the node does not say them [1]
-    rewards: tuple[tuple[int, ...], ...]  #: n rows, a priority fee for every percentile that was asked [wei / gas]
+    base_fees: tuple[int, ...]  #: n + 1 values; the last is for the next block [wei / gas]
+    gas_used_ratios: tuple[float, ...]  #: n values: gas used divided by gas limit [1]
+    blob_base_fees: tuple[int, ...]  #: n + 1 values, 0 before Cancun; empty if the node has no blobs [wei / gas]
+    blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
+    rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
 
     def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
         """Return the columns that `feemodel.simulation.scenarios.replay` takes, one row per block.
@@ -247,12 +247,12 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 
 def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    if not result.get("reward"):  # absent, null or empty where no percentile was asked
+    if not result.get("reward"):  # absent, null or empty if no percentile was requested
         return ()
     rows = sequence("reward", result["reward"])
     _check_length("reward", rows, len(ratios))
     asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    # A block without transactions has zeros, as go-ethereum answers, or nothing.
+    # For a block without transactions, go-ethereum returns zeros and other nodes nothing.
     rewards = tuple(
         (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
         for index, (row, used) in enumerate(zip(rows, ratios, strict=True))

@@ -8,7 +8,7 @@ from feemodel.errors import InvalidInput
 from feemodel.io._bounds import max_json_bytes, raised_by
 from feemodel.io._documents import unique_names
 
-PART = 1 << 20  # characters that are read together, or more for a value that is longer
+PART = 1 << 20  # characters read at a time; more for a longer value
 BLANK = " \t\n\r"
 _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 
@@ -64,7 +64,7 @@ class JsonText:
                 if end < len(self._part) or self._is_whole:
                     self._position = end
                     return value
-                self._more()  # for a number may go on
+                self._more()  # because a number may continue
 
     def end(self) -> None:
         """Raise `InvalidInput` unless the text ends here."""

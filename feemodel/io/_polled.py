@@ -14,7 +14,7 @@ from feemodel.ethereum._quantities import from_hex, from_quantity, hash_bytes, t
 from feemodel.ethereum.fee_market import next_base_fee
 
 MAX_CHAIN_ID = 2**255
-ERROR_LENGTH = 300  # characters of an error that is shown
+ERROR_LENGTH = 300  # maximum number of characters shown of an error
 
 _log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class Polled(Generic[Value]):
     ) -> None:
         self._name, self._what, self._fetch = name, what, fetch
         self._every, self._max_age = every, max_age
-        self._held: tuple[Value, float] | None = None  # and when it was fetched; no clock that can be set
+        self._held: tuple[Value, float] | None = None  # value, and when it was fetched (monotonic clock)
         self.error: str | None = None  #: why the last fetch failed
 
     @property
@@ -207,7 +207,7 @@ class Polled(Generic[Value]):
         for fetch in self._fetch:
             try:
                 value = await fetch()
-            except Exception as error:  # whatever a node answers, it is asked again
+            except Exception as error:  # polling continues after any invalid response
                 failure = failure or error
             else:
                 self.note(value)

@@ -23,19 +23,19 @@ from feemodel.io._files import PathLike, reading
 from feemodel.io._java import java_bytes
 from feemodel.io._values import WORD, cell
 
-#: An address or none, its balance, nonce and code; then slots as (address, slot, value).
+#: Account as (address, balance, nonce, code), and slot as (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
 
 ADDRESS = 20  # bytes
 
 _DIGITS = re.compile(r"(?:0x)?[0-9a-f]{1,64}\Z")
-_QUANTITY = re.compile(r"0x[0-9a-fA-F]+\Z")  # with leading zeros, or without any as RPC writes it
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]+\Z")  # leading zeros are valid
 _TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4, "SET_CODE": 4}
 _DYNAMIC_FEE = 2
 _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
-_PROTECTED_V = 35  # below it a legacy signature names no chain, whatever `chainId` says, EIP-155
+_PROTECTED_V = 35  # EIP-155: with a smaller v, a legacy signature has no chain id, even if `chainId` is set
 
 #: Fork of captures that do not name one.
 DEFAULT_FORK = "osaka"
@@ -71,10 +71,10 @@ class ReplayTransaction:
     blob_hashes: tuple[bytes, ...]
     signature: tuple[int, int, int]  #: v, r, s
     succeeded: bool
-    gas_used: int  #: before refunds; some recorders count the calldata floor, EIP-7623, others do not [gas]
+    gas_used: int  #: before refunds; some recorders include the calldata floor of EIP-7623 [gas]
     output: bytes
-    state: ReplayState  #: the accounts and slots that it accessed, after it
-    self_destructs: tuple[bytes, ...]  #: accounts that it destroyed
+    state: ReplayState  #: values after the transaction of the accounts and slots that it accessed
+    self_destructs: tuple[bytes, ...]  #: accounts that the transaction destroyed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,7 +293,7 @@ def _block(entry: _Object, blob_base_fees: "_Object | None") -> ReplayBlock:
         parent_hash=header.data("parentHash", WORD),
         timestamp=header.whole("timestamp"),
         gas_limit=header.whole("gasLimit"),
-        base_fee=header.optional_amount("baseFee") or 0,  # before London there is none
+        base_fee=header.optional_amount("baseFee") or 0,  # no base fee before London
         coinbase=header.address("coinbase"),
         prev_randao=header.data("mixHashOrPrevRandao", WORD),
         difficulty=header.amount("difficulty"),

@@ -64,7 +64,7 @@ class Column:
     kind: Kind
     unit: str
     meaning: str
-    presence: Presence = "always"  #: nullable: values may be missing; optional: so may the whole column
+    presence: Presence = "always"  #: nullable: values may be missing; optional: the whole column may be missing too
     length: int | None = None  #: of each value of a column of bytes [byte]
 
     @property
@@ -251,7 +251,7 @@ def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
     if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table
     first = table[keys[0]].to_numpy()
-    if len(keys) == 1 and (np.diff(first) > 0).all():  # millions of rows are mostly in order already
+    if len(keys) == 1 and (np.diff(first) > 0).all():  # large tables are usually sorted already
         return table
     table = table.sort_values(list(keys), kind="stable", ignore_index=True)
     twice = table.duplicated(list(keys)).to_numpy()

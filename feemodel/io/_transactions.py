@@ -84,7 +84,7 @@ def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
     """
     table = table_of_rows(RAW_TRANSACTIONS, _rows(lines))
     if table.empty:
-        raise InvalidInput("lines", "expected transactions, one a line, found none")
+        raise InvalidInput("lines", "expected transactions, one per line, found none")
     return table
 
 
@@ -270,7 +270,7 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
         else:
             _, receipts = read_format(path, container, (RECEIPT_FILES,))
         if (twice := receipts["transaction_hash"].duplicated()).any():
-            _refuse("expected one receipt a transaction, two for", receipts["transaction_hash"], twice.to_numpy())
+            _refuse("expected one receipt per transaction, two for", receipts["transaction_hash"], twice.to_numpy())
         positions = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
         if (positions < 0).any():
             _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], positions < 0)

@@ -33,12 +33,12 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 WORD = 32  # bytes of a 256-bit number
 WIDE = (16, 32)  # bytes of ClickHouse's wide integers
-EXACT_DOUBLE = 2**53  # up to which a double holds every integer
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # and the shorter floating-point numbers
-LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit
+EXACT_DOUBLE = 2**53  # doubles represent every integer up to this one
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same limit for shorter floating-point types
+LATEST = 2**34  # seconds, the year 2514; a larger number is probably in another unit
 ONE = Fraction(1)
 
-#: How the text files of pandas, R, Dune, Spark and PostgreSQL write a missing value.
+#: Missing values in text files of pandas, R, Dune, Spark and PostgreSQL.
 NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\N")
 
 
@@ -84,7 +84,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
     if _is_text(array):
         array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
     elif pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), None, array)  # what pandas has in place of a missing number
+        array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes NaN for a missing number
         if (maximum := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
             reason = f"expected whole digits, not a {array.type} above {maximum:,}, which has lost some"
             _refuse(array, pc.greater(array.cast(pa.float64()), float(maximum)), name, reason)
@@ -189,7 +189,7 @@ def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
 _REAL = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?\Z")  # 2**256 - 1 has 78 digits
 
 
-# As Python and Java, which has E, write a double.
+# A double as written by Python, or by Java with E.
 _DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 
 

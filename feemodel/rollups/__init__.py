@@ -4,7 +4,8 @@ rule, rules_at : the rule of one chain, or of all chains, at a date
 chains, read_chains, chains_table : the dated parameters of chains, from the package's files or the user's, as a table
 read_rules : user-defined rules, such as a blob schedule, from a file
 measured_sizes, comparison : the sizes of transactions that rules need; total fees under each rule
-sizes_table, compare, compare_sums, compare_days : the same as tables, for many L1 fees, for many days
+sizes_table, compare : measured sizes and fees as tables
+compare_sums, compare_days : sums of fees under many L1 fees, and fees of each day
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : formulas of a chain,
     as its nodes compute them
 padding_table : the factor by which a fee must be padded to suffice some blocks later

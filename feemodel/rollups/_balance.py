@@ -269,5 +269,5 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
 
 def _blocks(name: str, blocks: int) -> int:
     count = whole_scalar(name, blocks)
-    check_limit(count, "blocks ahead", MAX_BLOCKS, ": the bound has no meaning there")
+    check_limit(count, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     return count

@@ -1,14 +1,14 @@
 """Base: changes of block parameters by its own upgrades. The fees are those of the OP Stack.
 
-Source: base/base, pull request 4565 (merged 2026-08-20, seen in part), and the fixture of its range proof; the numbers
-after Denim are derived from them.
+Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The values after Denim are
+derived from both.
 """
 
 from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 
-DENIM_FACTOR = 10  # number of blocks in the time of one
+DENIM_FACTOR = 10  # number of new blocks in the time of one old block
 
 
 class BlockParameters(NamedTuple):

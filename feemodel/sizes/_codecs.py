@@ -1,11 +1,11 @@
 """Compressed sizes of payloads by zstd (the default), brotli, deflate and FastLZ.
 
-| name    | measured                                                                     | never more than the payload |
+| name    | measured                                                                     | at most the payload's size  |
 |---------|------------------------------------------------------------------------------|-----------------------------|
 | zstd    | a frame of level 3, magicless, without content size, checksum, dictionary id | yes (`capped`)              |
-| brotli  | Arbitrum's measure of a transaction: quality 1, window 22                    | no, as Arbitrum has it      |
+| brotli  | Arbitrum's measure of a transaction: quality 1, window 22                    | no, as in Arbitrum          |
 | deflate | a raw stream of level 6                                                      | no                          |
-| fastlz  | the OP Stack's measure of a transaction since Fjord                          | no, as the OP Stack has it  |
+| fastlz  | the OP Stack's measure of a transaction since Fjord                          | no, as in the OP Stack      |
 
 A codec is any object with `name`, `size(data)` and `sizes(payloads)`. The codecs of this module are frozen, hashable
 and thread-safe.

@@ -451,7 +451,7 @@ def as_java(data, draw, depth=0):
             {"bytes": [1], "offset": 0, "length": 2},
             r"\.length: expected at most 1, the bytes from the offset on",
         ),
-        ({"bytes": [1], "offset": 2, "length": 0}, r"\.offset: expected at most 1, the bytes that there are, got 2"),
+        ({"bytes": [1], "offset": 2, "length": 0}, r"\.offset: expected at most 1, the number of bytes, got 2"),
         ({"bytes": [1], "offset": -1, "length": 1}, r"\.offset: expected a whole number of at least 0, got -1"),
         ({"bytes": [1], "offset": 0, "length": True}, r"\.length: expected a whole number of at least 0, got True"),
         ({"bytes": [1], "offset": 0, "limit": 1}, "expected bytes, as a list of them or an object of Java"),

@@ -108,7 +108,7 @@ def test_file_without_transactions_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "transactions.jsonl"
     for text in ("", "\n\n"):
         path.write_text(text)
-        with pytest.raises(UnreadableFile, match="expected transactions, one a line, found none"):
+        with pytest.raises(UnreadableFile, match="expected transactions, one per line, found none"):
             read_raw_transactions(path)
 
 
