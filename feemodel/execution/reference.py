@@ -88,7 +88,7 @@ def _rules(fork: str) -> Any:
     """Import and return the package of a fork, with its modules."""
     package = f"ethereum.forks.{fork}"
     with recursion_limit():
-        for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):  # which import the others
+        for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):  # these import the other modules
             import_module(f"{package}.{module}")
         rules = import_module(package)
     # Cache jump destinations: the interpreter recomputes them at every call, which takes longer than most calls.

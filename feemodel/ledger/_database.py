@@ -199,7 +199,9 @@ class Database:
     def _named(self, error: Exception) -> Exception:
         if isinstance(error, OverflowError):
             return LedgerDamaged(f"{self.path}: a row number beyond 64 bits")
-        if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):  # closed, or used by another thread
+        if isinstance(
+            error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)
+        ):  # the connection is closed, or belongs to another thread
             return error
         extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         code = extended & 0xFF

@@ -58,7 +58,7 @@ class Key(NamedTuple):
     name: bytes
 
 
-Branch: TypeAlias = tuple[int, ...]  # of the index, by digit: number of a branch, minus that of a key, or 0
+Branch: TypeAlias = tuple[int, ...]  # 16 entries, one per digit: number n of a branch, −n of a key, or 0
 
 
 class MerklePath(NamedTuple):

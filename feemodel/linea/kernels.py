@@ -364,6 +364,6 @@ def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
 
 
 def _row_numbers(leading: tuple[int, ...], out: WholeArray) -> NDArray[np.int64]:
-    """For each row of the result, the row of an input with these leading axes that broadcasts to it."""
+    """Return, for each row of the result, the index of the row of an input that is broadcast to it."""
     numbers = np.arange(prod(leading)).reshape(leading)
     return np.ascontiguousarray(np.broadcast_to(numbers, out.shape[:-1])).reshape(-1)
