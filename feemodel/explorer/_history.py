@@ -17,10 +17,10 @@ from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
 
 
-def means(samples: Iterable[L1Sample], length: int, least: int = 1) -> list[L1Sample]:
+def means(samples: Iterable[L1Sample], length: int, minimum: int = 1) -> list[L1Sample]:
     """Return means over consecutive samples whose times share the first `length` characters.
 
-    Groups of fewer than `least` samples are left out.
+    Groups of fewer than `minimum` samples are left out.
 
     >>> quiet = [L1Sample("2026-01-10T00:00:00", 1e8, 1.0), L1Sample("2026-01-10T00:10:00", 3e8, 2.0)]
     >>> means(quiet, len("YYYY-MM-DD"))
@@ -30,7 +30,7 @@ def means(samples: Iterable[L1Sample], length: int, least: int = 1) -> list[L1Sa
     return [
         L1Sample(time, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
         for time, group in grouped
-        if len(group) >= least
+        if len(group) >= minimum
     ]
 
 

@@ -248,14 +248,14 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     ['2026-01-10', '2026-01-11 00:00 UTC']
     """
     samples = list(samples)
-    days = sorted(means(samples, len("YYYY-MM-DD"), least=DAY), key=_cost)
+    days = sorted(means(samples, len("YYYY-MM-DD"), minimum=DAY), key=_cost)
     peak = max(samples, key=_cost)
     chosen = [
         ("calm-day", "Calm day", days[0]),
         ("median-day", "Median day", days[len(days) // 2]),
-        ("dearest-day", "Most expensive day", days[-1]),
+        ("most-expensive-day", "Most expensive day", days[-1]),
         (
-            "dearest-minutes",
+            "most-expensive-minutes",
             "Most expensive ten minutes",
             peak._replace(time=f"{peak.time[:16].replace('T', ' ')} UTC"),
         ),

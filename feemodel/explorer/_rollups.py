@@ -90,8 +90,8 @@ def read_rules(
     if not isinstance(given, list) or not given:
         raise InvalidInput("moment.rules", 'expected "all" or a list of names, with a day a list of chains', given)
     known = {**all_rules(), **dict.fromkeys(CHAINS)} if at is None else CHAINS
-    for place, name in enumerate(given):
-        choice(f"moment.rules[{place}]", name, known)
+    for index, name in enumerate(given):
+        choice(f"moment.rules[{index}]", name, known)
     return [rule(name, at=at, parameters=parameters.get(name, {})) for name in dict.fromkeys(given)], {}
 
 

@@ -532,12 +532,12 @@ def test_the_presets_are_real():
     cost = Submission().cost_per_byte(means["base_fee"].to_numpy(), means["blob_base_fee"].to_numpy())
     ranked = means.iloc[cost.argsort()]
     days = {day["name"]: day for day in presets["days"]}
-    for name, place in (("calm-day", 0), ("median-day", len(ranked) // 2), ("dearest-day", -1)):
+    for name, place in (("calm-day", 0), ("median-day", len(ranked) // 2), ("most-expensive-day", -1)):
         row = ranked.iloc[place]
         assert days[name]["date"] == row.name
         assert int(days[name]["l1BaseFee"], 16) == pytest.approx(row["base_fee"], rel=5e-4)
         assert int(days[name]["blobBaseFee"], 16) == pytest.approx(row["blob_base_fee"], rel=5e-4)
-    assert days["dearest-minutes"]["date"] == "2026-02-06 00:20 UTC"
+    assert days["most-expensive-minutes"]["date"] == "2026-02-06 00:20 UTC"
 
 
 def test_every_field_has_a_default_that_can_be_sent():
