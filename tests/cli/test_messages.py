@@ -158,7 +158,7 @@ serve --node ftp://x
 fetch --node http://x --blocks 7 --out x.parquet
   2 blocks: expected A:B, two block numbers, B not included, got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
-  2 url: expected an address such as https://host:port/path, got 'ftp://x/…'
+  2 url: expected an address such as https://host:port/path, got '(not shown)'
 train missing --out x.bin
   3 missing: no such file
 max-send linea [] --balance 1 --base-fee 1
