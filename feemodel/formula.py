@@ -71,7 +71,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
                 unlabelled, wrap, locate = _without_labels(arguments)
                 _check_shapes(unlabelled)
                 positional = (unlabelled[name] for name in names[: len(args)])
-                result = _placed(locate, function, *positional, **{name: unlabelled[name] for name in kwargs})
+                result = _with_index(locate, function, *positional, **{name: unlabelled[name] for name in kwargs})
                 return result if unlabelled.get("out") is not None else _each(wrap, result)
         except OverflowError as error:
             if isinstance(error, FeeModelError):
@@ -116,7 +116,7 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
     return Int64Overflow(name, "expected a result that fits a double", dict(arguments))
 
 
-def _placed(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """Call a formula; an error gets the labels of the element that it names."""
     try:
         return function(*args, **kwargs)

@@ -171,9 +171,9 @@ def above_0(text: str) -> float:
     return found
 
 
-def _of_at_least(least: int, found: int, text: str) -> int:
-    if found < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text}")
+def _of_at_least(minimum: int, found: int, text: str) -> int:
+    if found < minimum:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {minimum}, got {text}")
     return found
 
 

@@ -165,7 +165,7 @@ class AsyncNode:
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
         self._max_bytes, self._held_bytes, self._held = max_bytes, held_bytes, 0
         self._requests, self._queue, self._waiting = requests, queue, 0
-        self._places = asyncio.Semaphore(requests)
+        self._slots = asyncio.Semaphore(requests)
         self._compressed, self._ids = compressed, itertools.count(1)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._batches_from = 0.0  # monotonic time from which batches are sent
@@ -272,13 +272,13 @@ class AsyncNode:
             async with asyncio.timeout(self._timeout):
                 self._waiting += 1
                 try:
-                    await self._places.acquire()
+                    await self._slots.acquire()
                 finally:
                     self._waiting -= 1
                 try:
                     response, data = await self._read(body, attempt, fresh=fresh)
                 finally:
-                    self._places.release()
+                    self._slots.release()
         except TimeoutError:
             late = self._failure(f"{attempt.missing} in {self._timeout:g} s")
             raise _TryAgain(late, received=attempt.sent) from None

@@ -64,7 +64,7 @@ class App:
         self.connections = Connections(settings)
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
-        self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
+        self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests, and bytes of their bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
@@ -125,8 +125,10 @@ class App:
     async def _answer(self, headers: Headers, receive: Receive) -> bytes | None:
         """Return the response to the body of a request; raises `Refusal`."""
         self._check_content(headers)
-        if self._answering >= self._most:
-            raise Refusal(503, f"at most {self._most:,} requests are answered at the same time", (b"retry-after", b"1"))
+        if self._answering >= self._limit:
+            raise Refusal(
+                503, f"at most {self._limit:,} requests are answered at the same time", (b"retry-after", b"1")
+            )
         self._answering += 1
         body = bytearray()
         try:

@@ -223,18 +223,18 @@ class Answer:
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport, self._head, self._begun = transport, b"", False
+        self._transport, self._head, self._started = transport, b"", False
         self.is_closing, self.close = transport.is_closing, transport.close
 
     def write(self, data: bytes) -> None:
         """Send data, or hold it if it is the head."""
-        if self._begun:
+        if self._started:
             self._transport.writelines((self._head, data))
             self._head = b""
         elif data == CONTINUE:
             self._transport.write(data)
         else:
-            self._head, self._begun = data, True
+            self._head, self._started = data, True
 
 
 class WebSocket(WebSocketsSansIOProtocol):

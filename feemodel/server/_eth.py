@@ -92,9 +92,9 @@ class ChainMethods:
 
     def eth_getStorageAt(self, address: Address, slot: str, block: Block | None = None) -> HexData:
         """Return the value of a storage slot, 32 bytes."""
-        place = int.from_bytes(slot_bytes(slot, "slot"))
+        key = int.from_bytes(slot_bytes(slot, "slot"))
         self._executor.check_block(block)
-        return f"0x{self._chain.call_state.account(address).storage.get(place, 0):064x}"
+        return f"0x{self._chain.call_state.account(address).storage.get(key, 0):064x}"
 
     def eth_syncing(self) -> bool:
         """Return false: the chain is not synchronized with another one."""

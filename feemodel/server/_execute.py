@@ -190,7 +190,7 @@ class Executor:
         engine: Engine | None = self._native or self._pool
         assert engine is not None
         is_heavy = not work.is_known or self._heavy.until.get(hash(work.code), 0.0) > monotonic()
-        async with self._place(is_heavy=is_heavy):
+        async with self._slot(is_heavy=is_heavy):
             began, loop = monotonic(), asyncio.get_running_loop()
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
@@ -201,7 +201,7 @@ class Executor:
                 self._heavy.note(work.code, monotonic() - began)
 
     @asynccontextmanager
-    async def _place(self, *, is_heavy: bool) -> AsyncIterator[None]:
+    async def _slot(self, *, is_heavy: bool) -> AsyncIterator[None]:
         """Hold one of the threads; overridden and slow code may not take all of them."""
         if self._waiting >= self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")

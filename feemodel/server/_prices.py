@@ -24,7 +24,7 @@ class Pricing:
     ----------
     settings : which name the source, and may fix the base fee.
     costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
-    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
+    min_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
         [wei / gas].
     polled : what the costs come from, where that is polled.
     """
@@ -33,11 +33,11 @@ class Pricing:
         self,
         settings: Settings,
         costs: Callable[[], Prices],
-        least_base_fee: Callable[[], int],
+        min_base_fee: Callable[[], int],
         polled: Polled[Any] | None = None,
     ) -> None:
         self.source, self._base_fee_is_fixed = settings.costs, settings.base_fee is not None
-        self._costs, self._least_base_fee, self.polled = costs, least_base_fee, polled
+        self._costs, self._min_base_fee, self.polled = costs, min_base_fee, polled
 
     @property
     def now(self) -> Prices:
@@ -45,7 +45,7 @@ class Pricing:
 
         Raises `UpstreamError` where one of them cannot be known, or where they make no fee together.
         """
-        prices, base_fee = self._costs(), self._least_base_fee()
+        prices, base_fee = self._costs(), self._min_base_fee()
         return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
@@ -74,8 +74,8 @@ class FixedPricing(Pricing):
     __slots__ = ("now",)
     now: Prices
 
-    def __init__(self, settings: Settings, costs: Callable[[], Prices], least_base_fee: Callable[[], int]) -> None:
-        super().__init__(settings, costs, least_base_fee)
+    def __init__(self, settings: Settings, costs: Callable[[], Prices], min_base_fee: Callable[[], int]) -> None:
+        super().__init__(settings, costs, min_base_fee)
         self.now = super().now
 
 
@@ -94,16 +94,16 @@ def pricing_of(
     """
     is_fixed = settings.base_fee is not None
 
-    def least_base_fee() -> int:
+    def min_base_fee() -> int:
         if head is None:
             return 0 if chain is None or is_fixed else chain.next_base_fee
         newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
         return 0 if is_fixed else newest.next_base_fee()
 
     if fees is not None:
-        return Pricing(settings, lambda: fees.value, least_base_fee, fees)
+        return Pricing(settings, lambda: fees.value, min_base_fee, fees)
     if settings.costs == "record" and head is not None:
-        return Pricing(settings, partial(_announced_prices, settings, head), least_base_fee, head)
+        return Pricing(settings, partial(_announced_prices, settings, head), min_base_fee, head)
     if settings.costs == "configured":
         costs = configured_prices(settings)
     elif chain is not None:
@@ -111,7 +111,7 @@ def pricing_of(
     else:
         raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
     kind = FixedPricing if head is None else Pricing
-    return kind(settings, lambda: costs, least_base_fee)
+    return kind(settings, lambda: costs, min_base_fee)
 
 
 def rounded(age: float | None) -> float | None:

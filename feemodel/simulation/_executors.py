@@ -64,9 +64,9 @@ class Selected(Generic[Result]):
     job: Job[Result]
     numbers: tuple[int, ...]
 
-    def __call__(self, place: int) -> Result:
+    def __call__(self, index: int) -> Result:
         """Run the task with an index."""
-        return self.job(self.numbers[place])
+        return self.job(self.numbers[index])
 
 
 class WorkersDied(RuntimeWarning):

@@ -34,8 +34,8 @@ class Moments(NamedTuple):
     evaluations: NDArray[np.int64]
     total: NDArray[np.float64]
     squares: NDArray[np.float64]  #: Σ (x − mean)²
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
+    minima: NDArray[np.float64]
+    maxima: NDArray[np.float64]
     histogram: NDArray[np.int64]  #: cell × bin; no bins where none were asked for
     below: NDArray[np.int64]  #: cell × threshold: how many evaluations lie below it
 
@@ -109,9 +109,9 @@ class Over:
         count = prod(values.shape[axis] for axis in axes)
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
         table = (ordered.view(np.uint8) if ordered.dtype == bool else ordered).reshape(-1, count)
-        total, squares, least, most = _moments(table)
+        total, squares, minima, maxima = _moments(table)
         counts = np.full(len(table), count)
-        return Moments(counts, total, squares, least, most, self._histogram(table), self._below(table))
+        return Moments(counts, total, squares, minima, maxima, self._histogram(table), self._below(table))
 
     def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
         """Return the statistics that need all evaluations (cells × evaluations), by name: cells × levels."""
@@ -141,8 +141,8 @@ class Over:
         if not bins:
             return np.empty((len(table), 0), dtype=np.int64)
         _check_numbers(table)
-        places = np.searchsorted(self.edges, table, side="right") + np.arange(len(table))[:, None] * bins
-        return np.bincount(places.reshape(-1), minlength=len(table) * bins).reshape(-1, bins).astype(np.int64)
+        bins_of = np.searchsorted(self.edges, table, side="right") + np.arange(len(table))[:, None] * bins
+        return np.bincount(bins_of.reshape(-1), minlength=len(table) * bins).reshape(-1, bins).astype(np.int64)
 
 
 def over(
@@ -213,12 +213,12 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
     if not names:
         example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
         raise InvalidInput(name, f"expected at least one {example}", given)
-    for place, one in enumerate(names):
+    for index, one in enumerate(names):
         if not isinstance(one, str) or (known is not None and one not in known):
             expected = "the name of a dimension" if known is None else f"one of {', '.join(known)}"
-            raise InvalidInput(name, f"expected {expected}", one, (place,))
-        if one in names[:place]:
-            raise InvalidInput(name, "expected every name once", one, (place,))
+            raise InvalidInput(name, f"expected {expected}", one, (index,))
+        if one in names[:index]:
+            raise InvalidInput(name, "expected every name once", one, (index,))
     return names
 
 
@@ -229,12 +229,12 @@ def _numbers(name: str, given: Any) -> list[float]:
 
 def _shares(name: str, levels: Any) -> tuple[float, ...]:
     found = tuple(real_scalar(name, level) for level in _numbers(name, levels))
-    for place, share in enumerate(found):
+    for index, share in enumerate(found):
         if not (0.0 if name == "quantile" else np.nextafter(0.0, 1.0)) <= share <= 1.0:
-            least = "0" if name == "quantile" else "above 0"
-            raise InvalidInput(name, f"expected shares from {least} to 1", share, (place,))
-        if share in found[:place]:
-            raise InvalidInput(name, "expected every level once", share, (place,))
+            lowest = "0" if name == "quantile" else "above 0"
+            raise InvalidInput(name, f"expected shares from {lowest} to 1", share, (index,))
+        if share in found[:index]:
+            raise InvalidInput(name, "expected every level once", share, (index,))
     return found
 
 
@@ -311,8 +311,8 @@ class Table:
         )
         mine.evaluations[...] += new.evaluations
         mine.total[...] += new.total
-        np.minimum(mine.least, new.least, out=mine.least)
-        np.maximum(mine.most, new.most, out=mine.most)
+        np.minimum(mine.minima, new.minima, out=mine.minima)
+        np.maximum(mine.maxima, new.maxima, out=mine.maxima)
         mine.histogram[...] += new.histogram
         mine.below[...] += new.below
 
@@ -332,8 +332,8 @@ class Table:
         moments = {
             "mean": sums.total / sums.evaluations,
             "std": np.sqrt(sums.squares / sums.evaluations),
-            "min": sums.least,
-            "max": sums.most,
+            "min": sums.minima,
+            "max": sums.maxima,
             "sum": sums.total,
         }
         found: dict[str, Any] = {}
@@ -351,23 +351,23 @@ class Table:
         return found
 
 
-# Reassociation lets the sums run in lanes. Least and most stay in the table's type: of integers they run in lanes too.
+# Reassociation lets the sums run in lanes. Minima and maxima keep the table's type; those of integers run in lanes too.
 # One loop a sum over one run that starts at 0: a loop of several sums, or one whose index could be negative, does not.
 @cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape
-    total, squares, least, most = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    total, squares, minima, maxima = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     for r in range(rows):
-        row_total, row_squares, row_least, row_most = 0.0, 0.0, table[r, 0], table[r, 0]
+        row_total, row_squares, row_min, row_max = 0.0, 0.0, table[r, 0], table[r, 0]
         for start in range(0, columns, RUN):
             run = table[r, start : start + RUN]
             run_total, run_squares = 0.0, 0.0
             for i in range(run.size):
                 run_total += np.float64(run[i])
             for i in range(run.size):
-                row_least = min(row_least, run[i])
+                row_min = min(row_min, run[i])
             for i in range(run.size):
-                row_most = max(row_most, run[i])
+                row_max = max(row_max, run[i])
             mean = run_total / run.size
             for i in range(run.size):
                 difference = np.float64(run[i]) - mean
@@ -377,7 +377,7 @@ def _moments(table):  # type: ignore[no-untyped-def]
                 run_squares += difference * difference * (start * run.size / (start + run.size))
             row_squares += run_squares
             row_total += run_total
-        total[r], squares[r], least[r], most[r] = row_total, row_squares, row_least, row_most
+        total[r], squares[r], minima[r], maxima[r] = row_total, row_squares, row_min, row_max
         if np.isnan(row_total):  # comparisons pass it by
-            least[r] = most[r] = np.nan
-    return total, squares, least, most
+            minima[r] = maxima[r] = np.nan
+    return total, squares, minima, maxima

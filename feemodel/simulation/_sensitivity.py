@@ -174,13 +174,13 @@ def _design(points: SobolPoints, *, second_order: bool) -> Listed:
     check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
     unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
     columns = {}
-    for place, (name, within) in enumerate(points.ranges.items()):
-        of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (place, inputs + place))
+    for index, (name, within) in enumerate(points.ranges.items()):
+        of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (index, inputs + index))
         for key in of_a:
             a, b = of_a[key], of_b[key]
-            parts = [a, b, *(b if other == place else a for other in range(inputs))]
+            parts = [a, b, *(b if other == index else a for other in range(inputs))]
             if second_order:
-                parts += [a if other == place else b for other in range(inputs)]
+                parts += [a if other == index else b for other in range(inputs)]
             columns[key] = np.concatenate(parts)
     return Listed(SAMPLE, columns, f"a Saltelli design of {count:,} rows")
 
@@ -240,9 +240,9 @@ def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) ->
         pairs[..., rows, columns] = pairs[..., columns, rows] = found[..., 2 * count :]
         orders["second_order"], coordinates["other_input"] = pairs, inputs
     variables = {
-        f"{order}{end}": (("result", "input", "other_input")[: values.ndim - 1], values[:, place], "1")
+        f"{order}{end}": (("result", "input", "other_input")[: values.ndim - 1], values[:, index], "1")
         for order, values in orders.items()
-        for place, end in enumerate(("", "_low", "_high"))
+        for index, end in enumerate(("", "_low", "_high"))
     }
     made = described_dataset(variables, coordinates)
     return made if len(names) > 1 else made.squeeze("result")
@@ -319,8 +319,8 @@ def morris_screening(
     }
     design = sample(problem, count, num_levels=grid_levels, seed=stream_of(points.seed, 0))
     columns: dict[str, Any] = {}
-    for place, (name, within) in enumerate(points.ranges.items()):
-        columns |= columns_at(name, within, _units(design[:, place], within, grid_levels))
+    for index, (name, within) in enumerate(points.ranges.items()):
+        columns |= columns_at(name, within, _units(design[:, index], within, grid_levels))
     described = f"{count:,} Morris trajectories of {grid_levels} levels"
     evaluated = sweep(
         function, Samples((Listed(SAMPLE, columns, described),), samples.constants), executor=executor, workers=workers
