@@ -16,7 +16,7 @@ _IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)",
 
 
 def say_when_compiling(say: Callable[[], object]) -> None:
-    """Call a function once, when numba first compiles a kernel that is not in the cache, which may take seconds."""
+    """Call `say` once, before numba first compiles a kernel that is not in the cache. Compiling may take seconds."""
     _TO_CALL[:] = [say]
 
 
@@ -46,15 +46,15 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     folder. If none of them is writable, every process compiles the function at its first call. Without numba the
     function is returned unchanged.
 
-    The cache is valid as long as the module and everything that it imports from its package are unchanged. numba alone
-    checks the module only, and would use outdated code after a change of an imported function or constant.
+    The cached code is used only while the module, and the modules of its package that it imports, are unchanged. numba
+    itself checks the module only, so it would use outdated code after a change of an imported function or constant.
 
     Parameters
     ----------
-    makes_arrays : whether the function allocates arrays, or calls a function that does. If not, numba need not count
-        references. numba has no public name for this option.
+    makes_arrays : whether the function, or a function that it calls, allocates arrays. If `False`, numba does not count
+        references. This sets a private option of numba.
     """
-    options["_nrt"] = makes_arrays  # set in every case, because the default is the option of the caller
+    options["_nrt"] = makes_arrays  # always set, because the default is the option of the calling kernel
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():
@@ -64,7 +64,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            cache_file = kernel._cache._cache_file  # numba has no public name for the stamp of the cache
+            cache_file = kernel._cache._cache_file  # private, because numba has no public access to the stamp
             cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)
@@ -75,7 +75,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
 
 
 def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function as a part of the kernels that call it; without numba it is returned unchanged."""
+    """Compile a function inline in the kernels that call it. Without numba the function is returned unchanged."""
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():

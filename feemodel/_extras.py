@@ -10,7 +10,7 @@ from pathlib import Path
 
 from feemodel.errors import MissingExtra
 
-#: Top-level module → the extra that installs it. A server needs an engine to estimate gas.
+#: Top-level module → the extras that install it. A server also needs an engine, to estimate gas.
 EXTRAS = {
     **dict.fromkeys(
         ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "prometheus_client"),
@@ -30,7 +30,7 @@ EXTRAS = {
 }
 
 
-#: Instruction sets required by `native/.cargo/config.toml` that some processors lack.
+#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack them.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 
@@ -51,7 +51,7 @@ def need(needed_by: str, *packages: str) -> None:
 
 
 def missing_extra(needed_by: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return the error for a module that was not found: `MissingExtra` if an extra installs it, else the same error."""
+    """Return `MissingExtra` if an extra installs the module that was not found, else the given error."""
     package = (error.name or "").partition(".")[0]
     if isinstance(error, MissingExtra) or package not in EXTRAS:
         return error
@@ -76,7 +76,7 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 def install_command(module: str) -> str:
     """Return the shell command that installs the package of a missing module.
 
-    If this package is in a checkout, the command installs the checkout's extra, otherwise the released one.
+    In a checkout of the repository, the command installs the extra from the checkout, otherwise the released extra.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def install_command(module: str) -> str:
 
 
 def engine_commands() -> str:
-    """Return the commands that install an engine: the compiled one, or the reference, which needs no compiler."""
+    """Return the commands that install the compiled engine, or the reference engine, which needs no compiler."""
     return f"{install_command('feemodel_native')} (compiled; a checkout needs Rust) or {install_command('ethereum')}"
 
 
@@ -114,7 +114,7 @@ def _checkout() -> Path | None:
 
 
 def _pip() -> str:
-    """Return the pip command of the running interpreter: `pip` if the shell finds that one, else `python -m pip`."""
+    """Return the pip command of this interpreter: `pip` if the shell finds the one next to it, else `python -m pip`."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip"

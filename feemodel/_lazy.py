@@ -10,13 +10,13 @@ from typing import Any
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Create `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
+    """Create `__getattr__` and `__dir__` of a package that imports its public names under `if TYPE_CHECKING:`.
 
-    Type checkers and this function read the same imports. The modules of the package are attributes too, and `__all__`
-    is the list of public names.
+    Type checkers and this function read the same import statements in `__init__.py`. The modules of the package are
+    attributes too, and `__all__` is the list of public names.
 
-    The package `lazy_loader` is not used: it and `packaging`, which it requires, would be two more of every
-    installation, it reads the names from a second file (`__init__.pyi`), and it does not name a missing extra.
+    The package `lazy_loader` is not used: it would add two dependencies (itself and `packaging`), it reads the names
+    from a second file (`__init__.pyi`), and its errors do not name a missing extra.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
 
 def _imports_for_type_checkers(package: str) -> dict[str, str]:
-    """Return name → module of the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
+    """Return a mapping from name to module for the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
     import ast
 
     spec = find_spec(package)

@@ -1,4 +1,4 @@
-"""Number of processors, and tasks on threads."""
+"""Number of available processors, and a function that runs tasks on threads."""
 
 import os
 from collections import deque
@@ -34,5 +34,5 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # If the caller stops early, running tasks are not waited for; a request to a node has its own timeout.
+        # If the caller stops early, do not wait for running tasks. A request to a node has its own timeout.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Records that hold arrays, compared by value and printed as a table; the digest of an array.
+"""Decorators that compare records with arrays by value and print records as tables; the digest of an array.
 
 Python's `==` compares fields one by one, which fails for arrays. `print` shows a small table with one line for each
 field; `repr` is unchanged.
@@ -22,8 +22,8 @@ SHOWN_BYTES = 16
 def compared_by_value(cls: Record) -> Record:
     """Decorate a dataclass or named tuple so that arrays are compared by type, shape and elements.
 
-    A named tuple equals a plain tuple of equal elements. The hash of the class is not changed; a class with mutable
-    arrays should have none.
+    A named tuple equals a plain tuple of equal elements. The decorator does not change the hash of the class; a class
+    with mutable arrays should not be hashable.
 
     >>> from typing import NamedTuple
     >>> @compared_by_value
@@ -46,7 +46,7 @@ def compared_by_value(cls: Record) -> Record:
 
 
 def array_digest(array: NDArray[Any]) -> str:
-    """Return the type, the shape and the SHA-256 of the elements of an array, in text.
+    """Return the type, the shape and the SHA-256 of the elements of an array as text.
 
     >>> array_digest(np.array([7, 8], dtype=np.int64))[:25]
     '<i8 (2,) 1f281a4e0796fb60'
@@ -56,7 +56,7 @@ def array_digest(array: NDArray[Any]) -> str:
 
 
 def summary(numbers: Sequence[Any]) -> str:
-    """Return a short text of a list of numbers: all of them, or the first, the last and a digest of a long list.
+    """Return a list of numbers as short text: all numbers, or for a long list the first, the last and a digest.
 
     >>> summary([1.0, 2.0]), summary(range(100))
     ('[1.0, 2.0]', '<100 from 0 to 99, 51f2696d>')

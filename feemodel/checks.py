@@ -32,8 +32,8 @@ class Labelled(Protocol):
     def __array__(self) -> np.ndarray[Any, Any]: ...
 
 
-# Types of the two overloads of a formula. Numbers give a number. A Series or a DataArray among the arguments gives a
-# result of its type; otherwise the result is an array, the default of the type variables.
+# Types of the two overloads of a formula. If all arguments are numbers, the result is a number. If an argument is a
+# Series or a DataArray, the result has its type. Otherwise the result is an array, the default of the type variables.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
@@ -356,7 +356,9 @@ def function(name: str, value: Function) -> Function:
 def check_plausible(
     name: str, value: float | None, hint: str, *, lowest: float = 0.0, highest: float = math.inf
 ) -> None:
-    """Raise `InvalidInput`, with a hint at the unit, for a number probably in another unit; 0 and `None` are valid.
+    """Raise `InvalidInput` for a number that is probably in another unit; 0 and `None` are valid.
+
+    The error contains `hint`, which names the expected unit.
 
     >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", lowest=60.0)
     Traceback (most recent call last):
@@ -381,8 +383,8 @@ def check_fields(
 ) -> None:
     """Check the fields of a dataclass that are numbers, text or bools.
 
-    Numbers must be finite and at least 0, or at least their `minimum`; a `minimum` of `None` is no limit. NumPy numbers
-    are replaced with Python numbers. `None` is valid in a field whose type includes it.
+    Numbers must be finite and at least 0. For a field in `minimum`, the limit is the number given there; `None` means no
+    limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)
@@ -396,7 +398,7 @@ def check_fields(
             continue
         number: Any = whole_scalar if int in kinds else real_scalar
         checked = number(name, value, minimum=minimum.get(name, 0))
-        if isinstance(value, np.generic):  # because its arithmetic would wrap
+        if isinstance(value, np.generic):  # the arithmetic of NumPy integers wraps
             object.__setattr__(record, name, checked)
         if name in above_zero and not value > 0:
             raise InvalidInput(name, "expected a number above 0", value)
@@ -465,6 +467,6 @@ def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
     reason = f"{expected}, not {array.dtype}"
     if not array.size:
         raise InvalidInput(name, reason, str(array.dtype))
-    # pandas stores whole numbers as doubles if some are missing: the error then shows the element that is not whole.
+    # pandas stores integers as doubles if a value is missing, so the error shows the first element that is not whole.
     real = array if array.dtype.kind == "f" else np.zeros(array.shape)
     raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))

@@ -36,7 +36,7 @@ class UnknownParameter(InvalidInput):
 
     Parameters
     ----------
-    reason : which parameters, since when they are unknown, and the last known values.
+    reason : the unknown parameters, the date from which they are unknown, and the last known values.
     chain : name of the chain.
     parameters : names of the unknown parameters.
     since : date from which they are unknown, ISO 8601, or "unknown".

@@ -1,8 +1,9 @@
-"""Decorator of public formulas: it adds support for labelled arrays, and errors name the argument.
+"""Decorator of public formulas that adds support for labelled arrays and names the argument in errors.
 
 A formula takes numbers and arrays. With `@formula` it also takes pandas Series and xarray DataArrays, aligned by their
-labels, and returns the same. Neither library is imported here, because an object of a library shows that it is loaded.
-Type checkers see a formula as two overloads, `int` to `int` and `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
+labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes an object
+of one of them has already imported it. Type checkers see a formula as two overloads, `int` to `int` and
+`Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """Make a function accept Series and DataArrays, and convert its overflow errors to `Int64Overflow`.
 
     Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Other arrays
-    broadcast against them. With Series, a result of their shape is a Series with their index, and any other result is
-    an array. With DataArrays, every array in the result is a DataArray along the dimensions over which it varies.
+    broadcast against them. If arguments are Series, a result of the same shape is a Series with the same index, and any
+    other result is a plain array. If arguments are DataArrays, every array in the result is a DataArray with the
+    dimensions along which it varies.
 
     >>> import pandas
     >>> @formula
@@ -63,7 +65,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
                 return function(*args, **kwargs)
             with np.errstate(over="ignore", invalid="ignore"):  # formulas check the result
                 if len(args) > len(names):
-                    return function(*args, **kwargs)  # which raises the TypeError
+                    return function(*args, **kwargs)  # raises the TypeError of a wrong call
                 arguments = dict(zip(names, args, strict=False)) | kwargs
                 if UNLABELLED.issuperset(map(type, arguments.values())):
                     _check_shapes(arguments)
@@ -117,7 +119,7 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
 
 
 def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """Call a formula; an error gets the labels of the element that it names."""
+    """Call a formula; if an error names an element, add the labels of the element to it."""
     try:
         return function(*args, **kwargs)
     except InvalidInput as error:
@@ -129,7 +131,7 @@ def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Return the arguments as plain arrays, a function that labels a result, and one that describes an index."""
-    # While another thread imports a library, its names may be missing; then no argument is of its types.
+    # While another thread imports a library, its classes may be missing. Then no argument is an instance of them.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))

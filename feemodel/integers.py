@@ -1,7 +1,7 @@
 """Integer arithmetic that is exact for Python ints and for int64 arrays.
 
-For Python ints each function is the plain operator. For arrays it returns the same numbers, also where an intermediate
-product does not fit int64, and raises `Int64Overflow` if the result does not fit.
+For Python ints, each function is equivalent to the plain operator. For arrays, it returns the same numbers, even
+if an intermediate product does not fit int64, and raises `Int64Overflow` if the result does not fit.
 """
 
 from collections.abc import Callable
@@ -93,9 +93,10 @@ def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
 def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, addend: Whole = 0) -> Whole:
     """Return `(value * factor + addend) // divisor` of integers of at least 0; the product may exceed 2**63.
 
-    For arrays the quotient is computed in doubles and corrected by the remainder. For a quotient below 2**62, the four
-    roundings change it by less than 2**11 + 1. So with a divisor of at most 2**51, the remainder is within ±2**63, and
-    arithmetic modulo 2**64 gives it exactly. Elements beyond these limits are computed one by one.
+    For arrays the quotient is computed in doubles and corrected by the remainder. The four roundings of this
+    computation change a quotient below 2**62 by less than 2**11 + 1. So with a divisor of at most 2**51, the remainder
+    is within ±2**63, and arithmetic modulo 2**64 gives its exact value. Elements beyond these limits are computed one
+    by one as Python ints.
 
     Raises `Int64Overflow` if the quotient does not fit an int64 array.
 
@@ -125,7 +126,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
 
 def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> WholeArray:
-    """Return `multiply_divide` of operands within its limits, of which at least one is an array."""
+    """Return `multiply_divide` of operands within its limits; at least one operand must be an array."""
     value, factor = np.asarray(value, dtype=np.int64), np.asarray(factor, dtype=np.int64)
     quotient = (np.multiply(value, factor, dtype=np.float64) / divisor).astype(np.int64)
     remainder = value * factor - quotient * divisor
@@ -135,7 +136,7 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
 
 
 def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
-    """Return value · factor as a fixed-point number; raises `Int64Overflow` from 2**63 · 10⁶ on with arrays.
+    """Return value · factor as a fixed-point number; raises `Int64Overflow` for arrays if the whole part is too large.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
     FixedPoint(whole=6922798658550000, millionths=0)
@@ -211,7 +212,7 @@ def minimum(value: Whole, other: Whole) -> Whole:
 
 
 def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
-    """Truncate doubles of at least 0 to integers, at most 2**64 - 1, like a saturating cast to an unsigned integer.
+    """Truncate doubles of at least 0 to integers and limit them to 2**64 - 1, like a saturating cast.
 
     Raises `Int64Overflow` for an array element that does not fit int64.
 
@@ -226,7 +227,7 @@ def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
 
 
 def saturated(value: Whole) -> Whole:
-    """Limit a value to the range of an unsigned 64-bit integer; an int64 array is within it.
+    """Limit a value to the range of an unsigned 64-bit integer; an int64 array is returned unchanged.
 
     >>> saturated(2**70)
     18446744073709551615
@@ -243,7 +244,10 @@ def _largest(value: Whole) -> int:
 def _check_each(
     name: str, reason: str, doubles: np.ufunc, exact: Callable[[int, int], int], left: Whole, right: Whole
 ) -> None:
-    """Raise `Int64Overflow` for the first element that does not fit int64; exact only where doubles cannot decide."""
+    """Raise `Int64Overflow` for the first element that does not fit int64.
+
+    An element is computed exactly only if its value in doubles is close to the limit or above it.
+    """
     estimate = np.asarray(doubles(left, right, dtype=np.float64))
     if not estimate.size or estimate.max() < SURE_LIMIT:
         return

@@ -1,4 +1,4 @@
-"""A chain without new blocks: its latest block and the state after it, from a geth genesis or from replayed blocks.
+"""A chain that gets no new blocks: its latest block and the state after it, from a geth genesis or replayed blocks.
 
 A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
 ledger of this genesis is part of the package; `scripts/build-ledger` writes it.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
-#: Key in the `config` of a geth genesis that has the activation time or block of a fork, and the fork; newest first.
+#: Forks, newest first: the key of the activation time or block in the `config` of a geth genesis, and the fork's name.
 _ACTIVATIONS = (
     ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
     ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
@@ -56,7 +56,7 @@ class ChainState:
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
     hash: bytes | None = None  #: hash of the block; `None` if the source does not have it
     parent_hash: bytes = bytes(32)
-    state_root: bytes | None = None  #: root of the ledger's tree, to which the proofs of `rollup_getProof` lead
+    state_root: bytes | None = None  #: root of the ledger's Merkle tree and of `rollup_getProof` proofs
     gas_used: int = 0  #: gas used by the block, or an upper bound if refunds are not known [gas]
 
     @property
@@ -94,7 +94,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
         `gasLimit`. Optional: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
         As in geth, the default base fee is 1 gwei from London on.
     state_root : root of the ledger's tree over the same allocation. The hash of the block includes this root, so it
-        differs from geth's hash, which is computed over another kind of tree.
+        differs from geth's hash of the block: geth uses another kind of tree.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def check_same_chain(chain: ChainState, store: Store) -> None:
 
 
 def _header(chain: ChainState) -> dict[str, bytes | int]:
-    """Return the header's fields in the order of RLP; always with the fields of Prague."""
+    """Return the header's fields in the order of RLP. The fields of Prague are always included."""
     block = chain.call_state.block
     return {
         "parentHash": chain.parent_hash,
@@ -200,7 +200,7 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
 
 
 def _encoded(header: Mapping[str, bytes | int]) -> bytes:
-    """Return a header in RLP, whose Keccak-256 is the block's hash."""
+    """Return the RLP encoding of a header. Its Keccak-256 is the hash of the block."""
     return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in header.values()])
 
 

@@ -35,13 +35,13 @@ from feemodel.sizes._lzss import packed_size
 
 Found = TypeVar("Found")
 
-#: Forks tried for a capture that does not name its fork: those that Linea's chains have had.
+#: Forks that Linea's chains have had, all of which are tried if a capture does not name its fork.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A transaction executed and estimated again on the state just before it. A result that failed is `None`."""
+    """A transaction executed and estimated again on the state just before it. A result is `None` if it failed."""
 
     step: Step
     outcome: Outcome | None  #: result of its execution
@@ -49,10 +49,10 @@ class Comparison:
     refusal: str | None  #: why it could not be executed
     gas: GasEstimate | None
     failure: str | None  #: why there is no estimate
-    estimate: RollupEstimate | None  #: with the fee; also `None` if the block has no pricing record
+    estimate: RollupEstimate | None  #: estimate with the fee; also `None` if the block has no pricing record
     size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
-    wallet: str | None  #: name of a wallet whose fee settings turn the estimate into the recorded fees
-    stages: tuple[Verdict, ...]  #: whether the pool and the block selection would have accepted it
+    wallet: str | None  #: name of a wallet that sets the recorded fees from this estimate
+    stages: tuple[Verdict, ...]  #: whether the pool and the block selection accept the transaction
 
     @property
     def same_outcome(self) -> bool:
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the gas used also equals the recorded one, see `is_reproduced`."""
+        """Whether status, returned data and gas used equal the recorded ones, see `is_reproduced`."""
         return self.outcome is not None and is_reproduced(self.step, self.outcome)
 
 
@@ -73,7 +73,7 @@ def reproducing_forks(
     Parameters
     ----------
     replay : the captured blocks.
-    found : the comparisons under `fork`. Transactions that were not reproduced are tried first under other forks.
+    found : the comparisons under `fork`. Other forks are tried first on the transactions that were not reproduced.
     fork : name of the fork of `found`.
     engine : "auto", "native", "reference", or an engine object.
     """
@@ -110,8 +110,8 @@ def compare_transactions(
     Parameters
     ----------
     replay : the captured blocks, see `feemodel.io.read_replay`.
-    codec, measured, packed : size measurement of the node at that time, see `feemodel.fee_size`. The costs are those of
-        each block's pricing record; without a record there is no fee.
+    codec, measured, packed : how the node measured sizes at that time, see `feemodel.fee_size`. The costs come from the
+        pricing record of each block; without a record there is no fee.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     search : the node whose search is used, "besu" or "geth".
     tolerance : allowed relative distance of an estimate above the smallest gas limit; 0 is exact [1].

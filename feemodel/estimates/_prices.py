@@ -22,10 +22,10 @@ class Prices:
 
     form: Form
     preset: LineaPreset  #: with the margins of the stages, and the announced gas price
-    timestamp: int = 0  #: of the L1 block from which the prices follow, Unix time; 0 for fixed prices [s]
+    timestamp: int = 0  #: Unix time of the L1 block from which the prices are computed; 0 for fixed prices [s]
 
     def on_base_fee(self, base_fee: int) -> "Prices":
-        """Return these prices with another base fee [wei / gas]; raises `UpstreamError` if they result in no fee."""
+        """Return these prices with another base fee [wei / gas]; raises `UpstreamError` if they give no valid fee."""
         form = replace(self.form, base_fee=base_fee)  # type: ignore[type-var]
         try:
             form.parts(1, TRANSACTION_GAS, self.preset.estimate_margin)
@@ -45,7 +45,7 @@ class Prices:
         base_fee_is_fixed : whether the base fee is constant.
         costs_follow : whether the costs follow L1 fees or a node's blocks.
 
-        Raises `InvalidInput` if the price ratio follows L1 fees, since it has no bound.
+        Raises `InvalidInput` if the price ratio follows L1 fees, because the ratio has no upper bound.
         """
         form = self.form
         if costs_follow and isinstance(form, CostPerByte):
@@ -77,7 +77,7 @@ def prices_of(
     margin : margin of estimates; `None`: the preset's [1].
     record : extra data of a block, whose pricing record replaces the preset's costs; `None`: the preset's.
 
-    Raises `InvalidInput` for costs that result in no fee, and for extra data without a record.
+    Raises `InvalidInput` for costs that give no valid fee, and for extra data without a pricing record.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {"variable_cost": 5}).form
@@ -92,7 +92,7 @@ def prices_of(
         preset = replace(preset, estimate_margin=margin)
     if isinstance(form, CostPerByte):
         preset = replace(preset, variable_cost=form.variable_cost, fixed_cost=form.fixed_cost)
-    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # raises for costs that result in no fee
+    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # raises for costs that give no valid fee
     return Prices(form, replace(preset, base_fee=form.base_fee))
 
 
@@ -107,8 +107,8 @@ def l1_prices(
 ) -> Prices:
     """Return prices from L1 fees, averaged over the blocks of a fee history and weighted by their gas used.
 
-    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the price ratio follows
-    from the L1 gas price.
+    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the price ratio is
+    computed from the L1 gas price.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def l1_prices(
 def suggested_tip(prices: Prices) -> int:
     """Return the priority fee suggested to wallets that do not use an estimate [wei / gas].
 
-    It is the announced gas price less Linea's base fee of 7 wei, but at least the fee that block building requires of
-    the sample transaction, so that the suggestion is not rejected.
+    The fee is the announced gas price minus Linea's base fee of 7 wei. It is at least the fee that block building
+    requires for the sample transaction, because a transaction with a lower fee is rejected.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> suggested_tip(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))
@@ -157,7 +157,7 @@ def suggested_tip(prices: Prices) -> int:
 
 
 def reward(prices: Prices) -> int:
-    """Return the priority fee in a fee history, which some wallets use unchanged [wei / gas].
+    """Return the priority fee for the node's fee history; some wallets use it unchanged [wei / gas].
 
     It is `suggested_tip`, but at least the estimate for the sample transaction of 125 compressed bytes and 21,000 gas.
     More than 90 % of the 2,282 real transactions in `data/linea_transactions.csv` have fewer bytes per gas than the

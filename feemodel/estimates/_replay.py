@@ -1,4 +1,4 @@
-"""Captured blocks executed again, transaction by transaction, each on the recorded state before it.
+"""Execution of captured blocks again: each transaction on the recorded state before it.
 
 A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. It
 does not record created code or delegations. It records payments to the coinbase only if the transaction touched the
@@ -24,7 +24,7 @@ from feemodel.linea._node import offered_price
 
 Accounts = Mapping[bytes, Account]
 
-_DELEGATION = bytes.fromhex("ef0100")  # before the address, EIP-7702
+_DELEGATION = bytes.fromhex("ef0100")  # prefix of the address in the code of a delegated account, EIP-7702
 
 
 @dataclass(frozen=True, slots=True)

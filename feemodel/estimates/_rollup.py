@@ -44,7 +44,7 @@ class Measuring:
         object.__setattr__(self, "packed", flag("packed", packed))
 
     def size(self, call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> int:
-        """Return the compressed size of a call, as `feemodel.linea.fee_size` does [byte]; nothing is checked.
+        """Return the compressed size of a call, as `feemodel.linea.fee_size` does [byte]; arguments are not checked.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class RollupEstimate(NamedTuple):
     compressed_size: int  #: [byte]
 
     def reply(self) -> dict[str, Any]:
-        """Return the three quantities of the JSON-RPC result, in a node's order."""
+        """Return the three quantities of the JSON-RPC result, in the order of a node's response."""
         return {
             "gasLimit": to_quantity(self.gas.gas_limit),
             "baseFeePerGas": to_quantity(self.base_fee),

@@ -1,8 +1,8 @@
-"""Example calldata of a function from its signature alone, such as "transfer(address,uint256)".
+"""Example calldata for a function, made from a signature such as "transfer(address,uint256)".
 
-The arguments have the size and the share of zero bytes that real ones usually have, so that the compressed size of the
-example is close to that of real calldata: an address is 20 bytes without a pattern, a number of more than 8 bytes has 8
-bytes that are not zero, a list has one item.
+The arguments have about the same size and share of zero bytes as real arguments, so that the compressed size is close
+to that of real calldata. An address is 20 pseudorandom bytes, a number of more than 8 bytes has 8 nonzero bytes, and a
+list has one item.
 
 Source: Contract ABI Specification, Solidity 0.8 (2024).
 """
@@ -14,10 +14,10 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
 WORD = 32  # bytes
-NUMBER_BYTES = 8  # of a longer number that are not zero: most amounts are below 2**64
-TEXT_BYTES = 32  # of `bytes` and `string`
-MAX_VALUES = 4_096  # in one call
-MAX_NESTED = 8  # depth of nested arrays and tuples
+NUMBER_BYTES = 8  # nonzero bytes of a longer number: most amounts are below 2**64
+TEXT_BYTES = 32  # length of a value of type `bytes` or `string`
+MAX_VALUES = 4_096  # maximum number of values in one call
+MAX_NESTED = 8  # maximum depth of nested arrays and tuples
 
 _SIGNATURE = re.compile(r"([A-Za-z_$][\w$]*)\((.*)\)\Z", re.ASCII)
 _ARRAY = re.compile(r"(.+)\[(\d*)\]\Z", re.DOTALL)
@@ -26,14 +26,14 @@ _SIZED = re.compile(r"(u?int|bytes)(\d+)\Z")
 
 @dataclass(frozen=True)
 class _Encoded:
-    """Encoded value, and whether its type is dynamic, so that it follows the heads of its tuple."""
+    """Encoded value, and whether its type is dynamic. Dynamic values follow the heads of their tuple."""
 
     data: bytes
     is_dynamic: bool
 
 
 def selector(signature: str) -> bytes:
-    """Return the four bytes with which the calldata of a function begins.
+    """Return the selector of a function: the first four bytes of its calldata.
 
     >>> selector("transfer(address,uint256)").hex()
     'a9059cbb'
@@ -42,7 +42,7 @@ def selector(signature: str) -> bytes:
 
 
 def example_calldata(signature: str) -> bytes:
-    """Calldata of a function with example arguments; the same signature always gives the same bytes.
+    """Return calldata of a function with example arguments; the same signature always gives the same bytes.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def example_calldata(signature: str) -> bytes:
 
 
 class _Arguments:
-    """Example values of one signature, in order."""
+    """Encoder of example values for the types of one signature."""
 
     def __init__(self, signature: str) -> None:
         self._signature, self._seed, self._values = signature, keccak256(signature.encode()), 0

@@ -33,7 +33,7 @@ def read_block(value: Any) -> BlockId:
 
     Raises
     ------
-    InvalidInput : not one of these, or an object with both a number and a hash.
+    InvalidInput : any other value, or an object with both a number and a hash.
 
     Source: EIP-1898.
 

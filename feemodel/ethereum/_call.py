@@ -1,4 +1,4 @@
-"""Parses and checks the call object of `eth_call` and `rollup_estimateGas`."""
+"""Parsing and checks of the call object of `eth_call` and `rollup_estimateGas`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -44,7 +44,7 @@ class Call(NamedTuple):
     data: bytes = b""
     access_list: AccessList | None = None
     authorizations: int = 0  #: number of authorizations, each of which sets the code of an account
-    sent: bool = False  #: whether it is a transaction that was sent, which has all fields
+    sent: bool = False  #: whether this is a transaction that was sent; such a transaction has all fields
     type: int | None = None  #: EIP-2718 type of a transaction that was sent
     signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
     authorization_list: Sequence[Any] = ()  #: as given, see `feemodel.ethereum._transaction.read_authorizations`
@@ -57,8 +57,8 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     ----------
     call : mapping or pandas row of fields under any of their names in `feemodel.ethereum._transaction_fields`. Values
         are hexadecimal text, or ints and bytes; a missing value counts as absent.
-    sent : whether it is a transaction that was sent; `None` to find out: it is, if it has a hash, a position in a block
-        or a signature.
+    sent : whether `call` is a transaction that was sent. `None`: it is one if it has a hash, a position in a block or a
+        signature.
 
     Returns
     -------
@@ -66,13 +66,13 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
 
     Raises
     ------
-    InvalidInput : a field that is unknown, cannot be read, or contradicts another, named as `call.<field>`; a field
-        that is missing in a transaction that was sent.
+    InvalidInput : a field is unknown, cannot be read, contradicts another field, or is missing in a transaction that
+        was sent. The error names the field as `call.<field>`.
 
     Notes
     -----
-    The gas price of a transaction of type 2 or above that was sent is the price that it paid. The type of a call must
-    agree with its other fields. It has no other effect, because nodes ignore it.
+    If a transaction that was sent is of type 2 or above, its gas price is the price that it paid. The type of a call
+    must agree with the other fields. It has no other effect, because nodes ignore the type.
 
     >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
     'a9059cbb'
@@ -93,7 +93,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
     given = fields.get
     authorizations = given("authorization_list")
-    return Call(  # by position, which takes half the time of keywords
+    return Call(  # positional arguments take half the time of keyword arguments
         given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
         given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
         given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
@@ -107,7 +107,7 @@ def as_mapping(row: Any) -> Mapping[str, Any]:
         return row
     if hasattr(row, "_asdict"):
         row = row._asdict()
-        row.pop("Index", None)  # of pandas' itertuples
+        row.pop("Index", None)  # added by pandas' itertuples
     elif hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
         row = row.to_dict()
     else:
@@ -125,7 +125,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parsed fields that have a value, and the name in the call of every field, with or without one."""
+    """Return the parsed fields that have a value, and for each field of the call the name that the call uses."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for name, value in call.items():
@@ -195,11 +195,11 @@ def made_type(
 def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None:
     """Raise `InvalidInput` for a call whose type contradicts its other fields.
 
-    Fields that the type allows may be absent, because callers may leave fees open.
+    Fields that the type allows may be absent, because callers may leave out the fees.
 
     Parameters
     ----------
-    name, given : name of the field, and the type in it.
+    name, given : name of the type field, and its value.
     made : type that the other fields imply, see `made_type`.
     has_gas_price : whether the call has `gasPrice`, a field of types 0 and 1.
     """
@@ -260,7 +260,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
         number = from_quantity(value, name)
     elif isinstance(
         value, (list, tuple, Mapping)
-    ):  # not converted to an array, in which a long text makes every cell long
+    ):  # not converted to an array: every cell would be as large as the longest text
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
     else:
         number = whole_scalar(name, value)
@@ -319,6 +319,6 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "authorization_list": lambda name, value: sequence(name, _listed(value)),
     "blob_versioned_hashes": sequence,
 }
-#: For every name of a field: the field, its name in errors, and the function that reads its value. Fields such as the
-#: block number do not affect the transaction and are not read.
+#: Name in a call → field, name in errors, and parser of the value. Fields that do not affect the transaction, such as
+#: the block number, are not read.
 _FIELDS = {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}

@@ -20,11 +20,11 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 
     Parameters
     ----------
-    base_fee : of the parent [wei / gas].
-    gas_used : by the parent [gas].
+    base_fee : base fee of the parent [wei / gas].
+    gas_used : gas used by the parent [gas].
     target : divisor of the change, at least 1 [gas].
     compared_target : target that gas used is compared with; equal to `target` except for EIP-4396 [gas].
-    denominator : 8 on Ethereum [1].
+    denominator : parameter of the chain, 8 on Ethereum [1].
 
     >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
     1012500000
@@ -39,8 +39,8 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
 
-    The integer series is used while its terms fit 64 bits. Above about 100 gwei the value is the exponential in
-    doubles, which differs by less than one part in 10**9 and is limited to 2**62.
+    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Otherwise it is
+    the exponential in doubles, limited to 2**62, which differs from the series by less than one part in 10**9.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))
     2
@@ -62,10 +62,10 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped-def]
-    """Return `feemodel.ethereum.fee_market.reserve_binds` for a row with a reserve.
+    """Return `feemodel.ethereum.fee_market.reserve_binds` under blob rules that have a reserve.
 
-    The exponential in doubles differs from the integer series by less than one part in 10,000 and three wei. The series
-    is summed only if the comparison is closer than that.
+    The exponential in doubles differs from the integer series by less than one part in 10,000 plus three wei. The
+    series is summed only if the two prices to compare are closer than that.
 
     >>> bool(reserve_binds(0, 17, 5_007_716)), bool(reserve_binds(0, 16, 5_007_716))
     (True, False)

@@ -1,10 +1,10 @@
-"""Plausible ranges of L1 fees, which detect a series in another unit than wei.
+"""Plausible ranges of L1 fees, used to detect a series that is not in wei.
 
 | column        | plausible range [wei / gas]                                                                  |
 |---------------|----------------------------------------------------------------------------------------------|
-| base_fee      | 1,000 to 10**16 (10 million gwei); values with a fraction at least 100,000                   |
+| base_fee      | 1,000 to 10**16 (10 million gwei); at least 100,000 if not an integer                        |
 | blob_base_fee | 1, the protocol's minimum, to 10**16                                                         |
-| tip           | 0 to 10**16, with some above 1,000 unless all are 0; values with a fraction at least 100,000 |
+| tip           | 0 to 10**16, with some above 1,000 unless all are 0; at least 100,000 if not an integer      |
 
 A mean of fees in wei may have a fraction, but a base fee such as 30.5 is probably in gwei.
 """
@@ -21,10 +21,10 @@ MAXIMUM = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
-#: Minimum of a price in wei that is not 0, and a hint at its unit.
+#: Minimum of a nonzero price in wei, and a hint at the unit for errors.
 MIN_PRICE = 1_000.0
 IN_WEI = "in wei; 0.1 gwei are 100,000,000"
-#: Minimum of an amount in wei that is not 0, and a hint at its unit.
+#: Minimum of a nonzero amount in wei, and a hint at the unit for errors.
 MIN_AMOUNT = 100_000.0
 IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 _digest: Callable[[bytes], bytes]
 try:
     from sha3 import keccak_256
-except ModuleNotFoundError:  # has wheels for Linux only
+except ModuleNotFoundError:  # the package has wheels for Linux only
     from Crypto.Hash import keccak
 
     def _digest(data: bytes) -> bytes:
@@ -18,7 +18,7 @@ else:
 
 
 def keccak256(data: bytes) -> bytes:
-    """Legacy Keccak-256 hash, which differs from the standardized SHA3-256.
+    """Return the legacy Keccak-256 hash, which differs from the standardized SHA3-256.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Units of ether, and conversion of text to numbers and bytes: JSON-RPC quantities, numbers in files, typed numbers."""
+"""Units of ether, and conversion of text to numbers and bytes: JSON-RPC quantities, numbers in files, user input."""
 
 import re
 from binascii import unhexlify
@@ -19,11 +19,11 @@ _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
 _PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
-_MAX_DIGITS = 1_200  # Python's conversion is slow for longer text, or refuses it
+_MAX_DIGITS = 1_200  # Python is slow to convert longer text, or raises an error
 
 
 def to_quantity(value: int) -> str:
-    """Integer as a JSON-RPC quantity, in hexadecimal without leading zeros.
+    """Convert an integer to a JSON-RPC quantity, hexadecimal text without leading zeros.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def to_quantity(value: int) -> str:
 
 
 def from_quantity(text: str, name: str = "quantity") -> int:
-    """Integer from a JSON-RPC quantity.
+    """Convert a JSON-RPC quantity to an integer.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def from_quantity(text: str, name: str = "quantity") -> int:
 
 
 def from_block(block: Any, tags: Collection[str]) -> int:
-    """Block number of a parameter that is a quantity.
+    """Convert a block parameter that is a quantity to a block number.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def from_block(block: Any, tags: Collection[str]) -> int:
 
 
 def from_number(value: Any, name: str, *, maximum: int) -> int:
-    """Whole number in a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
+    """Parse a whole number in a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
 
     Parameters
     ----------
@@ -109,8 +109,9 @@ def from_number(value: Any, name: str, *, maximum: int) -> int:
 
     Raises
     ------
-    InvalidInput : not a whole number from 0 to the maximum. Not valid are decimal numbers that begin with 0, which some
-        readers take as octal; signs, white space, underscores, 0b and 0o, which `int` accepts; fractions and exponents.
+    InvalidInput : not a whole number from 0 to the maximum. Decimal numbers that begin with 0 are not valid, because
+        some programs read them as octal. Signs, white space, underscores, 0b and 0o are not valid, although `int`
+        accepts them. Fractions and exponents are not valid.
 
     >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)
     (21000, 21000)
@@ -136,7 +137,7 @@ def _whole_of_text(text: str) -> int | None:
 
 
 def from_typed(text: str) -> int | None:
-    """Whole number as a person types it: 30000000, 30_000_000, 30,000,000 or 0x1c9c380; `None` for any other text.
+    """Parse a whole number such as 30000000, 30_000_000, 30,000,000 or 0x1c9c380; return `None` for any other text.
 
     >>> from_typed("30,000,000"), from_typed("-5"), from_typed("3,00"), from_typed(" 7")
     (30000000, -5, None, None)
@@ -147,7 +148,7 @@ def from_typed(text: str) -> int | None:
 
 
 def from_hex(text: str, name: str = "data") -> bytes:
-    """Bytes from hexadecimal text.
+    """Convert hexadecimal text to bytes.
 
     Parameters
     ----------
@@ -178,13 +179,13 @@ def _not_hexadecimal(text: str, name: str) -> InvalidInput:
         return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
     reason = "expected hexadecimal digits after 0x"
     with suppress(ValueError):
-        bytes.fromhex(text[2:])  # accepts white space, so the text has some if this succeeds
+        bytes.fromhex(text[2:])  # accepts white space, so if this succeeds, the text contains white space
         reason += ", without white space"
     return InvalidInput(name, reason, text)
 
 
 def to_hex(data: bytes) -> str:
-    """Hexadecimal text of bytes.
+    """Convert bytes to hexadecimal text.
 
     Parameters
     ----------

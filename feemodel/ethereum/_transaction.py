@@ -28,7 +28,7 @@ from feemodel.ethereum._quantities import address_bytes, minimal_bytes, to_hex
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
-LINEA_CHAIN_ID = 59_144  # of transactions without a chain id
+LINEA_CHAIN_ID = 59_144  # default for transactions without a chain id
 ZERO_ADDRESS = bytes(20)
 PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
 PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
@@ -39,12 +39,12 @@ AUTHORIZATION_GAS = 25_000
 MAX_AUTHORIZATIONS = 10_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-_MAXIMUM = {  # of each numeric field of a transaction
+_MAXIMUM = {  # maximum of each numeric field of a transaction
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
-_AUTHORIZATION = {  # fields of an authorization; maximum of each number
+_AUTHORIZATION = {  # field of an authorization → maximum, if it is a number
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
 _AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
@@ -202,7 +202,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # by position, which takes half the time of keywords
+    return Filled(  # positional arguments take half the time of keyword arguments
         kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
         max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
     )  # fmt: skip
@@ -242,20 +242,20 @@ def fill(
     chain_id: int,
     set_code: bool = False,
 ) -> Transaction:
-    """Transaction that a call becomes, unsigned; for a transaction that was sent, the same one with its signature.
+    """Convert a call to an unsigned transaction; a transaction that was sent keeps its signature.
 
-    A dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
+    A call with a dynamic-fee field becomes type 2, one with an access list type 1, and any other call type 0.
 
     Parameters
     ----------
     call : a parsed call or a transaction that was sent.
     gas : gas limit, at least 1 [gas].
     nonce : nonce for a call that does not set one.
-    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    base_fee : base fee of the block, which is the gas price of a call without a price [wei / gas].
     chain_id : chain id for a call that does not set one. An unsigned legacy transaction has a chain id only if the call
         sets it.
-    set_code : whether authorizations make it type 4. By default they are ignored in a call, as Linea's nodes do to
-        measure it, and a transaction of type 4 that was sent is refused.
+    set_code : whether a call with authorizations becomes type 4. By default the authorizations of a call are ignored,
+        as Linea's nodes do when they measure a call, and a transaction of type 4 that was sent is refused.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def _authorization(entry: Any, name: str) -> Authorization:
 
 
 def check_no_blobs(call: Call) -> None:
-    """Raise `InvalidInput` for a call with a blob fee, which only a type 3 transaction has; no rollup accepts these.
+    """Raise `InvalidInput` for a call with a blob fee: only type 3 has one, and no rollup accepts that type.
 
     >>> check_no_blobs(Call(to=bytes(20)))
     """
@@ -356,7 +356,7 @@ def check_published(transaction: Transaction) -> None:
 
 
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
-    """Transaction in one of the encodings that rollups measure.
+    """Return a transaction in one of the encodings that rollups measure.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
 
 
 def created_address(sender: bytes, nonce: int) -> bytes:
-    """Address of the contract that a transaction creates.
+    """Return the address of the contract that a transaction creates.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def created_address(sender: bytes, nonce: int) -> bytes:
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:
-    """Address whose key signed a hash.
+    """Return the address whose key signed a hash.
 
     Parameters
     ----------
@@ -496,7 +496,7 @@ def signer(digest: bytes, signature: Signature) -> bytes:
 
 
 def intrinsic_gas(call: Call | Transaction) -> int:
-    """Gas that a transaction is charged before its first instruction, at least the calldata floor.
+    """Return the gas that a transaction is charged before its first instruction, at least the calldata floor.
 
         21,000 + calldata_gas (+ 32,000 + 2 · words for a contract creation) + 2,400 · addresses + 1,900 · keys
         + 25,000 · authorizations
@@ -511,7 +511,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
 
     Source: EIP-2930, EIP-3860, EIP-7623, EIP-7702.
 
-    21,000 + 3 · 4 + 3 · 16 is 21,060, less than the floor of 21,000 + 10 · (3 + 3 · 4):
+    21,000 + 3 · 4 + 3 · 16 is 21,060, which is less than the floor of 21,000 + 10 · (3 + 3 · 4):
 
     >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
     21150

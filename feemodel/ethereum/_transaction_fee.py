@@ -20,7 +20,7 @@ from feemodel.errors import InvalidInput
 
 @printed_as_table
 class TransactionFee(NamedTuple):
-    """Fee in the three parts of RIP-7759 [wei]; use `transaction_fee` to make one that is checked."""
+    """Fee in the three parts of RIP-7759 [wei]; `transaction_fee` creates one and checks it."""
 
     execution_fee: int
     data_fee: int

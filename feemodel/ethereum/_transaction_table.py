@@ -70,7 +70,7 @@ def is_transaction_table(value: Any) -> bool:
 
 
 def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
-    """Transactions of a table, in its order.
+    """Return the transactions of a table, in the order of its rows.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
 
     Raises
     ------
-    InvalidInput : a missing column; a value that is missing or cannot be read, named by row, counted from 1, and
-        column; a transaction of type 3 or above, for which no fee is published.
+    InvalidInput : a missing column; a value that is missing or cannot be read (the error names the column and the row,
+        counted from 1); a transaction of type 3 or above, for which no fee is published.
     """
     if not is_table(table):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
@@ -173,13 +173,13 @@ def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
 
 
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
-    """Column of whole numbers.
+    """Return a column of whole numbers.
 
     Parameters
     ----------
     table : a table of transactions.
     name : field of the column.
-    partly : whether the result is `None` if some values are missing; otherwise that is an error.
+    partly : whether to return `None` if some values are missing; by default, a missing value is an error.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
     Raises
     ------
-    InvalidInput : a missing value among others, or a value that is not a whole number.
+    InvalidInput : some values are missing, unless `partly`; or a value is not a whole number.
     """
     columns = _columns(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):
@@ -236,7 +236,7 @@ def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: boo
 
 
 def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
-    """Yield the fields of each row from which a transaction is made."""
+    """Yield for each row the fields from which the transaction is made."""
     columns = _columns(table)
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:

@@ -17,7 +17,7 @@ from feemodel.ethereum._quantities import minimal_bytes
 
 EMPTY_TRIE = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
 EMPTY_UNCLES = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
-EMPTY_REQUESTS = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")  # SHA-256 of nothing
+EMPTY_REQUESTS = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")  # SHA-256 of b""
 BLOOM_BYTES = 256
 
 
@@ -43,7 +43,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
-    """Return the node of sorted keys, in hexadecimal digits, that are equal up to a depth."""
+    """Return the node for sorted keys, in hexadecimal digits, whose first `depth` digits are equal."""
     if not pairs:
         return b""
     first, last = pairs[0][0], pairs[-1][0]

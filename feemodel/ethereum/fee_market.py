@@ -1,6 +1,6 @@
-"""Fee market of L1, as a rollup pays for it: base fee, blob base fee, gas of calldata.
+"""Fee market of L1, which rollups pay: base fee, blob base fee, gas of calldata.
 
-Upgrades of L1 change the rules of blobs; each is a dated row of `MAINNET`, and `MAINNET.with_row(...)` adds one.
+Each upgrade of the blob rules is a dated row of `MAINNET`. `MAINNET.with_row(...)` makes a schedule with one more row.
 Arithmetic uses integers, as in the nodes: Python ints of any size for scalars, int64 for arrays.
 
 Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EIPs at f767a1e, 2026-08-22);
@@ -49,10 +49,10 @@ from feemodel.integers import (
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
-LOWEST_BASE_FEE = 7  # wei / gas; a lower fee than the denominator does not fall any more
+LOWEST_BASE_FEE = 7  # wei / gas; a base fee below the denominator does not fall further
 
 GAS_PER_BLOB = 131_072  # EIP-4844
-USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; limits the data of a blob, not Linea's prices
+USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; Linea's prices use `GAS_PER_BLOB` instead
 MIN_BLOB_BASE_FEE = 1  # EIP-4844 [wei / gas]
 BLOB_BASE_COST = 8_192  # EIP-7918: execution gas whose price is the minimum price of a blob
 
@@ -71,7 +71,7 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: of the first block of the upgrade, or a time since its parent [s]
+    timestamp: int  #: time of the first block of the upgrade, or any earlier time after its parent [s]
     target: int  #: blobs per block at which the fee does not change
     maximum: int  #: blobs per block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
@@ -178,7 +178,7 @@ class ExcessBranches(NamedTuple, Generic[Part]):
     """Next excess blob gas under each branch of EIP-7918 [gas]; below the target both are 0."""
 
     classic: Part  #: excess + used − target
-    reserve: Part  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
+    reserve: Part  #: excess + used · (maximum − target) // maximum, if blobs are cheaper than their reserve
 
 
 @overload
@@ -222,7 +222,7 @@ def next_base_fee(
         integer.
     Int64Overflow : a base fee that does not fit an int64 array.
 
-    The gas used is a tenth above the target, and a tenth of an eighth is 1.25 %:
+    The gas used is a tenth above the target, so the base fee rises by a tenth of an eighth, which is 1.25 %:
 
     >>> next_base_fee(1_000_000_000, 11_000_000, 20_000_000)
     1012500000
@@ -317,7 +317,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
 
     Raises
     ------
-    InvalidInput : a numerator above 178 denominators, for which the value does not fit 256 bits, or a value that is
+    InvalidInput : a numerator above 178 · denominator, for which the result does not fit 256 bits, or a value that is
         negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
@@ -349,7 +349,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
 
 
 def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].update_fraction) -> int:
-    """Minimum excess blob gas for a blob base fee, the inverse of `fake_exponential`.
+    """Minimum excess blob gas at which the blob base fee is at least a given fee, the inverse of `fake_exponential`.
 
     Parameters
     ----------
@@ -406,8 +406,8 @@ def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = 
 
     Raises
     ------
-    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
-        negative or not an integer.
+    InvalidInput : a time before the first row of the schedule, an excess above 178 · update fraction, or a value
+        that is negative or not an integer.
     Int64Overflow : a price that does not fit an int64 array.
 
     e**(2,314,058 / 3,338,477) is just above 2:
@@ -440,7 +440,7 @@ def next_excess_blob_gas(
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -451,8 +451,8 @@ def next_excess_blob_gas(
 
     Raises
     ------
-    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
-        negative or not an integer.
+    InvalidInput : a time before the first row of the schedule, an excess above 178 · update fraction, or a value
+        that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
     Four blobs at a target of three add the gas of one blob:
@@ -480,7 +480,7 @@ def excess_branches(
     Parameters
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
-    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -523,7 +523,7 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     ----------
     excess : the parent's excess blob gas [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child [s]; its row of the schedule applies, also in the first block of an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -534,8 +534,8 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
 
     Raises
     ------
-    InvalidInput : a time before the first row of the schedule, an excess above 178 update fractions, or a value that is
-        negative or not an integer.
+    InvalidInput : a time before the first row of the schedule, an excess above 178 · update fraction, or a value
+        that is negative or not an integer.
     Int64Overflow : a blob base fee that does not fit an int64 array.
 
     At a blob base fee of 1 wei the limit is a base fee of 131,072 / 8,192 = 16 wei:
@@ -548,7 +548,7 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     if isinstance(excess_, int) and isinstance(fee, int) and isinstance(reserve, bool):
         return reserve and BLOB_BASE_COST * fee > GAS_PER_BLOB * fake_exponential(MIN_BLOB_BASE_FEE, excess_, fraction)
     excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
-    # The arguments are broadcast first, so that the index in an error is valid for them.
+    # Broadcast the arguments first, so that an error has the index in the broadcast arrays.
     blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
     # Equal to 2**13 · fee > 2**17 · blob fee, with smaller products.
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))

@@ -1,4 +1,4 @@
-"""Execution: a call and a state in, a gas limit out."""
+"""Execution of calls on a state, and estimates of their gas limits."""
 
 from typing import TYPE_CHECKING
 

@@ -220,7 +220,7 @@ def _transaction_type(request: Request) -> int:
 
 
 def _encoded_transaction(request: Request) -> bytes:
-    """Return the call as a transaction whose signature is zeros, EIP-2718."""
+    """Return the EIP-2718 encoding of the call, as a transaction whose signature is zeros."""
     call, kind = request.call, _transaction_type(request)
     gas, target, value = minimal_bytes(call.gas or 0), call.to or b"", minimal_bytes(call.value or 0)
     common = [gas, target, value, call.data]

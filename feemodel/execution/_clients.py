@@ -1,7 +1,7 @@
 """Preparation of calls as geth and Besu do it: gas price, checks before execution, upper bound of the search.
 
-Both use the balance after the state override. Besu itself checks the balance before the override, which makes an
-override that funds an account useless.
+In this module, both use the balance after the state override. Besu itself checks the balance before it applies the
+override, so there an override that funds an account has no effect.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
@@ -192,7 +192,7 @@ class Geth(NodeClient):
 
 
 class Besu(NodeClient):
-    """Besu, and with it Linea's nodes."""
+    """Besu, which Linea's nodes run."""
 
     rules = BESU
     names_floor = False
@@ -279,7 +279,7 @@ def checksummed(address: bytes) -> str:
 
 
 def _have_and_want(message: Message, request: Request, call_state: CallState, gas_limit: int) -> tuple[int, int]:
-    """Return the sender's balance, and what it must be able to pay for this gas limit, value and blobs [wei]."""
+    """Return the sender's balance, and the maximum cost of the call with this gas limit [wei]."""
     price = (request.call.max_fee or message.gas_price) if message.pays else 0
     blobs = _blob_cost(request) if request.blob_hashes else 0
     return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
@@ -293,7 +293,7 @@ def parse_message(
     Parameters
     ----------
     call : a JSON-RPC call object, or a parsed call.
-    gas_price, base_fee : gas price and base fee that the code reads [wei / gas].
+    gas_price, base_fee : values of the opcodes GASPRICE and BASEFEE [wei / gas].
     pays : whether the sender pays for the gas limit in advance; by default, if the call names a sender.
 
     Returns
@@ -313,7 +313,7 @@ def parse_message(
 
 def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     call = request.call
-    return Message(  # positional: keyword arguments take twice the time
+    return Message(  # positional arguments take half the time of keyword arguments
         call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
         request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parts of the gas of an estimate, and the saving of an access list; both take a few more executions."""
+"""Gas of an estimate by part, and the gas that an access list saves; both take a few more executions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

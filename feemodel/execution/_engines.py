@@ -31,7 +31,7 @@ class Execute(Protocol):
         """Execute a message with a gas limit."""
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Execute, and return the outcome with the gas limits for which it is proven; these may be none."""
+        """Execute, and return the outcome with the range of gas limits that are proven to have it, if any."""
 
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.

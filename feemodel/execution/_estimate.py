@@ -114,7 +114,7 @@ def execute_call(
 
     Returns
     -------
-    bytes : the returned data; of a creation, the code.
+    bytes : the returned data; for a contract creation, the code of the contract.
 
     Raises
     ------

@@ -21,9 +21,9 @@ class Fork:
     """
 
     name: str  #: name of its package in `ethereum.forks`
-    divides_gas: bool = True  #: EIP-150: a call leaves its caller 1/64 of its gas
+    divides_gas: bool = True  #: EIP-150: the caller keeps 1/64 of its gas in a call
     sstore_sentry: bool = True  #: EIP-2200: SSTORE requires more than 2,300 gas
-    refund_quotient: int = 5  #: EIP-3529: at most the gas used divided by this is refunded
+    refund_quotient: int = 5  #: EIP-3529: the refund is at most the gas used divided by this
     warm_coinbase: bool = True  #: EIP-3651
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
     calldata_floor: bool = False  #: EIP-7623
@@ -82,7 +82,7 @@ def fork_named(name: str) -> Fork:
 
 
 def since(name: str, fork: Fork) -> bool:
-    """Return whether rules are those of this upgrade or of a later one.
+    """Return whether `fork` has the rules of the upgrade with this name or of a later one.
 
     >>> since("london", FORKS["osaka"]), since("osaka", FORKS["london"])
     (True, False)

@@ -43,8 +43,8 @@ class GasParts:
 
     used: int  #: as a receipt reports it [gas]
     intrinsic: Intrinsic
-    execution: int  #: used by code [gas]
-    refund: int  #: refunded [gas]
+    execution: int  #: gas used by code [gas]
+    refund: int  #: gas refunded [gas]
     floor: int  #: minimum charge, EIP-7623; 0 before Prague [gas]
     contracts: tuple[tuple[bytes, int], ...]  #: `execution` by the address of the code that used it [gas]
 
@@ -71,7 +71,7 @@ def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
     21060
     """
     zeros = message.data.count(0)
-    byte_gas = NONZERO_BYTE_GAS if fork.sstore_sentry else NONZERO_GAS_BEFORE_ISTANBUL  # both since Istanbul
+    byte_gas = NONZERO_BYTE_GAS if fork.sstore_sentry else NONZERO_GAS_BEFORE_ISTANBUL  # Istanbul introduced both rules
     creation = 0
     if message.to is None and fork.name != "frontier":
         creation = CREATION_GAS

@@ -1,4 +1,4 @@
-"""Gas by contract, and the accounts and slots accessed, of one execution of the specification.
+"""Tracer of one execution of the specification: gas by contract, and the accounts and slots accessed.
 
 Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
 operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls, even if the opcode then runs out of gas.
@@ -37,7 +37,7 @@ class Inspector:
             self._note(evm, event.op.value)
 
     def contracts(self) -> tuple[tuple[bytes, int], ...]:
-        """Return the gas by contract whose code used it, after the execution has ended [gas]."""
+        """Return the gas that the code of each contract used; call this after the execution has ended [gas]."""
         while self._frames:
             self._end()
         return tuple(self._gas.items())

@@ -24,10 +24,10 @@ class Outcome(NamedTuple):
     """Status, gas and output of an execution."""
 
     status: Status
-    gas_used: int  #: before refunds, without the calldata floor [gas]
-    refund: int = 0  #: refunded [gas]
+    gas_used: int  #: gas used before refunds, without the calldata floor [gas]
+    refund: int = 0  #: gas refunded [gas]
     floor: int = 0  #: minimum charge, EIP-7623 [gas]
-    output: bytes = b""  #: returned or revert data; of a creation, the code
+    output: bytes = b""  #: returned or revert data; for a contract creation, the code
     halt: str = ""  #: reason of a halt, as in a node's error message
 
     @property
@@ -53,14 +53,14 @@ UNBOUNDED = UINT64_MAX
 class Traced(NamedTuple):
     """An outcome, and the range of gas limits for which it is proven.
 
-    With every gas limit from `minimum` to `maximum` the message succeeds if this execution succeeded, and fails if it
-    failed. If the code reads its gas, or a balance that depends on the gas limit, nothing is proven: then `minimum` is
-    above `maximum`.
+    With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if it
+    failed. If the code reads its gas, or a balance that depends on the gas limit, nothing is proven. Then
+    `minimum` is above `maximum`.
     """
 
     outcome: Outcome
     minimum: int = 1  #: [gas]
-    maximum: int = 0  #: the executed limit if a frame halted, since more gas may avoid the halt [gas]
+    maximum: int = 0  #: equal to the executed limit if a frame halted, because more gas may avoid the halt [gas]
     single_frame: bool = False  #: whether code made no call or creation; then every limit below `minimum` fails
 
     @property

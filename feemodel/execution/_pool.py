@@ -3,8 +3,9 @@
 A child caches the last state for further calls. A child that misses the deadline is killed and replaced. If a child
 dies, for example because memory runs out, its task is run again in a new child.
 
-Workers of `concurrent.futures`, pebble and loky that execute outlive a parent that is killed. Those of the first two
-import the caller's main module, which fails without an `if __name__ == "__main__"`.
+The pool does not use `concurrent.futures`, pebble or loky, because their busy workers keep running if the parent is
+killed. The workers of the first two also import the caller's main module, which fails if the module has no
+`if __name__ == "__main__"`.
 """
 
 import os
@@ -171,7 +172,7 @@ class _Child:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Connection:

@@ -17,7 +17,7 @@ from feemodel.ethereum._quantities import address_bytes
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 
-MAX_EXPONENT = 177  # of the blob base fee: e**177 < 2**256
+MAX_EXPONENT = 177  # maximum exponent of the blob base fee: e**177 < 2**256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Account:
 
 
 EMPTY = Account()
-SLOT_BYTES = 64  # of a storage slot and its value
+SLOT_BYTES = 64  # size of a storage slot's key and value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Block:
     base_fee: int = LOWEST_BASE_FEE  #: [wei / gas]
     coinbase: bytes = bytes(20)
     prev_randao: bytes = bytes(32)
-    difficulty: int = 0  #: before the Merge, and on chains that did not have it
+    difficulty: int = 0  #: value of DIFFICULTY before the Merge, and on chains without the Merge
     excess_blob_gas: int = 0
     blob_base_fee: int | None = None  #: value of BLOBBASEFEE; `None`: computed from `excess_blob_gas` [wei / gas]
     hashes: Mapping[int, bytes] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH

@@ -1,7 +1,7 @@
 """Range of gas limits with the same outcome, derived from one execution of the specification.
 
-Let a frame start with g gas and have spent S so far. As long as it executes the same instructions, g − S is left. So
-the minimum of g is the maximum, over these instructions, of S plus the gas that must be left at that point:
+Suppose that a frame starts with g gas and has spent S so far. As long as the frame executes the same instructions,
+g − S is left. So the minimum of g is the maximum over these instructions of S plus the gas that must be left there:
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
@@ -9,9 +9,9 @@ the minimum of g is the maximum, over these instructions, of S plus the gas that
     call that starts no frame      S + b
     end                            S
 
-A frame that halts consumes all its gas. With less gas it halts too, at the same instruction or an earlier one, provided
-that the outcomes of its own calls do not change. With more gas it may not halt. After such a halt the caller keeps only
-1/64 of any further gas; this is called a burn below.
+A frame that halts consumes all its gas. With less gas, the frame halts too, at the same instruction or an earlier one,
+provided that the outcomes of its own calls do not change. With more gas, it may not halt. If the caller of a halted
+frame gets more gas, it keeps only 1/64 of the additional gas. The code below calls this a burn.
 
 All this requires that the code does not read its gas, or the balance of the account that pays for gas. Code reads a
 balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or creation
@@ -111,13 +111,13 @@ class Recorder:
         if call.creates and not self._divides_gas:
             self.reads = True  # in Frontier, a creation that cannot pay for its code succeeds without code
         if child is None:
-            asks = call.creates or not self._divides_gas  # whether it needs exactly what it is charged
+            asks = call.creates or not self._divides_gas  # whether the caller needs exactly the gas that it is charged
             cost = call.charged if asks else gone + call.stipend
             if call.creates and gone > call.charged:  # the address was already in use
                 self._burn(frame, before + cost, inf)
                 return
             frame.require(before + cost, of_call=not asks or call.creates)
-            if frame.evm.message.current_target == self._payer:  # the payer may not have been able to afford the value
+            if frame.evm.message.current_target == self._payer:  # perhaps the payer's balance was below the value
                 self.reads = True
             return
         given = child.limit - call.stipend
@@ -140,7 +140,7 @@ class Recorder:
         frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
 
     def _enough(self, gas: int) -> int:
-        """Return the gas that a caller must have left to pass this much to a call."""
+        """Return the gas that a caller must have left to pass `gas` to a call."""
         if gas <= 0:
             return 0
         return gas + (gas - 1) // 63 if self._divides_gas else gas

@@ -1,4 +1,4 @@
-"""The native engine: revm in this process, with the rules of every fork. It needs the package `feemodel-native`.
+"""The native engine: revm in this process, with the rules of every fork. It requires the package `feemodel-native`.
 
 The engine releases the global interpreter lock while it executes, so calls in several threads run in parallel.
 """

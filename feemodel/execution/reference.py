@@ -1,8 +1,8 @@
 """The reference engine: Ethereum's executable specification, exact on every fork, in this process.
 
-It follows `process_transaction` of the specification, without the steps that need a signature: the intrinsic gas, the
-message and the refund are the same. Each execution runs on a copy of the state, which is discarded unless the state
-changes are committed.
+The engine follows `process_transaction` of the specification, except for the steps that need a signature. It computes
+the intrinsic gas, the message and the refund in the same way. Each execution runs on a copy of the state, which is
+discarded unless the state changes are committed.
 
 A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution._pool` runs this
 engine in child processes that can be killed.
@@ -39,7 +39,8 @@ _Tracer = Callable[[Any, TraceEvent], None]
 
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
-CODES, CODE_SIZE = 8, 24_576  # jump destinations are cached of so many codes, up to this size [byte]; 5 MB each at most
+#: Maximum number and size [byte] of codes whose jump destinations are cached. One code takes at most 5 MB.
+CODES, CODE_SIZE = 8, 24_576
 KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
 
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
@@ -97,7 +98,7 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    # A block override may set a blob base fee that follows from no excess blob gas; code must read this value.
+    # A block override may set a blob base fee that no excess blob gas corresponds to. Code must read this value.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint

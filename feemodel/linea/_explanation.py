@@ -1,4 +1,4 @@
-"""Explains a transaction or call: its size, the parts of its fee, the fees wallets set, and the checks it passes."""
+"""Explanation of a transaction or call: its size, the parts of its fee, fees of wallets, and results of checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

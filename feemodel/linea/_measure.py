@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def fee_payloads(
     transactions: "pd.DataFrame", *, form: str = "sender_unsigned", chain_id: int = LINEA_CHAIN_ID
 ) -> list[bytes]:
-    """Bytes that a node measures for each transaction of a table, in the table's order.
+    """Return the bytes that a node measures for each transaction of a table, in the order of the rows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def fee_sizes(
     chain_id: int = LINEA_CHAIN_ID,
     threads: int | None = None,
 ) -> Sizes:
-    """Compressed size of each transaction of a table.
+    """Return the compressed size of each transaction of a table.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ def fee_transaction(
 
     Notes
     -----
-    The call becomes a transaction as in `feemodel.ethereum.fill`. In the "sender_unsigned" encoding a
-    node's estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function. The
-    encoder of the published blobs leaves it empty, and so does `measured_form`.
+    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For it, the
+    "sender_unsigned" encoding of a node's estimate has 20 zero bytes, and so has the encoding of this function. The
+    encoder of the published blobs leaves `to` empty, and so does `measured_form`.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 

@@ -17,12 +17,12 @@ from feemodel.linea.pricing_forms import Form
 
 
 class Check(NamedTuple):
-    """One check of a node: the gas that the fee is spread over, and the margin that it is multiplied by."""
+    """One check of a node: the gas over which the fee is spread, and the margin by which it is multiplied."""
 
     name: str
     gas: str  #: "estimated", "limit" or "used"
     margin: float
-    refused: str  #: outcome of a transaction that pays less
+    refused: str  #: result for a transaction that offers less
 
 
 @printed_as_table
@@ -99,7 +99,7 @@ def offered_price(
 
     Parameters
     ----------
-    gas_price : gas price of a legacy or access-list transaction; the next two are then `None` [wei / gas].
+    gas_price : gas price of a legacy or access-list transaction, for which the two fees below are `None` [wei / gas].
     max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
     base_fee : base fee of the block [wei / gas].
 
@@ -140,7 +140,7 @@ def verdicts(
     form: Form,
     checks: Sequence[Check],
 ) -> tuple[Verdict, ...]:
-    """Results of a node's checks on one transaction.
+    """Return the results of a node's checks on one transaction.
 
     Parameters
     ----------

@@ -1,12 +1,13 @@
-"""Price cap of Linea's L1 submissions, which rises with the time that data has waited.
+"""Price cap of Linea's L1 submissions, which rises while data waits for its submission.
 
     multiplier = 1 + adjustment · time_of_day · (elapsed / target_delay)²
     base fee cap = p10 of the base fee over 7 days · multiplier
     tip cap = 0.1 gwei · multiplier
     blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time_of_day)
 
-p10 is the 10th percentile. A transaction is sent as soon as 0.9 times the caps covers the present fees. It sets the
-full caps as its fees, and pays the tip cap or, if less, the difference between its max fee and the base fee.
+p10 is the 10th percentile. A transaction is sent as soon as 0.9 times the caps covers the current fees. The fee fields
+of the transaction are the full caps. The tip that it pays is the smaller of the tip cap and the difference between its
+max fee and the base fee.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
 docker/config/coordinator; the hourly factors: docker/config/common/gas-price-cap-time-of-day-multipliers.toml.
@@ -18,12 +19,12 @@ from feemodel._compiled import cached_njit
 
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
 TARGET_DELAY = 57_600.0  # 16 h in the documentation, 32 h in the local configuration [s]
-PERCENTILE = 0.1  # of the fees in the window
-WINDOW = 7 * 86_400.0  # seconds
-TIP = 100_000_000.0  # a constant, not an average of rewards [wei / gas]
-MIN_BLOB_FEE = 100_000_000.0  # minimum in place of a lower p10 of the blob base fee [wei / gas]
-COEFFICIENT = 0.9  # share of the caps that must cover the present fees
-MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # of a blob transaction [wei / gas]
+PERCENTILE = 0.1  # taken of the fees in the window
+WINDOW = 7 * 86_400.0  # length of the window [s]
+TIP = 100_000_000.0  # constant; no average of rewards is used [wei / gas]
+MIN_BLOB_FEE = 100_000_000.0  # used if the p10 of the blob base fee is lower [wei / gas]
+COEFFICIENT = 0.9  # share of the caps that must cover the current fees
+MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # limits of a blob transaction [wei / gas]
 MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
 #: Factor of each hour of the week, from Monday 00:00 UTC [1].
@@ -82,11 +83,11 @@ TIME_OF_DAY_MULTIPLIERS = (
 
 @cached_njit(nogil=True, error_model="numpy")
 def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ignore[no-untyped-def]
-    """Multiplier of the caps after some time of waiting.
+    """Multiplier of the caps after a waiting time.
 
     Parameters
     ----------
-    elapsed, target_delay : time of waiting and target delay, both truncated to whole seconds [s].
+    elapsed, target_delay : waiting time and target delay, both truncated to whole seconds [s].
     adjustment : increase of the multiplier at the target delay [1].
     time_of_day : factor of the hour of the week [1].
 
@@ -111,9 +112,9 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    base_fee, blob_base_fee : present fees of L1; the blob base fee is 0 for a transaction without blobs [wei / gas].
+    base_fee, blob_base_fee : current fees of L1; the blob base fee is 0 for a transaction without blobs [wei / gas].
     base_cap, tip_cap, blob_cap : caps before the global bounds [wei / gas].
-    coefficient : share of the caps that must cover the present fees [1].
+    coefficient : share of the caps that must cover the current fees [1].
     max_fee, max_tip, max_blob : global bounds [wei / gas].
 
     Returns

@@ -38,7 +38,7 @@ WALLETS = (
 
 
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """Fees that a wallet sets from an estimate: each fee times its multiplier, truncated; the max fee is their sum.
+    """Return the fees that a wallet sets: each estimated fee times its multiplier, truncated; the max fee is their sum.
 
     Parameters
     ----------

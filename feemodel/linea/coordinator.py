@@ -41,8 +41,8 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Parameters
     ----------
-    fees : sequence with one fee for each block, oldest first [wei / gas]. A further fee at the end is ignored: it is
-        the one that `eth_feeHistory` adds for the next block.
+    fees : sequence with one fee for each block, oldest first [wei / gas]. One more fee at the end, which
+        `eth_feeHistory` adds for the next block, is ignored.
     ratios : sequence with the gas used ratio of each block, or the blob gas used ratio for blob fees [1].
 
     Returns
@@ -51,7 +51,7 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Raises
     ------
-    InvalidInput : the fees are neither as many as the ratios nor one more, or a value is negative or not finite.
+    InvalidInput : there are fewer fees than ratios, or more than one extra fee, or a value is negative or not finite.
 
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
@@ -296,7 +296,7 @@ def usage_weighted_gas_price(
 
     Raises
     ------
-    InvalidInput : fees that are neither as many as their ratios nor one more, a negative or non-finite value, or zero
+    InvalidInput : fewer fees than their ratios, or more than one extra fee; a negative or non-finite value; or zero
         `execution_gas`.
 
     >>> usage_weighted_gas_price(
@@ -454,7 +454,7 @@ def weighted_moving_average_fee(
 ) -> float:
     """Fee that the coordinator offers for its own L1 transactions.
 
-    It adds an average of recent priority fees, in which later blocks weigh more, to the newest base fee:
+    The fee is the newest base fee plus an average of recent priority fees, in which later blocks have more weight:
 
         base_newest · c_base + c_priority · Σ ratio_i · (i + 1) · priority_i / Σ ratio_i · (i + 1)
 
@@ -473,8 +473,8 @@ def weighted_moving_average_fee(
 
     Raises
     ------
-    InvalidInput : no base fee, priority fees that are neither as many as the ratios nor one more, or a value that is
-        negative or not finite.
+    InvalidInput : no base fee; fewer priority fees than ratios, or more than one extra fee; or a value that is negative
+        or not finite.
 
     >>> weighted_moving_average_fee(
     ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],
@@ -530,7 +530,7 @@ def dynamic_gas_price_cap(
     time_of_day_multiplier: float = 1.0,
     adjustment_constant: float = 25.0,
 ) -> int:
-    """Maximum that the coordinator pays on L1, which rises with the time that data waits.
+    """Maximum gas price that the coordinator pays on L1; it rises while data waits.
 
         trunc( historic_cap · (1 + adjustment_constant · time_of_day_multiplier · (elapsed / target)²) )
 
@@ -595,7 +595,7 @@ def _weighted(fees: list[float], ratios: list[float]) -> float:
 
 
 def _ordered_sum(values: Sequence[float]) -> float:
-    # Left to right: NumPy adds in pairs and Python 3.12's sum compensates, both of which change the last bit.
+    # Add from left to right. NumPy adds in pairs, and `sum` of Python 3.12 compensates: both change the last bit.
     return reduce(add, values, 0.0)
 
 

@@ -59,7 +59,7 @@ class PricingRecord:
         Parameters
         ----------
         data : 32 bytes, or 97 with the seal of the proof-of-authority era.
-        strict : if `False`, the fields are read whatever the version and the length, as the SDK's reader does.
+        strict : if `False`, the version and the length are not checked, as in the reader of Linea's SDK.
 
         Returns
         -------

@@ -1,10 +1,11 @@
 """Compiled kernels of the fee formulas: one for plain arrays, three for a block of a sweep.
 
-A kernel does not raise if an element is outside the range in which its arithmetic is proven exact. It reports that, and
-the caller uses the formula, which handles the element or raises the error that names it.
+The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside this range, the kernel does
+not raise an error but returns `False` or `None`. The caller then uses the formula, which handles the element or raises
+an error that names it.
 
-A block of a sweep has inputs that broadcast to a given result. Terms that vary along some axes only are computed once
-on those axes, and the last step alone runs over every element.
+The inputs of a block of a sweep broadcast to the shape of the result. Terms that vary along some axes only are computed
+on those axes, so only the last step runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +25,8 @@ from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step that concerns at most 1/8 of the elements is computed separately
 RUN = 1 << 14  # elements per call
-PROVEN = 2.0**52  # below it, a double quotient is wrong by at most 1 and truncating a double is exact
-PRODUCT_LIMIT = 2.0**62  # of a product computed as a double: below it, the exact product fits 64 bits
+PROVEN = 2.0**52  # limit: below it, a double quotient is wrong by at most 1 and truncating a double is exact
+PRODUCT_LIMIT = 2.0**62  # limit of a product in doubles: below it, the exact product fits 64 bits
 
 
 @inlined(error_model="numpy")  # a zero divisor is reported, not raised
@@ -143,7 +144,7 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
 def _fees_of_l1_points(  # type: ignore[no-untyped-def]
     base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
 ):
-    # One transaction under many L1 fees: both steps run in one loop, without an array of costs.
+    # Fees of one transaction at many L1 fees: one loop computes the cost and the fee, without an array of costs.
     all_proven = True
     for i in range(out.size):
         cost, cost_proven = _recorded_cost(
@@ -359,7 +360,7 @@ def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
 
 
 def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
-    """Return values that are constant along the last axis as one number per row."""
+    """Return one number per row, for values that are constant along the last axis."""
     return np.ascontiguousarray(np.broadcast_to(value[..., 0], out.shape[:-1])).reshape(-1)
 
 

@@ -15,14 +15,14 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACT
 class NodeParameters:
     """The pricing settings of a mainnet node; the costs come from the pricing record of its blocks."""
 
-    base_fee: int = LOWEST_BASE_FEE  #: of L2; a gas target of 1e9 keeps it at its minimum [wei / gas]
-    fixed_cost: int = 30_000_000  #: before the first pricing record [wei / gas]
-    estimate_margin: float = 1.2  #: of gas estimates [1]
-    pool_margin: float = 0.8  #: of the transaction pool [1]
-    selection_margin: float = 1.0  #: of block building [1]
-    block_time: float = 2.0  #: between L2 blocks [s]
-    max_transaction_calldata: int = 60_000  #: maximum that the pool accepts [byte]
-    compatibility_multiplier: Decimal = Decimal("1.2")  #: of compatibility mode [1]
+    base_fee: int = LOWEST_BASE_FEE  #: base fee of L2; a gas target of 1e9 keeps it at the minimum [wei / gas]
+    fixed_cost: int = 30_000_000  #: cost of every unit of gas before the first pricing record [wei / gas]
+    estimate_margin: float = 1.2  #: margin of gas estimates [1]
+    pool_margin: float = 0.8  #: margin of the transaction pool [1]
+    selection_margin: float = 1.0  #: margin of block building [1]
+    block_time: float = 2.0  #: time between L2 blocks [s]
+    max_transaction_calldata: int = 60_000  #: maximum calldata that the pool accepts [byte]
+    compatibility_multiplier: Decimal = Decimal("1.2")  #: multiplier of compatibility mode [1]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, linea-besu/package, advanced-mainnet.toml"
 
@@ -45,19 +45,19 @@ class CoordinatorParameters:
     Production's lower and upper bounds are not published.
     """
 
-    execution_gas: int = 65_250  #: of a submission: `blob-submission-expected-execution-gas` [gas]
-    blob_gas: int = GAS_PER_BLOB  #: of a submission of one blob: `l1-blob-gas` [gas]
-    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of its cost, the same `l1-blob-gas` [byte]
-    margin: float = 1.0  #: of the variable cost over what L1 charges [1]
-    lower_bound: float = 90_000_001.0  #: of the variable cost [wei / byte]
-    upper_bound: float = 1_000_000_001.0  #: [wei / byte]
+    execution_gas: int = 65_250  #: L1 gas of a submission: `blob-submission-expected-execution-gas` [gas]
+    blob_gas: int = GAS_PER_BLOB  #: blob gas of a submission of one blob: `l1-blob-gas` [gas]
+    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of the cost of a submission, also `l1-blob-gas` [byte]
+    margin: float = 1.0  #: factor of the variable cost over the cost on L1 [1]
+    lower_bound: float = 90_000_001.0  #: minimum of the variable cost [wei / byte]
+    upper_bound: float = 1_000_000_001.0  #: maximum of the variable cost [wei / byte]
     update_interval: float = 12.0  #: time between two announcements of costs [s]
-    window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
-    sample_compressed_size: int = 125  #: 250 / 21,000 is what production used on 167 real blocks since 2025-02 [byte]
+    window: float = 12_000.0  #: period over which L1 fees are averaged: 1,000 blocks [s]
+    sample_compressed_size: int = 125  #: 167 real blocks since 2025-02 used 250 for 21,000 gas [byte]
     sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction behind the announced gas price [gas]
-    max_block_calldata: int = 109_000  #: [byte]
+    max_block_calldata: int = 109_000  #: maximum calldata of one block [byte]
     calldata_blocks: int = 5  #: number of blocks that calldata pressure covers
-    calldata_fee_denominator: int = 32  #: divisor of calldata pressure; larger is slower [1]
+    calldata_fee_denominator: int = 32  #: divisor of calldata pressure; costs change more slowly if it is larger [1]
     block_overhead: int = 540  #: bytes of a block that are not calldata [byte]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, coordinator configuration"
@@ -68,19 +68,19 @@ VERIFICATION = VerificationParameters()
 COORDINATOR = CoordinatorParameters()
 
 ASSUMED_L1_TIP = 100_000_000  # wei / gas; assumed if a series of L1 fees has no tips
-#: Size of a real blob (blocks 24288348 to 24288678) over the summed zstd sizes of its single transactions [1].
+#: Size of a real blob (blocks 24288348 to 24288678) divided by the sum of the zstd sizes of its transactions [1].
 MEASURED_STREAM_RATIO = 128_734 / 247_579
 
 
 @dataclass(frozen=True, slots=True)
 class LineaPreset:
-    """Pricing parameters of a node of this chain; the three costs come from the pricing record of its blocks."""
+    """Pricing parameters of a Linea node; the three costs come from the pricing record of its blocks."""
 
     name: str
     fixed_cost: int  #: [wei / gas]
     variable_cost: int  #: [wei / byte]
     eth_gas_price: int  #: [wei / gas]
-    date: date  #: of the block that the costs were read from
+    date: date  #: date of the block from which the costs were read
     source: str
     estimate_margin: float = NODE.estimate_margin  #: [1]
     pool_margin: float = NODE.pool_margin  #: [1]
@@ -111,7 +111,7 @@ DEFAULT_PRESET = "linea-mainnet-2026-01"
 
 
 def linea_preset(name: str = DEFAULT_PRESET) -> LineaPreset:
-    """Return the preset of a name.
+    """Return the preset with a name.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ Fee = TypeVar("Fee", int, WholeArray)
 
 
 class Form(ABC):
-    """Inputs of a transaction's price other than its own size and gas and the margin of the check."""
+    """Inputs of the price of a transaction, except its size, its gas and the margin of a check."""
 
     __slots__ = ()
     name: ClassVar[str]

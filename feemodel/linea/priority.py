@@ -1,10 +1,10 @@
 """Priority fee per gas that pays for L1, in both published forms, exactly as a node computes it.
 
-Cost-per-byte form, of nodes since May 2024 (V2 of the sequencer's history):
+Cost-per-byte form, used by nodes since May 2024 (V2 of the sequencer's history):
 
     fee = trunc( margin · double( (variable_cost · compressed_size) div gas + fixed_cost ) )
 
-Verification-cost form, of nodes before (V1f, the last version before V2):
+Verification-cost form, used by nodes before May 2024 (V1f, the last version before V2):
 
     fee = max( trunc( (ratio · verification_gas_cost · compressed_size · min_gas_price
                        / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
@@ -43,7 +43,7 @@ from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
 
-LARGEST_EXPONENT = 308  # of a multiplier, as of a double
+LARGEST_EXPONENT = 308  # maximum decimal exponent of a multiplier, the same as of a double
 VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below it, truncating a double and truncating its shortest decimal give the same integer
@@ -468,7 +468,7 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """Margin of the first published version (V0): revenue over cost, which the selector compared with its minimum.
+    """Revenue over cost in the first published version (V0), in which block selection required a minimum of this ratio.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 

@@ -1,8 +1,8 @@
 """Use of Linea's surplus: costs are paid first; then 20 % of the rest is burned as ETH and 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
-`submitInvoice` and `burnAndBridge`. The integer arithmetic is
-the contract's; `scripts/check-revenue-vault` compares it with an execution of the contract.
+`submitInvoice` and `burnAndBridge`. The integer arithmetic is the contract's; `scripts/check-revenue-vault` compares it
+with an execution of the contract.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class Surplus(NamedTuple):
     arrears_paid: int  #: [wei]
     eth_burned: int  #: [wei]
     spent_on_linea: int  #: ETH that buys LINEA tokens, which are burned on L1 [wei]
-    message_fee: int  #: of the bridge [wei]
+    message_fee: int  #: fee of the message to L1 [wei]
 
 
 def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:

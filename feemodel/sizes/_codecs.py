@@ -141,7 +141,7 @@ class _ThisThread(threading.local):
 def _zstd_compressor(
     level: int, dictionary: bytes | None, window_log: int | None, magicless: bool, content_size: bool, checksum: bool
 ) -> zstandard.ZstdCompressor:
-    # From the level alone, libzstd chooses its parameters for each payload's length.
+    # If only the level is set, libzstd chooses the other parameters by the length of each payload.
     parameters = zstandard.ZstdCompressionParameters(
         compression_level=level,
         window_log=window_log or 0,
@@ -266,7 +266,7 @@ CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), B
 
 
 def get_codec(codec: str | Codec) -> Codec:
-    """Return the codec of a name, with its default parameters; a codec object is returned unchanged.
+    """Return the codec with a name, with its default parameters; a codec object is returned unchanged.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def get_codec(codec: str | Codec) -> Codec:
 
 
 def compressed_size(data: Payload, codec: str | Codec = "zstd") -> int:
-    """Compressed size of one payload.
+    """Return the compressed size of one payload.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def compressed_sizes(
     threads: int | None = None,
     progress: Progress = None,
 ) -> Sizes:
-    """Compressed sizes of many payloads, in their order.
+    """Return the compressed sizes of many payloads, in the order of the payloads.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def compressed_sizes(
 
 def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
     """Yield lists of at most `CHUNK` payloads, each with the index of its first one; `total` may be `None`."""
-    # A short list is split into smaller chunks, so that every thread gets some.
+    # Split a short list into smaller chunks, so that every thread gets some of them.
     size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
     remaining, first = iter(payloads), 0
     while chunk := list(islice(remaining, size)):

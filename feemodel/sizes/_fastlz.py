@@ -22,15 +22,15 @@ WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes
 MATCH_TAIL = 4  # no match extends into the last 4 bytes
 LITERAL_RUN = 32
-SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, another token is needed
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 that need a third byte, or another token
 
 
 @cached_njit(nogil=True)
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
 
-    All payloads use the same table, which is not reset: an entry from before a payload is replaced by the payload's
-    first byte, which is also the meaning of an empty entry in FastLZ.
+    All payloads use the same table, which is not reset. An entry from an earlier payload counts as the index of the
+    payload's first byte. In FastLZ, an empty entry has the same meaning.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 The compressor is LZSS with a dictionary of 65,536 bytes. The dictionary is published, but not included in this package:
 `prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
-Consensys/linea-monorepo. A node measures the packed size (since May 2025) of the sender and the unsigned transaction
-(since February 2026; before, of the signed transaction).
+Consensys/linea-monorepo. Since May 2025, a node measures the packed size. Since February 2026, it measures the sender
+and the unsigned transaction; before, it measured the signed transaction.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class Lzss:
 
     Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
 
-    A header of 3 bytes, a zero of 8 bits, and a reference of 30 bits to it for the other 99 zeros:
+    The size is a header of 3 bytes, the first zero in 8 bits, and a reference of 30 bits for the other 99 zeros:
 
     >>> Lzss(b"").size(bytes(100))
     8

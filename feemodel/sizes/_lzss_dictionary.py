@@ -1,4 +1,4 @@
-"""Index of an LZSS dictionary, in which the longest match at each index of a payload is searched."""
+"""Index of an LZSS dictionary, to find the longest match at each index of a payload."""
 
 from typing import NamedTuple
 
@@ -26,10 +26,10 @@ from feemodel.sizes._lzss_primitives import (
 from feemodel.sizes._lzss_suffixes import suffix_order
 
 KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
-FILTER_BITS_PER_SLOT = 4  # of which two are set for a key; 64 KiB for the published dictionaries
+FILTER_BITS_PER_SLOT = 4  # two bits are set for each key; the filter of a published dictionary has 64 KiB
 
-# An entry of the table of keys is four bytes: whether several suffixes have the key, some bits of its hash, and the
-# start of the suffix or the number of the group of suffixes, plus one.
+# An entry of the table of keys has four bytes: a flag for keys of several suffixes, some bits of the key's hash, and
+# one more than the start of the suffix or the number of the group of suffixes.
 _POSITION_BITS, _TAG_BITS = 21, 10
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
 _GROUP = 1 << (_POSITION_BITS + _TAG_BITS)
@@ -84,8 +84,8 @@ def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
 def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
     """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 
-    Suffixes with the same key are adjacent in `order`, except for those of runs longer than `LONGEST`, which the order
-    does not distinguish. No match extends beyond such a run.
+    Suffixes with the same key are adjacent in `order`, unless they start with a run longer than `LONGEST`: `order` is
+    not sorted beyond this length. No match extends beyond such a run.
     """
     slots = 64
     while slots < 2 * len(order):
@@ -136,7 +136,7 @@ def _filter_bits(mixed: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def may_hold(dictionary: DictionaryIndex, key: np.uint64) -> bool:
-    """Return whether a key may be in the dictionary; `False` is certain."""
+    """Return whether a key may be in the dictionary; if `False`, the key is not in the dictionary."""
     mixed = hashed(key)
     bits = _filter_bits(mixed)
     return bool(dictionary.key_filter[unsigned(_filter_word(dictionary.key_filter, mixed))] & bits == bits)
@@ -152,8 +152,8 @@ def may_match(dictionary: DictionaryIndex, payload: Workspace, i: int) -> bool:
 def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: int, limit: int, known: int) -> int:
     """Return the length of the longest match at `i` in the dictionary, or `known` if none is longer [byte].
 
-    Lengths are exact from `KEY_WIDTH` on; at a reserved byte, from 1 on if `known` is less than `KEY_WIDTH - 1`. No
-    length exceeds `limit`.
+    A length of at least `KEY_WIDTH` is exact. At a reserved byte, every length is exact if `known` is less than
+    `KEY_WIDTH - 1`. No length exceeds `limit`.
     """
     byte, word = payload.data[unsigned(i)], load_word(payload.data, i)
     long_run = limit >= KEY_WIDTH and all_equal(word, KEY_WIDTH)

@@ -1,7 +1,7 @@
 """Constants of the production LZSS format.
 
 A compressed payload is a header of three bytes and then symbols. A symbol is a literal byte or a reference to equal
-bytes. A near reference reaches the last 2**14 bytes of the data; a far reference reaches all of them and the
+bytes. A near reference reaches the last 2**14 bytes of the data; a far reference reaches all earlier data and the
 dictionary. Two byte values mark references and cannot be written as literals: where they occur in the data, a reference
 is written, however short.
 

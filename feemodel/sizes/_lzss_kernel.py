@@ -31,10 +31,11 @@ from feemodel.sizes._lzss_primitives import (
 )
 from feemodel.sizes._lzss_suffixes import tabulate_savings
 
-# Average comparisons per byte of a payload, after which all of its matches are tabulated in O(n log n). On real
-# transactions the search is faster; the table prevents quadratic time on adversarial payloads.
+# Maximum average number of comparisons per byte of a payload. After more comparisons, all matches of the payload are
+# tabulated in O(n log n). On real transactions the search is faster than the table. The table prevents quadratic time
+# on adversarial payloads.
 PATIENCE = 8
-FEW = 4  # earlier positions of a key, at most, for which no rarer key is searched
+FEW = 4  # if a key has at most this many earlier positions, no rarer key is searched
 _UNKNOWN = NO_MATCH - 1  # savings that are not computed yet
 
 
@@ -84,7 +85,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
     """Return the number of bits of all symbols of a payload.
 
     If a reference at an index saves bits, the references at the next two indices are tried, and one that saves more is
-    used instead. `here` is exact; for the other two it suffices to know that they do not save more.
+    used instead. The savings `here` are exact. The savings at the next two indices are exact only if they are larger.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -139,7 +140,7 @@ def _run_at(payload: Workspace, i: int, length: int) -> int:
 def _savings_at(
     payload: Workspace, i: int, length: int, dictionary: DictionaryIndex, tabulated: bool, floor: int
 ) -> tuple[int, int]:
-    """Return the bits saved by the best reference at an index, exact above `floor`, and the comparisons made."""
+    """Return the bits saved by the best reference at an index, exact above `floor`, and the number of comparisons."""
     if i >= length:
         return NO_MATCH, 0
     if tabulated:
@@ -173,12 +174,12 @@ def _savings_at(
 
 @njit(inline="always")
 def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple[int, int, int]:
-    """Return the longest match at `i` in the earlier data: its length, its latest start, and the comparisons made.
+    """Return the longest match at `i` in the earlier data: its length, its latest start, and the number of comparisons.
 
-    Only matches longer than `known` are searched, which is at least `SHORTEST_NEAR - 1`; the start is negative if there
-    is none. Candidates come latest first, so the first one of each length is the latest. A candidate shares a key with
-    `i`, or with an index after `i` within the length that must be exceeded, whichever key has the fewest earlier
-    positions.
+    Only matches longer than `known` are searched; `known` is at least `SHORTEST_NEAR - 1`. The start is negative if
+    there is no such match. Candidates are visited from the latest to the earliest, so the first match of each length is
+    the latest one. A candidate shares a key with `i`, or with a later index within the length that must be exceeded. Of
+    these keys, the one with the fewest earlier positions is used.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
@@ -201,7 +202,7 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     break
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
-                # A key within the match is found from the candidate on, any other key from `i` on.
+                # Start at the candidate if the key is within the match, otherwise at `i`.
                 index = candidate if shift + SHORTEST_NEAR <= length else i
                 following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:
@@ -222,10 +223,10 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
 @njit(inline="always")
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
-    """Return the offset, within `length + 1` bytes behind `i`, of the key with the fewest earlier indices.
+    """Return the offset, within `length + 1` bytes from `i`, of the key with the fewest earlier indices.
 
-    The key of a run depends on the run's end, which may be after those bytes. So keys of runs are skipped, except the
-    key at `i`.
+    The key of a run depends on the end of the run, which may be after those bytes. So keys of runs are skipped, except
+    the key at `i`.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR

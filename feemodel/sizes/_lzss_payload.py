@@ -23,20 +23,20 @@ from feemodel.sizes._lzss_primitives import (
 
 # Slots of the table of latest positions: two for each byte of a payload, within these limits.
 FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
-_RANK_BITS = 32  # of a head: its low bits; the high bits are the position
+_RANK_BITS = 32  # low bits of a head, which are its rank; the high bits are its position
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
 
 
 class Workspace(NamedTuple):
-    """Arrays that are used for one payload after the other."""
+    """Arrays that are reused for each payload."""
 
     data: Data  # the payload, followed by zeros
     runs: Positions  # length of the run of equal bytes from each index on, if it is at least `SHORTEST_NEAR`
     previous: Positions  # latest earlier index with the same hashed key; negative: none
     rank: Positions  # number of earlier indices with the same hashed key
-    previous_run: Positions  # for the start of such a run, the start of the run of this byte before; negative: none
+    previous_run: Positions  # at the start of such a run, start of the previous run of the same byte; negative: none
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, its latest earlier index; negative: none
     savings: Positions  # bits that the best reference saves, if they are tabulated
@@ -122,11 +122,11 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 
 @njit(inline="always")
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
-    """Enter the indices of a run that are followed by at least `SHORTEST_NEAR` of its bytes.
+    """Enter the indices of a run from which at least `SHORTEST_NEAR` bytes of the run remain.
 
-    They match beyond the run's end only if the same number of bytes remains of another run. So the key of each index is
-    the byte, the byte after the run, and the number of bytes that remain. Indices with `LONGEST` bytes or more
-    remaining do not match beyond the end, and are in no chain.
+    A match from such an index extends beyond the run only if it starts where the same number of bytes of another run
+    remains. So the key of each index is the byte, the byte after the run, and the number of bytes that remain. If
+    `LONGEST` or more bytes remain, no match extends beyond the run, and the index gets no earlier index.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

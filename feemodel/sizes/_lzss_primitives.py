@@ -1,8 +1,4 @@
-"""Helpers of the compiled LZSS: savings of references, words of eight bytes, keys of positions.
-
-numba's cache recognizes changes of a cached function by the text of its own file. After a change in this file alone,
-delete the cache files in `__pycache__`, or change the files that use this one too.
-"""
+"""Helpers of the compiled LZSS: savings of references, words of eight bytes, keys of positions."""
 
 import sys
 from collections.abc import Callable
@@ -25,7 +21,7 @@ PADDING = 16  # zeros after data that is read in words of eight bytes
 
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 _RUN_MARK = np.uint64(1 << 63)  # not set in a key of up to seven bytes
-# An intrinsic is typed with the compiler's context as its first parameter, but compiled code calls it without.
+# The first parameter of an intrinsic is the compiler's context, which callers in compiled code do not pass.
 _instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 
 
@@ -43,7 +39,7 @@ def reference_savings(near: int, longest: int, reserved: bool) -> int:
 
     Parameters
     ----------
-    near : length of the longest match in the window; if it is less than `longest`, any lower value will do [byte].
+    near : length of the longest match in the window; if it is less than `longest`, it may be any lower value [byte].
     longest : length of the longest match in all earlier data and the dictionary [byte].
     reserved : whether the first byte is reserved.
     """
@@ -135,10 +131,11 @@ def all_equal(word: np.uint64, width: int) -> bool:
 
 @njit(inline="always")
 def run_key(run: int, byte: int, following: int) -> np.uint64:
-    """Return the key of an index at which `run` equal bytes start, from number, value and the byte after.
+    """Return the key of an index from which `run` equal bytes follow, then the byte `following`.
 
-    A run matches beyond its end only if the same number of bytes remains of another run. So indices inside a run, whose
-    first bytes are all the same, have different keys. The key of any other index is its first bytes.
+    A match in a run extends beyond the end of the run only if the same number of bytes of another run remains. So
+    indices in a run have different keys, although their first bytes are equal. The key of any other index is its first
+    bytes.
     """
     return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 
@@ -151,11 +148,11 @@ def signed(word: np.unsignedinteger[Any]) -> int:
 
 @njit(inline="always")
 def unsigned(number: int) -> int:
-    """Convert a number of at least 0 to an unsigned index, which avoids a check for negative ones."""
+    """Convert a number of at least 0 to an unsigned index, for which numba does not check the sign."""
     return np.uint64(number)  # type: ignore[return-value]
 
 
 @njit(inline="always")
 def hashed(key: np.uint64) -> np.uint64:
-    """Hash a key to 64 bits, of which the higher bits depend on the whole key (Fibonacci hashing)."""
+    """Hash a key to 64 bits; the higher bits depend on the whole key (Fibonacci hashing)."""
     return key * _GOLDEN_RATIO

@@ -1,7 +1,7 @@
-"""Sorted suffixes: of a dictionary, for searching it; of a payload, for tabulating all of its matches.
+"""Sorted suffixes of a dictionary, to search it, and of a payload, to tabulate all of its matches.
 
 Suffixes with a common prefix are adjacent in sorted order. So among any set of suffixes, the longest match of a given
-suffix is with one of its two neighbours in the set. The set is the earlier indices, or those in the window.
+suffix is with one of its two neighbours in the set. The set has all earlier indices, or only those in the window.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ONE = np.uint64(1)
 def suffix_order(data: Data) -> Positions:
     """Return the starts of all suffixes, sorted by their first `LONGEST` bytes; a prefix comes first.
 
-    Prefix doubling (Manber and Myers, 1993): suffixes sorted by their first n bytes are sorted by 2n bytes with the
-    known order of their second halves. The rank of a suffix is one more than the index of the first suffix that equals
-    it so far; zeros follow the end.
+    Prefix doubling (Manber and Myers, 1993): if suffixes are sorted by their first n bytes, the order of their next n
+    bytes is known too, and sorts them by 2n bytes. The rank of a suffix is one more than the index in the order of the
+    first suffix that is equal so far. The rank after the end of the data is zero.
     """
     length = len(data)
     order = np.empty(length, dtype=np.int32)
@@ -158,7 +158,7 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
 
 @njit(inline="always")
 def _longest_among(members: Words, index: int, order: Positions, data: Data, limit: int) -> int:
-    """Return the length of the longest match of a suffix with the suffixes in a set; all are indices in `order`."""
+    """Return the length of the longest match of a suffix with the suffixes in a set, all given by index in `order`."""
     length = 0
     neighbour = _below(members, index)
     if neighbour >= 0:
