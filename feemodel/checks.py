@@ -1,6 +1,6 @@
 """Checks of arguments. `whole` checks integers and `real` checks doubles, as scalars or arrays.
 
-These two return a Python number for a scalar and a NumPy array for anything array-like. All checks raise `InvalidInput`
+Both return a Python number for a scalar and a NumPy array for anything array-like. All checks raise `InvalidInput`
 with the name of the argument and the first value that is not valid. They never round or clamp.
 """
 
@@ -383,8 +383,8 @@ def check_fields(
 ) -> None:
     """Check the fields of a dataclass that are numbers, text or bools.
 
-    Numbers must be finite and at least 0. For a field in `minimum`, the limit is the number given there; `None` means no
-    limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
+    Numbers must be finite and at least 0. For a field in `minimum`, the number there is the limit, and `None`
+    means no limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)
@@ -425,7 +425,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
     except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
-        raise InvalidInput(name, expected, True, found)  # because NumPy would convert it to 1
+        raise InvalidInput(name, expected, True, found)  # NumPy would convert it to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected}, and none that is masked", array, masked)

@@ -19,7 +19,7 @@ class InvalidInput(FeeModelError, ValueError):
     """
 
     def __init__(self, name: str, reason: str, value: Any = None, index: tuple[int, ...] | None = None) -> None:
-        super().__init__(name, reason, value, index)  # its arguments, so that it can be pickled
+        super().__init__(name, reason, value, index)  # all arguments, because pickle passes `args` to the constructor
         self.name, self.reason, self.value, self.index = name, reason, value, index
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class UnknownParameter(InvalidInput):
 
     def __init__(self, reason: str, chain: str, parameters: tuple[str, ...], since: str) -> None:
         super().__init__(chain, reason)
-        self.args = (reason, chain, parameters, since)  # so that it can be pickled
+        self.args = (reason, chain, parameters, since)  # pickle passes `args` to the constructor
         self.chain, self.parameters, self.since = chain, parameters, since
 
     @property
@@ -69,7 +69,7 @@ class ExecutionFailed(FeeModelError):
     """
 
     def __init__(self, message: str, code: int = -32_000, data: str | None = None) -> None:
-        super().__init__(message, code, data)  # its arguments, so that it can be pickled
+        super().__init__(message, code, data)  # all arguments, because pickle passes `args` to the constructor
         self.message, self.code, self.data = message, code, data
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
-        if annotation in WRITTEN:  # because `help` would show the whole union
+        if annotation in WRITTEN:  # otherwise `help` would show the whole union
             function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)

@@ -20,7 +20,7 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
-SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # a product or sum below it, computed as a double, is below 2**63
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a product or sum in doubles is below this, the exact one is below 2**63
 MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 

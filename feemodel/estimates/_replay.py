@@ -1,4 +1,4 @@
-"""Execution of captured blocks again: each transaction on the recorded state before it.
+"""Repeated execution of captured blocks: each transaction runs on the recorded state before it.
 
 A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. It
 does not record created code or delegations. It records payments to the coinbase only if the transaction touched the
@@ -155,7 +155,7 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
 
 
 def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
-    """Return the accounts with the delegations of a transaction, which persist even if it reverts."""
+    """Return the accounts with the delegations of a transaction, which persist even if the transaction reverts."""
     if not transaction.authorizations:
         return accounts
     after = {

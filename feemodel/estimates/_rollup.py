@@ -112,7 +112,7 @@ def rollup_estimate(
     form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : factor on the priority fee of an estimate [1].
     codec, measured, packed : measurement of the size of the fee transaction, see `feemodel.linea.fee_size`. The
-        fee transaction has the sender's nonce before the override.
+        fee transaction has the nonce that the sender has without the override.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
     tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].

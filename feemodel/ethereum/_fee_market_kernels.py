@@ -16,7 +16,7 @@ EXACT = 2.0**61  # maximum of update_fraction · e**(excess / update_fraction) a
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
-    """Base fee of the next block, as `feemodel.ethereum.fee_market.next_base_fee`, for a given gas target.
+    """Base fee of the next block for a given gas target, see `feemodel.ethereum.fee_market.next_base_fee`.
 
     Parameters
     ----------

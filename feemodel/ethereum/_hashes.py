@@ -26,7 +26,7 @@ def keccak256(data: bytes) -> bytes:
 
     Returns
     -------
-    bytes, 32 of them.
+    bytes of length 32.
 
     >>> keccak256(b"").hex()[:8]
     'c5d24601'

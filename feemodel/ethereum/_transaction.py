@@ -454,7 +454,7 @@ def created_address(sender: bytes, nonce: int) -> bytes:
 
     Returns
     -------
-    bytes, 20 of them.
+    bytes of length 20.
 
     Raises
     ------
@@ -479,7 +479,7 @@ def signer(digest: bytes, signature: Signature) -> bytes:
 
     Returns
     -------
-    bytes, 20 of them.
+    bytes of length 20.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Conversion of tables of transactions, as the readers of `feemodel.io` return them, to transactions.
+"""Conversion of tables, such as those that the readers of `feemodel.io` return, to transactions.
 
 The columns are fields under any names of `feemodel.ethereum._transaction_fields`, or `raw` (the signed encoding), or
 `sender_and_unsigned_transaction`. Other columns are ignored, except for misspelt names of fields, which are refused.
@@ -116,7 +116,7 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
 
     Returns
     -------
-    (table, removed): the remaining rows, and the number of removed ones.
+    (table, removed): the remaining rows, and the number of removed rows.
     """
     columns = _columns(table)
     priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)

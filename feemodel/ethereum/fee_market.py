@@ -550,7 +550,7 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
     # Broadcast the arguments first, so that an error has the index in the broadcast arrays.
     blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
-    # Equal to 2**13 · fee > 2**17 · blob fee, with smaller products.
+    # The condition is 2**13 · fee > 2**17 · blob fee, divided by 2**13 to keep the products small.
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
 
@@ -637,7 +637,7 @@ def _taylor_of_arrays(
     factor: WholeArray, numerator: WholeArray, denominator: WholeArray
 ) -> tuple[WholeArray, int | None]:
     """Return the values, and the index of the first one that does not fit int64, `None` if all fit."""
-    # Every term and partial sum is at most factor · denominator · e**x. If that is below 2**61, all of them fit int64.
+    # Every term and partial sum is at most factor · denominator · e**x. If this is below 2**61, all of them fit int64.
     # Then x < 61 · ln 2, so there are fewer than 2**10 terms, and denominator · i stays below `DIVISOR_LIMIT`.
     bound = factor * np.exp(numerator / denominator) * denominator
     small = (bound < 2.0**61) & (denominator < 2**41)

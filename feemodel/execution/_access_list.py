@@ -138,7 +138,7 @@ def fixed_point(
         touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
             return AccessListFound(message.access_list, inspected.outcome, len(tried))
-        if touched in tried:  # geth would loop for ever; from here on nothing is removed from the list
+        if touched in tried:  # geth would loop forever; from here on, nothing is removed from the list
             left_out, touched = frozenset(), _union(message.access_list, touched)
         tried.append(touched)
         message = message._replace(access_list=touched)

@@ -32,7 +32,7 @@ class NodeClient(ABC):
     """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
 
     rules: ClassVar[SearchRules]
-    names_floor: ClassVar[bool]  #: whether an error names the calldata floor, instead of an exceeded allowance
+    names_floor: ClassVar[bool]  #: whether the error for gas below the calldata floor names the floor
     other_chain: ClassVar[str]  #: error message for a call with another chain's id
 
     @abstractmethod
@@ -56,7 +56,7 @@ class NodeClient(ABC):
 
     @abstractmethod
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return the error message of an estimate whose call is not executed with this gas limit."""
+        """Return the error message for a call that the node does not execute with this gas limit."""
 
     def prepare(self, request: Request, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
@@ -131,7 +131,7 @@ class Geth(NodeClient):
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call; without a gas price it pays nothing and sees a base fee of zero."""
+        """Return the message of a call. A call without a gas price pays nothing and reads a base fee of zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
@@ -199,7 +199,7 @@ class Besu(NodeClient):
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call; without a gas price it pays the base fee, if it names a sender."""
+        """Return the message of a call. A call without a gas price pays the base fee if it names a sender."""
         call, base_fee = request.call, call_state.block.base_fee
         price = base_fee
         if call.gas_price is not None:
@@ -294,7 +294,7 @@ def parse_message(
     ----------
     call : a JSON-RPC call object, or a parsed call.
     gas_price, base_fee : values of the opcodes GASPRICE and BASEFEE [wei / gas].
-    pays : whether the sender pays for the gas limit in advance; by default, if the call names a sender.
+    pays : whether the sender pays for the gas limit in advance; by default, only if the call names a sender.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
     ----------
     outcome : the outcome, which is not a success.
     gas_limit : gas limit of the execution [gas].
-    estimating : whether `gas_limit` is the upper bound of an estimate, which the message of an out-of-gas error names.
+    estimating : whether `gas_limit` is the upper bound of an estimate; if so, an out-of-gas error names this bound.
 
     >>> failure(Outcome(Status.OUT_OF_GAS, 30_000), 30_000, estimating=True)
     ExecutionFailed('gas required exceeds allowance (30000)', -32000, None)

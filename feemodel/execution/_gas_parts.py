@@ -46,7 +46,7 @@ class GasParts:
     execution: int  #: gas used by code [gas]
     refund: int  #: gas refunded [gas]
     floor: int  #: minimum charge, EIP-7623; 0 before Prague [gas]
-    contracts: tuple[tuple[bytes, int], ...]  #: `execution` by the address of the code that used it [gas]
+    contracts: tuple[tuple[bytes, int], ...]  #: `execution`, split by the address of the code that used the gas [gas]
 
     def by_name(self) -> dict[str, int]:
         """Return the parts, without `contracts`, by their JSON-RPC names [gas]."""

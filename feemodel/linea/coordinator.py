@@ -73,8 +73,8 @@ def average_fees(
     ----------
     base_fees, priority_fees, blob_base_fees : columns of `eth_feeHistory`, one value for each block, oldest first, and
         optionally one more for the next block, which is ignored [wei / gas].
-    gas_used_ratios : one for each block, weights of the base fees and priority fees [1].
-    blob_gas_used_ratios : one for each block, weights of the blob base fees [1].
+    gas_used_ratios : one ratio for each block, the weights of the base fees and priority fees [1].
+    blob_gas_used_ratios : one ratio for each block, the weights of the blob base fees [1].
 
     Returns
     -------
@@ -82,8 +82,8 @@ def average_fees(
 
     Raises
     ------
-    InvalidInput : a column of fees is neither as long as its ratios nor one longer, or a value is negative or not
-        finite.
+    InvalidInput : a column of fees is shorter than its ratios or more than one value longer, or a value is negative or
+        not finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
@@ -284,9 +284,9 @@ def usage_weighted_gas_price(
 
     Parameters
     ----------
-    base_fees, priority_fees, blob_base_fees : one for each block, oldest first, and optionally one more for the next
+    base_fees, priority_fees, blob_base_fees : a fee for each block, oldest first, and optionally one more for the next
         block, which is ignored [wei / gas].
-    gas_used_ratios, blob_gas_used_ratios : one for each block [1].
+    gas_used_ratios, blob_gas_used_ratios : one ratio for each block [1].
     base_fee_coefficient, priority_fee_coefficient, blob_base_fee_coefficient : factors of the three fees [1].
     execution_gas, blob_gas : L1 gas, above 0, and blob gas of a submission [gas].
 
@@ -462,9 +462,9 @@ def weighted_moving_average_fee(
 
     Parameters
     ----------
-    base_fees : one for each block, oldest first; the last one is the newest [wei / gas].
-    priority_fees : one for each block, and optionally one more, which is ignored [wei / gas].
-    gas_used_ratios : one for each block [1].
+    base_fees : one fee for each block, oldest first; the last fee is `base_newest` [wei / gas].
+    priority_fees : one fee for each block, and optionally one more, which is ignored [wei / gas].
+    gas_used_ratios : one ratio for each block [1].
     base_fee_coefficient, priority_fee_coefficient : factors of the two terms [1].
 
     Returns
@@ -578,7 +578,7 @@ def _reals(name: str, values: Sequence[float]) -> list[float]:
 
 
 def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[float]:
-    """Return one value for each block, without the value that a fee history adds for the next block."""
+    """Return the values without the one that a fee history adds for the next block."""
     count, numbers = len(ratios), _reals(name, values)
     if len(numbers) not in (count, count + 1):
         raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))

@@ -25,8 +25,8 @@ from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step that concerns at most 1/8 of the elements is computed separately
 RUN = 1 << 14  # elements per call
-PROVEN = 2.0**52  # limit: below it, a double quotient is wrong by at most 1 and truncating a double is exact
-PRODUCT_LIMIT = 2.0**62  # limit of a product in doubles: below it, the exact product fits 64 bits
+PROVEN = 2.0**52  # below 2**52, a double quotient is wrong by at most 1 and truncating a double is exact
+PRODUCT_LIMIT = 2.0**62  # if a product in doubles is below 2**62, the exact product fits 64 bits
 
 
 @inlined(error_model="numpy")  # a zero divisor is reported, not raised
@@ -258,7 +258,7 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
 def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     """Compute `feemodel.verification_priority_fee` of inputs that broadcast to `out`, see `sweep_priority_fee`.
 
-    It also returns `False` for a version other than V1f, and if the inputs other than the margin broadcast to more than
+    The result is also `False` for a version other than V1f, and if the inputs without the margin broadcast to more than
     an eighth of the elements of `out`.
     """
     rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}

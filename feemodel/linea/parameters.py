@@ -54,7 +54,7 @@ class CoordinatorParameters:
     update_interval: float = 12.0  #: time between two announcements of costs [s]
     window: float = 12_000.0  #: period over which L1 fees are averaged: 1,000 blocks [s]
     sample_compressed_size: int = 125  #: 167 real blocks since 2025-02 used 250 for 21,000 gas [byte]
-    sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction behind the announced gas price [gas]
+    sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction, which determines the announced gas price [gas]
     max_block_calldata: int = 109_000  #: maximum calldata of one block [byte]
     calldata_blocks: int = 5  #: number of blocks that calldata pressure covers
     calldata_fee_denominator: int = 32  #: divisor of calldata pressure; costs change more slowly if it is larger [1]

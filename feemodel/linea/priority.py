@@ -46,7 +46,7 @@ from feemodel.linea.parameters import NODE, VERIFICATION
 LARGEST_EXPONENT = 308  # maximum decimal exponent of a multiplier, the same as of a double
 VERSIONS = ("V1e", "V1f")
 
-DOUBLE_EXACT = 2.0**53  # below it, truncating a double and truncating its shortest decimal give the same integer
+DOUBLE_EXACT = 2.0**53  # below 2**53, truncating a double and truncating its shortest decimal give the same integer
 _SIZE_PRODUCT, _SIZE_SUM = "variable_cost · compressed_size", "size part + fixed_cost"
 WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
 KERNEL_THRESHOLD = 1_000_000  # elements; for fewer, loading the compiled kernel takes longer than it saves
@@ -59,7 +59,7 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 class Breakdown(NamedTuple, Generic[Part]):
     """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 
-    fixed: Part  #: paid by every unit of gas, whatever the size
+    fixed: Part  #: paid for every unit of gas, independent of the size
     size: Part  #: cost of the compressed bytes
     margin: Part  #: added by the safety margin; negative for a margin below 1
     floor: Part = 0  # type: ignore[assignment]  #: added by the minimum gas price (verification-cost form)

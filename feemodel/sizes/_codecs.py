@@ -79,7 +79,7 @@ class Zstd:
     ----------
     level : 1 to 22.
     dictionary : a trained dictionary (recognised by its magic number, 0xEC30A437), or any other bytes as raw content.
-    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the level's value at the payload's length.
+    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the default at this level and length.
     magicless : leave out the 4 bytes that open a frame.
     content_size : write the payload's length into the frame's header.
     checksum : close the frame with 4 bytes of checksum.
@@ -384,9 +384,9 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
 
     Parameters
     ----------
-    payloads : samples, or a table of transactions. A few hundred samples, together at least ten times as long as the
-        dictionary, give a good one.
-    size : maximum length of the dictionary, at least 256 [byte]; few samples give a shorter one.
+    payloads : samples, or a table of transactions. For a good dictionary, use a few hundred samples
+        that are together at least ten times as long as the dictionary.
+    size : maximum length of the dictionary, at least 256 [byte]; the result may be shorter if there are few samples.
     level : compression level at which the dictionary will be used, 1 to 22.
 
     Returns
