@@ -1,6 +1,6 @@
 """Figures of fees and of the rollups' rules, drawn on Matplotlib `Axes` from a Dataset, a table or arrays.
 
-Nothing here computes a fee.
+The functions only draw results and do not compute fees.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
+# Colours of Okabe and Ito, which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE)
 RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # contour levels
@@ -38,9 +38,9 @@ def plot_recovery(
 
     Parameters
     ----------
-    surface : `recovery` (margin, base_fee, blob_base_fee) [1], as `recovery_over_l1_fees` returns it.
+    surface : result of `recovery_over_l1_fees`; `recovery` (margin, base_fee, blob_base_fee) [1].
     ax : axes to draw on; `None` makes a new figure.
-    margin : margin of the coloured slice [1]. The break-even line is drawn for every margin of the surface.
+    margin : margin whose recovery is shown by colours [1]. The break-even line is drawn for every margin of `surface`.
     observed : observed L1 base fees and blob base fees, each of shape (n,), drawn as dots [wei / gas].
 
     Returns
@@ -84,9 +84,9 @@ def plot_fee_by_size(
 
     Parameters
     ----------
-    series : label → (compressed sizes [byte], total fees [wei]), each of shape (n,); one dot per transaction.
+    series : label → (compressed sizes [byte], total fees [wei]), each of shape (n,), with one dot per transaction.
     ax : axes to draw on; `None` makes a new figure.
-    cost_per_byte : label → cost of a compressed byte [wei / byte]; one line each.
+    cost_per_byte : label → cost of a compressed byte, with one line per label [wei / byte].
 
     Returns
     -------
@@ -124,10 +124,10 @@ def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None,
 
     Parameters
     ----------
-    surface : `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and `fee_quantile` [wei], as
-        `verification_surface` returns them.
+    surface : result of `verification_surface`; `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and
+        `fee_quantile` [wei].
     ax : axes to draw on; `None` makes a new figure.
-    margin : margin of the slice to draw [1].
+    margin : margin for which the surface is drawn [1].
 
     Returns
     -------
@@ -172,12 +172,12 @@ def plot_fee_curves(
     curves: Iterable[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]],
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot priority fees per gas against compressed size, each curve with a band (log axes).
+    """Plot priority fees per gas against compressed size, as curves with bands (log axes).
 
     Parameters
     ----------
     size : compressed sizes, of shape (n,) [byte].
-    curves : label, middle, lower edge and upper edge of each curve, of shape (n,) each [wei / gas].
+    curves : label, fee, and lower and upper edge of the band for each curve; arrays of shape (n,) [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -209,7 +209,7 @@ def plot_distributions(
 
     Parameters
     ----------
-    series : label → values of shape (n,), one line each.
+    series : label → values, of shape (n,), with one line per label.
     ax : axes to draw on; `None` makes a new figure.
     label : label of the value axis, with its unit.
     scale : scale of the value axis, "log" or "linear".
@@ -238,11 +238,12 @@ def plot_distributions(
 
 
 def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
-    """Plot the fee under each rule as dots on a logarithmic axis, cheapest on top.
+    """Plot the fee under each rule and the two parts of the fee (log axis). The lowest fee is at the top.
 
     Parameters
     ----------
-    rows : name, L1 part [wei] and L2 part [wei] of each rule. A part of 0 gets no dot: a logarithmic axis has no 0.
+    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. A part of 0 has no dot because the axis is
+        logarithmic.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -278,7 +279,7 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
 
 
 def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
-    """Plot the base fee after each second, one line per rule, with its peak marked (log axis).
+    """Plot the base fee after each second, with one line per rule and a label at the peak (log axis).
 
     Parameters
     ----------
@@ -316,13 +317,13 @@ def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -
 
 
 def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
-    """Plot the mean fee of a transaction for each chain and day, a dot for the total, a dash for its data fee.
+    """Plot the mean fee of a transaction for each chain and day: a dot for the total, and a dash for the data fee.
 
     Parameters
     ----------
     table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
     ax : axes to draw on; `None` makes a new figure.
-    transactions : number of transactions that the fees of a row are for.
+    transactions : number of transactions by which the fees of a row are divided.
 
     Returns
     -------
@@ -364,13 +365,14 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
 
 
 def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
-    """Plot the factors by which a fee must be padded to pay for a later block (log axis).
+    """Plot the factors by which a fee must be multiplied so that it suffices in a later block (log axis).
 
-    A dot is the 99 % quantile, a ring the bound that the protocol sets, a vertical line a wallet's flat factor.
+    A dot marks the 99 % quantile, a ring the maximum that the protocol allows, and a vertical line the constant factor
+    of a wallet.
 
     Parameters
     ----------
-    table : table of `feemodel.rollups.padding_table`, factors [1]. A chain without a bound has no ring.
+    table : table of `feemodel.rollups.padding_table`, factors [1]. A chain without a maximum has no ring.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -405,7 +407,7 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
 
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
-    """Plot the L1 gas of posting today and under a draft as dots, with the relative change (log axis).
+    """Plot the L1 gas of postings today and under a draft protocol change, with the relative change (log axis).
 
     Parameters
     ----------
@@ -442,7 +444,7 @@ def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure.
+    """Return the given axes, or the axes of a new figure.
 
     Raises
     ------
@@ -458,7 +460,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
 def draw_bands(
     ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
 ) -> None:
-    """Fill the area between quantiles of paths over time.
+    """Fill the areas between pairs of quantiles of paths over time.
 
     Parameters
     ----------
@@ -489,13 +491,13 @@ def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) ->
     for axis in plain:
         getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(_plain))
     if grid:
-        ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # one of the words that Matplotlib knows
+        ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # "both", "x" or "y", as Matplotlib expects
     ax.legend(**({"fontsize": 8} | legend))
     return ax
 
 
 def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:
-    """Fill the steps of a ratio, red below 1 and blue from 1 on, and add a colour bar."""
+    """Fill the contours of a ratio, red below 1 and blue from 1 on, and add a colour bar."""
     low, high = np.searchsorted(RATIO_STEPS, (values.min(), values.max()), side="right")
     steps = RATIO_STEPS[max(low - 1, 0) : high + 1]
     above = sum(step >= 1.0 for step in steps[:-1])
@@ -515,7 +517,7 @@ def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
-    """Set ticks at 1, 2 and 5 if the ends of the axis differ by a factor below `span`, else at powers of ten."""
+    """Set ticks at 1, 2 and 5 if the ends of the axis differ by a factor below `span`, otherwise at powers of ten."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))

@@ -30,8 +30,8 @@ def plot_forecast(
     found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     fee : "base_fee" or "blob_base_fee".
-    history : scenario with times. The part before the origin that is as long as the forecast is drawn, and the
-        part that overlaps the forecast.
+    history : scenario with times. The history is drawn from one forecast length before the start of the forecast to
+        the end of the forecast.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def plot_forecast(
     _date_axis(ax)
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
     log_ticks(ax.yaxis)
-    # Above the axes, which the bands fill.
+    # The legend is above the axes because the bands fill the axes.
     return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
@@ -122,9 +122,9 @@ def plot_loss_probability(
     ----------
     outlook : result of `feemodel.recommend`; `loss_probability` (time) [1] and `elapsed` (time) [s].
     ax : axes to draw on; `None` makes a new figure.
-    hold : time for which the parameters are to be held [s].
+    hold : time for which the parameters are planned to be used [s].
     valid_for : time after which the parameters must be set again [s].
-    target : requested loss probability [1]; `None` draws no line.
+    target : target of the loss probability, drawn as a line; `None` means no line [1].
 
     Returns
     -------

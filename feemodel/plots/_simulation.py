@@ -1,6 +1,6 @@
-"""Figures of the simulator's results: a Dataset in, a Matplotlib `Axes` out. Nothing here computes a fee.
+"""Figures of simulation results. The functions draw a Dataset on Matplotlib `Axes` and do not compute fees.
 
-The figure of a backtest has a caption that says how transactions were resampled and which L1 fees were used.
+The figure of a backtest has a caption that states how transactions were resampled and which L1 fees were used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ ATTACK_NAMES = {
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Plot revenue over posting cost, by the hour and over the last 24 hours (log axis).
+    """Plot revenue divided by posting cost, for each hour and for the last 24 hours (log axis).
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`; revenue and `attributed_cost` (path, hour) [wei]. Of several paths, the
-        median and the band from 5 % to 95 % are drawn.
+    result : result of `feemodel.backtest`; revenue and `attributed_cost` (path, hour) [wei]. If there are several
+        paths, the median and the band from the 5 % to the 95 % quantile are drawn.
     ax : axes to draw on; `None` makes a new figure.
     revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
 
@@ -98,12 +98,12 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot a histogram of fees as multiples of the cost of their bytes; multiples below 1 are highlighted.
+    """Plot a histogram of each transaction's fee divided by the cost of its bytes. Ratios below 1 are highlighted.
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], with the edges `ratio_low` and
-        `ratio_high` of the bins [1]. The counts of all paths are added.
+    result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], and `ratio_low` and `ratio_high`, the
+        edges of the bins [1]. The counts of all paths are added.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -128,7 +128,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
     step = high[1] / low[1]
-    left = np.where(low > 0.0, low, high / step)  # the two open bins are drawn as wide as the others
+    left = np.where(low > 0.0, low, high / step)  # the two unbounded bins are drawn as wide as the others
     right = np.where(np.isfinite(high), high, low * step)
     colour = np.where(high <= 1.0, VERMILION, BLUE)
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
@@ -184,17 +184,18 @@ def plot_fee_fan(
         seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
         ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="observed")
     ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
-    # Above the axes, which the fan fills.
+    # The legend is above the axes because the bands fill the axes.
     return finished(ax, plain="y", ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
-    """Plot the effect of each input alone on a result, largest swing on top.
+    """Plot how a result changes with each input alone, sorted so that the largest change is at the top.
 
     Parameters
     ----------
-    swings : `at_low` and `at_high` (input), the result at either end of the input's range; `low` and `high` (input),
-        the ends of the range as text; and the attribute `base`, the result with all inputs at their base values.
+    swings : Dataset with `at_low` and `at_high` (input), the results at the ends of the input's range; `low` and `high`
+        (input), the ends of the range as text; and the attribute `base`, the result with all inputs at their base
+        values.
     ax : axes to draw on; `None` makes a new figure.
     label : label of the result, with its unit.
     logarithmic : whether the result's axis is logarithmic.
@@ -228,7 +229,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
         other = "high" if end == "low" else "low"
         values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
         ax.barh(positions, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
-        right = (values > others) | ((values == others) & (end == "high"))  # which label goes there
+        right = (values > others) | ((values == others) & (end == "high"))  # whether this end's label is on the right
         for position, value, side, text in zip(positions, values, right, ordered[end].to_numpy(), strict=True):
             at, offset = (max(value, base), 4) if side else (min(value, base), -4)
             ax.annotate(
@@ -245,11 +246,11 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
 
 
 def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
-    """Plot attacks over L1 blocks, one line each: cumulative cost in ETH, or a fee in gwei (log axis).
+    """Plot the cumulative cost in ETH, or a fee in gwei, over L1 blocks, with one line per attack (log axis).
 
     Parameters
     ----------
-    runs : label → result (block) of `feemodel.simulation.attacks.denial` [wei, wei / gas].
+    runs : label → result (block) of `feemodel.simulation.attacks.denial`; costs [wei], fees [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
 
@@ -279,7 +280,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
 
 def _trailing(values: RealArray) -> RealArray:
-    """Return sums over the last 24 hours, or over fewer at the start."""
+    """Return sums over the last 24 hours, or over fewer hours at the start."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
@@ -303,7 +304,7 @@ MAX_POINTS = 4_000  # maximum number of points of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """Plot one recorded path over time: data price, backlog, balance, and recovery by day.
+    """Plot one recorded path over time: data price, backlog, balance, and daily recovery.
 
     Parameters
     ----------
@@ -316,7 +317,7 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
 
     Raises
     ------
-    InvalidInput : `axes` are not four `Axes`.
+    InvalidInput : `axes` is not a sequence of four `Axes`.
 
     >>> from matplotlib.figure import Figure
     >>> from feemodel.simulation import Fixed, simulate

@@ -1,4 +1,4 @@
-"""Experiments: sample, evaluate, analyse; and a rollup in a closed loop."""
+"""Experiments on samples of inputs, and simulations of a rollup whose prices and demand affect each other."""
 
 from typing import TYPE_CHECKING
 

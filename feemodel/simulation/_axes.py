@@ -1,7 +1,7 @@
 """Axes of samples. An axis has inputs that vary together: listed values, random draws, or Sobol points.
 
-An axis returns any range of its values on request. Random draws are made in blocks of `DRAW_BLOCK`, each with its own
-random stream, so that they depend only on the seed.
+An axis returns any range of its values on request. Random values are drawn in blocks of `DRAW_BLOCK`. Each block has
+its own random stream, so the values depend only on the seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
 LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
-HALF_CELL = 0.5**31  # half of the distance of Sobol points, which are multiples of 2**-30
-SAMPLE = "sample"  # the dimension of draws and points
+HALF_CELL = 0.5**31  # half of the distance between Sobol points, which are multiples of 2**-30
+SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Listed:
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
-        """Return one value of each input, to test a function."""
+        """Return one value of each input, with which a function can be tested."""
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
@@ -57,7 +57,7 @@ class Listed:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Inputs whose values belong together, row by row; `rows` creates one."""
+    """Inputs whose values belong together row by row, as created by `rows`."""
 
     columns: Inputs
 
@@ -71,16 +71,16 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class WholeNumbers:
-    """Distribution whose draws and quantiles are rounded to int64; `whole_numbers` creates one."""
+    """Distribution whose draws and quantiles are rounded to int64, as created by `whole_numbers`."""
 
     distribution: Any
 
     def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
-        """Return random draws, rounded."""
+        """Return rounded random draws."""
         return _rounded(self.distribution.rvs(size=size, random_state=random_state))
 
     def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return quantiles, rounded."""
+        """Return rounded quantiles."""
         return _rounded(self.distribution.ppf(share))
 
 
@@ -93,7 +93,7 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedAxes:
-    """Base of drawn and Sobol axes: a number of samples, the distribution of each input, and a seed."""
+    """Base class of random and Sobol axes: number of samples, distribution of each input, and seed."""
 
     count: int
     ranges: Mapping[str, Any]  #: ranges, distributions, choices or rows
@@ -116,7 +116,7 @@ class GeneratedAxes:
     def attributes(self) -> dict[str, Constant]:
         """Return a result's attributes: the sampling method, the distributions, and the seed."""
         described = {f"{name}_{self.range_name}": described_values(of) for name, of in self.ranges.items()}
-        # As text, because a seed may be longer than 64 bits.
+        # The seed is stored as text because it may be longer than 64 bits.
         key = ", ".join(map(str, self.seed.spawn_key))
         seed = {"seed": str(self.seed.entropy)} | ({"seed_spawn_key": key} if key else {})
         return {"sampling": self.sampling, "samples": self.count, **seed, **described}
@@ -140,7 +140,7 @@ class Draws(GeneratedAxes):
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, to test a function."""
+        """Return the inputs of the first row, with which a function can be tested."""
         return self._example
 
     @cached_property
@@ -153,7 +153,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # In a product with other axes, many chunks use parts of the same block.
+        # In a product with other axes, many chunks use parts of the same block, so recent blocks are cached.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -169,7 +169,7 @@ class SobolPoints(GeneratedAxes):
         return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, to test a function."""
+        """Return the inputs of the first row, with which a function can be tested."""
         return self.values(0, 1)
 
 
@@ -177,7 +177,7 @@ Axis: TypeAlias = Listed | Draws | SobolPoints  # inputs that vary together alon
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
-    """Return the inputs at points in [0, 1) of a Sobol sequence or a design.
+    """Return the inputs at points in [0, 1) of a Sobol sequence or of an experimental design.
 
     >>> columns_at("l1", Rows({"base_fee": np.array([7, 8]), "tip": np.array([1, 2])}), np.array([0.0, 0.6]))
     {'base_fee': array([7, 8]), 'tip': array([1, 2])}
@@ -190,8 +190,8 @@ def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
     """Map points of a Sobol sequence, multiples of 2**-30 in [0, 1), to values of a range or a distribution.
 
-    A point is the lower corner of its cell. A distribution is evaluated at the middle of the cell, because at 0 the
-    quantile of an unbounded distribution is infinite, and that of a discrete one is below its minimum.
+    A point is the lower corner of its cell. A distribution is evaluated at the middle of the cell, because its quantile
+    at 0 is infinite if the distribution is unbounded, and below its minimum if it is discrete.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]
@@ -200,7 +200,7 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
         return np.asarray(within.ppf(values + HALF_CELL))
     low, high = within
     if isinstance(low, int) and isinstance(high, int):
-        # Points are below 1, but the product may be rounded up to the next integer.
+        # Points are below 1, but the product below may be rounded up to the next integer.
         return np.minimum(low + np.floor(values * (high - low + 1)).astype(np.int64), high)
     return np.asarray(low + values * (high - low))
 
@@ -217,12 +217,12 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # so that another call with the generator gets other draws
+        return seeds.spawn(1)[0]  # another call with the same generator gets different draws
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Return the random stream of a seed and a key, independent of streams spawned before.
+    """Return the random stream of a seed and a key. It does not depend on the streams that were spawned before.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)
@@ -233,7 +233,7 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
     """Draw values from a distribution, and check that they are `count` finite numbers.
 
-    Raises `InvalidInput` with the name of the distribution otherwise, also if the draw raises an exception.
+    Raises `InvalidInput` with the name of the input if they are not, or if drawing raises an exception.
     """
     try:
         column = np.asarray(make())
@@ -251,7 +251,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Return draws of a discrete distribution as int64 if all are integers; SciPy's quantiles are doubles."""
+    """Return draws of a discrete distribution as int64 if all are integers; SciPy returns quantiles as doubles."""
     if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
         return column.astype(np.int64)
     return column
@@ -283,7 +283,7 @@ def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs
     return _drawn(draws.ranges, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
-_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # axes are compared by identity
+_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # the cache compares axes by identity
 
 
 def _drawn(
@@ -321,7 +321,7 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
     if start:
         sequence.fast_forward(start)
-    # SciPy warns if the first number of points is not a power of two. Here the total number is a power of two.
+    # SciPy warns if the number of points in the first request is not a power of two. Only the total must be one.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
     for index, (name, within) in enumerate(points.ranges.items()):

@@ -1,7 +1,8 @@
 """Compare the fees that users would have paid with the costs of posting their transactions, on a history of L1 fees.
 
-The timestamps of transactions are not used: transactions are drawn with replacement along the time of the L1 fees. The
-attribute `resampling` of results says so; other attributes describe further assumptions.
+The timestamps of transactions are not used. Instead, transactions are drawn with replacement at a constant rate over
+the period of the L1 fees. The attribute `resampling` of a result states this; other attributes list further
+assumptions.
 """
 
 import json
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR = 3_600  # seconds
-LARGEST_PATH = 1 << 28  # ticks or transactions, about 10 GB
-INT32_MAX = 2**31 - 1  # kinds of transactions are 32 bits wide
-CHUNK = 1_000_000  # transactions that are priced at a time, with about 100 MB of temporary arrays
-RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # bins of fee divided by cost
+LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path, about 10 GB
+INT32_MAX = 2**31 - 1  # indices of transactions in the workload are stored in 32 bits
+CHUNK = 1_000_000  # number of transactions priced at a time, with about 100 MB of temporary arrays
+RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # edges of the bins of fee divided by cost
 
 
 @compared_by_value
@@ -67,31 +68,32 @@ def backtest(
 ) -> xr.Dataset:
     """Compute revenue and cost by hour on every path of a scenario of L1 fees.
 
-    In each tick of the pricing rule, a Poisson number of transactions is drawn from the workload with replacement.
-    Users pay per gas the base fee plus `feemodel.priority_fee`, at the announced costs and the estimate's margin. Bytes
-    are posted in order of arrival. The cost of a transaction is the cost of posting its bytes.
+    In each tick of the pricing rule, a Poisson-distributed number of transactions is drawn from the workload with
+    replacement. Users pay the base fee plus `feemodel.priority_fee` for each gas, at the announced costs and the margin
+    of the fee estimate. Bytes are posted in order of arrival. The cost of a transaction is the cost of posting its
+    bytes.
 
     Parameters
     ----------
     workload : sizes and gas of transactions, or a table of `feemodel.io.read_transactions`, which is converted by
         `Workload.from_transactions`.
     l1_fees : scenario of `feemodel.simulation.scenarios`.
-    rule : how costs are announced, and the margin of users; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means filled blobs.
-    arrival_rate : transactions per second [1 / s].
-    calldata : calldata of each transaction of the workload, which calldata pressure requires [byte].
-    rng : seed, SeedSequence or Generator. Each path has its own stream; the drawn transactions depend on the tick of
-        the rule, but not on its other parameters.
+    rule : how costs are announced, and the margin that users pay; `None` means the published defaults.
+    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
+    arrival_rate : mean number of transactions per second [1 / s].
+    calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
+    rng : seed, SeedSequence or Generator. Each path has its own random stream. The drawn transactions depend on the
+        tick of the rule, but not on its other parameters.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
     -------
-    Dataset. Over path and hour: `revenue`, its part that depends on size, `size_revenue`, `cost` in the hour of
-    posting, `attributed_cost` in the hour of arrival [wei]; number of `transactions`, and of `unprofitable` ones, which
-    paid less than their cost [1]; and the mean announced `variable_cost` [wei / byte]. Over path: `total_revenue`,
-    `total_size_revenue`, `total_cost`, `max_drawdown` of revenue minus cost at the ends of hours [wei]; `recovery`,
-    `size_recovery`, `unprofitable_share`, `submissions`, and `fill` (posted bytes / capacity) [1]. Over path and
-    ratio_bin: `charged`, the number of transactions by fee / cost [1].
+    Dataset. Over path and hour: `revenue`; `size_revenue`, the part of the revenue that depends on size; `cost`,
+    counted in the hour of posting; `attributed_cost`, counted in the hour of arrival [wei]; `transactions`, their
+    number; `unprofitable`, the number of transactions that paid less than their cost [1]; and `variable_cost`, the mean
+    announced cost [wei / byte]. Over path: `total_revenue`, `total_size_revenue`, `total_cost`, and `max_drawdown` of
+    revenue minus cost at the ends of hours [wei]; `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, and
+    `fill` (posted bytes / capacity) [1]. Over path and ratio_bin: `charged`, a histogram of fee / cost [1].
 
     Raises
     ------
@@ -99,7 +101,7 @@ def backtest(
         transactions, or calldata pressure without calldata.
     LimitExceeded : more than 268,435,456 transactions or ticks on a path.
 
-    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) for each gas:
+    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) wei per gas:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -134,7 +136,7 @@ def backtest(
 
 
 def resampling(rate: float) -> str:
-    """Return a sentence about the times of transactions, for results.
+    """Return the text of the attribute `resampling`: how the times of transactions are chosen.
 
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
@@ -162,7 +164,7 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
-    """Draw a Poisson number of transactions for each tick, with equal probability for each of `kinds`.
+    """Draw a Poisson-distributed number of transactions for each tick; all `kinds` are equally likely.
 
     >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
@@ -212,7 +214,7 @@ def _charges(
     tick_hour: WholeArray,
     rule: PricingRule,
 ) -> tuple[dict[str, RealArray], RealArray]:
-    """Return sums by hour of arrival, and a histogram of fees as multiples of their cost."""
+    """Return sums by hour of arrival, and a histogram of each transaction's fee divided by its cost."""
     hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
     tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
     names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
@@ -231,7 +233,7 @@ def _charges(
 def _paid(
     workload: Workload, kind: NDArray[Any], announced: WholeArray, rule: PricingRule
 ) -> tuple[RealArray, RealArray]:
-    """Return each transaction's total fee, and the part that its size adds [wei]."""
+    """Return each transaction's total fee, and the part of the fee that depends on its size [wei]."""
     gas, margin = workload.gas[kind], rule.estimate_margin
     size = workload.compressed_size[kind]
     fee = priority_fee(size, gas, variable_cost=announced, fixed_cost=rule.fixed_cost, margin=margin)
@@ -241,7 +243,7 @@ def _paid(
 
 
 def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
-    """Return the length of the posted stream before the first transaction and after each one [byte].
+    """Return the length of the posted stream at the start (0) and after each transaction [byte].
 
     >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
     >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
@@ -265,7 +267,7 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
 
 
 def _running_sums(name: str, values: WholeArray) -> WholeArray:
-    """Return the sums of the first 0, 1, 2, … values; raises `Int64Overflow` if they may not fit 64 bits."""
+    """Return the sums of the first 0, 1, 2, … values. Raises `Int64Overflow` if a sum may not fit in 64 bits."""
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
     if largest * len(values) > INT64_MAX:
         raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)
@@ -328,7 +330,7 @@ def _attributes(
 
 
 def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
-    """Raise `InvalidInput` for a workload without transactions or with sizes of 0, or calldata of another length.
+    """Raise `InvalidInput` for an empty workload, sizes of 0, or `calldata` whose length differs from the workload's.
 
     >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
     """

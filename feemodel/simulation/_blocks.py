@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from feemodel.simulation._axes import DRAW_BLOCK, Inputs
 from feemodel.simulation.samples import Samples
 
-LARGEST_CHUNK = 1 << 20  # evaluations; 8 MiB for each result
+LARGEST_CHUNK = 1 << 20  # maximum number of evaluations in a block; 8 MiB for each result
 SMALLEST_CHUNK = 1 << 16
-CHUNKS = 64  # number of blocks, if their size is within these bounds
+CHUNKS = 64  # intended number of blocks, as far as these bounds on their size allow
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks with all of the trailing axes, a part of one axis, and one index of each leading axis."""
+    """Blocks, each with one index of every leading axis, a part of one axis, and all trailing axes."""
 
     shape: tuple[int, ...]
     split: int  #: axis that is split
@@ -51,8 +51,8 @@ class Blocks:
 def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
     """Return the blocks of samples, with at most `chunk` evaluations each.
 
-    They do not depend on the executor or the number of workers. With `chunk` `None` there are about 64 blocks of 65,536
-    to 1,048,576 evaluations.
+    The blocks do not depend on the executor or the number of workers. If `chunk` is `None`, there are about 64 blocks
+    of 65,536 to 1,048,576 evaluations.
 
     >>> from feemodel.simulation.samples import grid
     >>> blocks = blocks_of(grid(margin=[1.0, 1.2, 1.4], gas=range(21_000, 21_010)), chunk=20)
@@ -66,7 +66,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
         if inner * size > limit:
             step = max(1, limit // inner)
             if samples.axes[split].generated and step > DRAW_BLOCK:
-                step -= step % DRAW_BLOCK  # so that no block of draws is needed twice
+                step -= step % DRAW_BLOCK  # no two blocks then need the same draws
             return Blocks(samples.shape, split, step)
         inner *= size
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))
@@ -75,9 +75,9 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """Return the inputs of a block, in shapes that broadcast, and its generated inputs as one-dimensional arrays.
+    """Return the inputs of a block as arrays that broadcast, and its generated inputs as one-dimensional arrays.
 
-    Generated inputs are written to the block's part of the arrays in `into`.
+    If `into` is given, the generated inputs are written to the block's part of these arrays.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}

@@ -1,7 +1,8 @@
 """Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
 
-The interval of `calibrate` reflects only the random drawing of paths. `calibrate_histories` also resamples the history
-in blocks and calibrates the margin on each resample, to show the effect of the history and of the length of blocks.
+The interval of `calibrate` reflects only that paths are drawn at random. `calibrate_histories` also resamples the
+history in blocks and calibrates the margin on each resampled history. Its result shows how much the margin depends on
+the history and on the length of the blocks.
 """
 
 import math
@@ -40,22 +41,22 @@ from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MAX_HISTORIES = 10_000  # maximum number of resampled histories
-BLOCKS = (DAY, 3 * DAY)  # a day preserves the daily cycle, three days preserve periods of high fees
+BLOCKS = (DAY, 3 * DAY)  # blocks of a day preserve the daily cycle, blocks of three days periods of high fees
 MAX_PATHS = 1 << 24
 
 
 @printed_as_table
 class Calibration(NamedTuple):
-    """Result of a calibration; a margin is `None` if no margin suffices, and `reason` says why."""
+    """Result of a calibration. A margin is `None` if no margin is large enough; `reason` then gives the reason."""
 
     margin: float | None  #: smallest margin with losses on at most the allowed share of paths [1]
-    low: float | None  #: lower end of the interval: at smaller margins the loss probability exceeds the bound [1]
-    high: float | None  #: upper end of the interval: at larger margins the loss probability is below the bound [1]
-    loss_probability: float  #: bound of the loss probability [1]
+    low: float | None  #: lower end of the interval: at smaller margins the loss probability exceeds the limit [1]
+    high: float | None  #: upper end of the interval: at larger margins the loss probability is below the limit [1]
+    loss_probability: float  #: limit of the loss probability [1]
     confidence: float  #: confidence level of the interval [1]
     paths: int  #: number of paths
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
-    evaluations: int  #: number of evaluations of a path
+    evaluations: int  #: number of evaluations of single paths
     reason: str  #: why `margin` or `high` is `None`; otherwise empty
     break_even: tuple[float, ...] = ()  #: break-even margin of each path, infinite if none was found [1]
 
@@ -72,7 +73,7 @@ class Calibration(NamedTuple):
 
         Raises
         ------
-        InvalidInput : no break-even margins are known, as in a result of `smallest_margin`.
+        InvalidInput : a calibration without break-even margins, such as a result of `smallest_margin`.
 
         >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "", (0.5, 1.0, 1.5, 2.0))
         >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
@@ -119,39 +120,41 @@ def calibrate(
 ) -> Calibration:
     """Find the smallest margin at which fees cover posting costs on all but a given share of paths of L1 fees.
 
-    Each path is one horizon; it has a loss if the counted fees are below the cost of posting. All margins are compared
-    on the same transactions and L1 fees. The confidence interval reflects the random drawing of paths, not whether the
-    future will be like the history.
+    A path has a loss if the counted fees over its whole length are below the cost of posting. All margins are compared
+    on the same transactions and L1 fees. The confidence interval reflects that paths are drawn at random, but not that
+    the future may differ from the history.
 
     Parameters
     ----------
     workload : sizes [byte] and gas [gas] of transactions, or a table of `feemodel.io.read_transactions`.
     l1_fees : scenario of `feemodel.simulation.scenarios`, with several paths.
     rule : how costs are announced; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
-    arrival_rate : transactions per second [1 / s].
+    arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, `SeedSequence` or `Generator`.
     vary : margin of the rule to search for, "margin" or "estimate_margin".
-    counted : fees that pay for posting: all of them, or only the part that depends on size.
+    counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
+        size.
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum error of the margins, upwards [1].
-    calldata : calldata of each transaction of the workload, which calldata pressure requires [byte].
+    tolerance : maximum amount by which the margins may be too large [1].
+    calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
     workers : number of threads or processes; the result does not depend on it.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
     -------
-    The margin with its interval [1], or the reason if no margin suffices.
+    The margin with its interval [1], or the reason why no margin is large enough.
 
     Raises
     ------
     InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a tick.
     LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions or ticks on a path.
 
-    Four paths are too few for 10 %: even without a loss, 36 are needed for 0.9**36 to fall below 2.5 %.
+    Four paths are too few to prove a loss probability below 10 %. Even without any loss, 36 paths are needed, because
+    0.9**n falls below 2.5 % at n = 36:
 
     >>> from feemodel.simulation.scenarios import bootstrap, replay
     >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -163,7 +166,7 @@ def calibrate(
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
     for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
-        share(name, value)  # check before the long computation
+        share(name, value)  # report invalid values before the long computation
     choice("vary", vary, ("estimate_margin", "margin"))
     choice("counted", counted, ("revenue", "size_revenue"))
 
@@ -247,24 +250,26 @@ def calibrate_histories(
 ) -> xr.Dataset:
     """Calibrate the margin on a history and on resampled histories, for several lengths of blocks.
 
-    A resampled history is a circular block bootstrap of the history, with the same length. Paths are drawn from it with
-    blocks of the same length. The margins vary because paths are drawn randomly and because the history is short.
+    A resampled history is a circular block bootstrap of the history, as long as the history itself. Paths are drawn
+    from it with blocks of the same length. The margins vary because paths are drawn at random and because the history
+    is short.
 
     Parameters
     ----------
     workload : sizes [byte] and gas [gas] of transactions.
     history : scenario of one path.
     rule : how costs are announced; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means filled blobs.
+    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
-    arrival_rate : transactions per second [1 / s].
+    arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, SeedSequence or Generator.
     histories : number of resampled histories.
     paths : number of paths drawn from each history.
     horizon : length of a path [s].
-    block_seconds : lengths of blocks; the result has an interval for each [s].
+    block_seconds : lengths of blocks; the result has an interval for each length [s].
     vary : margin of the rule to search for, "margin" or "estimate_margin".
-    counted : fees that pay for posting: all of them, or only the part that depends on size.
+    counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
+        size.
     confidence : confidence level of the intervals [1].
     highest : largest margin to try [1].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
@@ -274,12 +279,13 @@ def calibrate_histories(
     Returns
     -------
     Dataset. Over `block_seconds`: `margin` on the history itself, and the interval `low` to `high` of the margins on
-    resampled histories. Over `block_seconds` and `history`: `drawn_margin`, NaN if no margin up to `highest` suffices.
-    The attributes `low` and `high` are the ends of the union of all intervals.
+    resampled histories. Over `block_seconds` and `history`: `drawn_margin`, the margin on each resampled history, NaN
+    if no margin up to `highest` is large enough. The attributes `low` and `high` are the smallest lower end and the
+    largest upper end of all intervals.
 
     Raises
     ------
-    InvalidInput : no block length, or an argument that `calibrate` or `bootstrap` rejects.
+    InvalidInput : an empty list of block lengths, or an argument that `calibrate` or `bootstrap` rejects.
     LimitExceeded : more than 10,000 histories, or more paths or transactions than `calibrate` allows.
 
     >>> from feemodel.simulation.scenarios import replay
@@ -321,7 +327,7 @@ def calibrate_histories(
                 )
                 margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
-    # If no margin suffices for a history, its margin counts as infinite.
+    # If no margin is large enough for a history, its margin counts as infinite.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
@@ -346,29 +352,30 @@ def smallest_margin(
     tolerance: float = 1e-3,
     brackets: Sequence[Bracket] | None = None,
 ) -> Calibration:
-    """Find the smallest margin at which few enough of independent paths have a loss, with its confidence interval.
+    """Find the smallest margin at which at most a given share of independent paths has a loss, with its interval.
 
-    The loss probability of a margin at which `k` of `n` paths have a loss has the Clopper-Pearson interval of k / n.
-    `margin` is the smallest margin with k / n at or below the limit, `high` the smallest whose whole interval is below
-    the limit, and `low` the smallest whose interval reaches the limit. All three are quantiles of the break-even
-    margins.
+    If `k` of `n` paths have a loss at a margin, the Clopper-Pearson interval of k / n is the confidence interval of the
+    loss probability at that margin. `margin` is the smallest margin at which k / n does not exceed the limit. `high` is
+    the smallest margin at which the upper end of that interval does not exceed the limit, and `low` the smallest margin
+    at which the lower end does not exceed it. All three are quantiles of the break-even margins.
 
     Parameters
     ----------
-    surplus : function of a path and a margin: revenue minus cost [wei]; it must not decrease with the margin.
+    surplus : function of a path and a margin that returns revenue minus cost [wei]. The result must not decrease when
+        the margin grows.
     paths : number of paths; they are numbered from 0 to n − 1.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum error of the margins, upwards [1].
-    brackets : known bounds of each path's break-even margin; the path is evaluated only between them.
+    tolerance : maximum amount by which the margins may be too large [1].
+    brackets : known bounds of each path's break-even margin; a path is evaluated only at margins between its bounds.
 
     Raises
     ------
     InvalidInput : a number out of range, or a surplus that is not a finite number.
     LimitExceeded : more than 16,777,216 paths.
 
-    Half of 1,000 paths break even below a margin of 1.5, nine tenths below 1.9:
+    Nine tenths of 1,000 paths break even below a margin of 1.9:
 
     >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
@@ -420,7 +427,10 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """Return the maximum numbers of losses that prove the limit (−1: none), meet it, and do not refute it."""
+    """Return the largest loss counts whose upper interval end, share and lower interval end do not exceed `bound`.
+
+    The first count is −1 if there are too few paths.
+    """
     from scipy.stats import binom
 
     tail, counts = (1 - confidence) / 2, np.arange(paths + 1)

@@ -1,7 +1,7 @@
 """Run numbered tasks on threads, processes, Dask or a `concurrent.futures.Executor`, and yield results in order.
 
-The number of tasks in progress is bounded, and so is memory. If a process of "processes" dies, its tasks are computed
-again in new ones, with a warning. If an executor given by the caller fails, that is an error.
+The number of tasks in progress is bounded, which also bounds the memory. If a worker process started here dies, its
+tasks are computed again in new processes, with a warning. If an executor given by the caller fails, an error is raised.
 """
 
 import os
@@ -30,7 +30,7 @@ Job: TypeAlias = Callable[[int], Result]
 
 
 class DaskClient(Protocol):
-    """Interface of `dask.distributed.Client` that is used here."""
+    """Part of the interface of `dask.distributed.Client` that this module uses."""
 
     asynchronous: bool
     status: str
@@ -39,7 +39,7 @@ class DaskClient(Protocol):
         """Wait until the given number of workers is available."""
 
     def nthreads(self) -> Mapping[str, int]:
-        """Return the threads of each worker."""
+        """Return the number of threads of each worker."""
 
     def submit(self, func: Callable[..., Any], *args: Any, pure: bool) -> Any:
         """Submit one task."""
@@ -51,10 +51,10 @@ class DaskClient(Protocol):
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # pieces in flight for each worker: one at work, the others so that it need not wait
-RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
+AHEAD = 3  # number of submitted tasks per worker: one runs, and the others wait so that the worker is never idle
+RESTARTS = 3  # maximum number of restarts of worker processes without a result in between
 CLUSTER_TIMEOUT = 5  # seconds
-MAX_WORKERS = 1_024  # a typing error of more would end in a system without threads
+MAX_WORKERS = 1_024  # a larger number is probably a typing error, and could use up the threads of the system
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Selected(Generic[Result]):
     numbers: tuple[int, ...]
 
     def __call__(self, index: int) -> Result:
-        """Run the task with an index."""
+        """Run the selected task with this index."""
         return self.job(self.numbers[index])
 
 
@@ -75,7 +75,7 @@ class WorkersDied(RuntimeWarning):
 
 @dataclass(frozen=True)
 class Team:
-    """Workers with a job."""
+    """Workers that run the tasks of a job."""
 
     submit: Callable[[int], "Future[Any]"]
     workers: int
@@ -88,18 +88,19 @@ def in_order(
 
     Parameters
     ----------
-    job : function of the number of a task; must be picklable for processes and clusters.
+    job : function of the number of a task. It must be picklable for processes and clusters.
     count : number of tasks.
     executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or a
-        `dask.distributed.Client` or `concurrent.futures.Executor`, which is left open.
-    workers : number of threads or processes, at most 1,024; `None` means the number of processors. Not for a cluster.
+        `dask.distributed.Client` or `concurrent.futures.Executor`, which is not closed.
+    workers : number of threads or processes, at most 1,024; `None` means the number of processors. Must be `None` for
+        a cluster.
 
     Raises
     ------
-    InvalidInput : an unknown executor or one that was shut down, a number of workers for a cluster, or a job that
+    InvalidInput : an unknown executor, an executor that was shut down, a number of workers for a cluster, or a job that
         cannot be pickled.
-    UpstreamError : a cluster that is unreachable or has no workers, workers that die repeatedly, or an executor of the
-        caller that fails or cancels a task.
+    UpstreamError : a cluster that is unreachable or has no workers, workers that die repeatedly, or an executor given
+        by the caller that fails or cancels a task.
 
     Warns `WorkersDied` if tasks are computed again.
 
@@ -160,7 +161,7 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
             yield team
     elif isinstance(where, Executor):
         if isinstance(where, ProcessPoolExecutor):
-            _pickled(job)  # what cannot be sent is an error before any work
+            _pickled(job)  # raises if the job cannot be pickled, before any task is started
         yield Team(partial(_submitted_to, where, job), count)
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
@@ -168,16 +169,17 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
 
 
 class _Spawning(SpawnContext):
-    """Context that spawns processes and keeps a list of them; forks would copy locks that other threads hold.
+    """Context that spawns processes and keeps a list of them. Forked processes would copy locks held by other threads.
 
-    A pool that breaks ends its current workers, but waits forever for one that was just starting.
+    When a process pool breaks, it terminates its running workers, but would wait forever for a worker that was just
+    being started. The list is used to terminate such a worker.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._made: list[SpawnProcess] = []
 
-    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802  # the name that a pool calls
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802  # the name of the base class's method
         self._made.append(SpawnProcess(*arguments, **options))
         return self._made[-1]
 
@@ -193,14 +195,14 @@ def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any
         return executor.submit(call, job, number)
     except BrokenExecutor:
         raise
-    except RuntimeError as error:  # as `concurrent.futures` says that it was shut down
+    except RuntimeError as error:  # `concurrent.futures` raises it after a shutdown
         raise InvalidInput("executor", f"expected one that takes work ({error})", executor) from None
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
     """Submit a task to the pool, which starts processes on demand.
 
-    Interrupts are blocked meanwhile, so that no process receives one before it ignores them.
+    SIGINT is blocked during the call, so that a new process does not receive it before the process ignores SIGINT.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return pool.submit(_run_received, number)
@@ -212,7 +214,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
-    distributed: Any = sys.modules.get("distributed")  # imported by whoever has a client
+    distributed: Any = sys.modules.get("distributed")  # already imported if the caller has a client
     return (isinstance(where, str) and "://" in where) or (
         distributed is not None and isinstance(where, distributed.Client)
     )
@@ -220,7 +222,7 @@ def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
 
 @contextmanager
 def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
-    """Yield the caller's client, which stays open, or a new one for an address, which is closed."""
+    """Yield the caller's client, which stays open, or a new client for an address, which is closed at the end."""
     if not isinstance(where, str):
         if where.asynchronous:
             raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
@@ -232,7 +234,7 @@ def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
         import distributed
     except ImportError:
         raise InvalidInput("executor", f"expected Dask to be installed: {install_command('dask')}", where) from None
-    dask: Any = distributed  # whose functions have types in part
+    dask: Any = distributed  # only some of its functions have type annotations
     try:
         client = dask.Client(where, timeout=CLUSTER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -251,7 +253,7 @@ def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
         client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
     except TimeoutError:
         raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
-    # The job is a task itself: a worker that lost it, or never had it, is given it again.
+    # The job is submitted as a task of its own, so that Dask sends it to every worker that needs it.
     held = client.submit(_same, job, pure=False)
     with client.get_executor(pure=False) as pool:
         try:
@@ -268,18 +270,18 @@ def _pickled(job: Job[Any]) -> bytes:
         raise InvalidInput("function", f"{reason} ({error})", job) from None
 
 
-_received: bytes | Job[Any] = b""  # the job of a worker process, sent once and not with every piece
+_received: bytes | Job[Any] = b""  # job of this worker process, which is sent once instead of with every task
 
 
 def _receive(pickled: bytes) -> None:
     global _received
     _received = pickled
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which then ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and terminates its workers
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this process when the parent is killed; a worker of `concurrent.futures` would wait for tasks forever."""
+    """Exit when the parent process is killed. Otherwise, a `concurrent.futures` worker would wait for tasks forever."""
     if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
@@ -288,8 +290,8 @@ def _end_with_parent() -> None:
 def _run_received(number: int) -> Any:
     global _received
     if isinstance(_received, bytes):
-        _received = pickle.loads(_received)  # here and not in `_receive`, where an error would break the pool
-    return _received(number)  # type: ignore[operator]  # never bytes here
+        _received = pickle.loads(_received)  # not in `_receive`, where an error would break the pool
+    return _received(number)  # type: ignore[operator]  # unpickled above
 
 
 def _same(job: Job[Any]) -> Job[Any]:

@@ -1,8 +1,8 @@
-"""Describe everything that determines the result of an experiment, to recognise its finished parts.
+"""Describe everything that determines the result of an experiment, so that its finished parts can be recognised.
 
-Arrays are described by type, shape and SHA-256 of their elements; objects by their fields and class; functions by their
-code, defaults and closures, and by the objects of the user's own modules that their code names. Installed packages are
-described by their version, this package by its source.
+Arrays are described by the type, shape and SHA-256 of their elements, and objects by their class and fields. Functions
+are described by their code, defaults and closures, and by the objects from the user's own modules that their code
+names. Installed packages are described by their version, and this package by its source code.
 """
 
 import copyreg
@@ -30,12 +30,12 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
-#: Names that let a function use objects that its code does not name.
+#: Names with which a function can use objects that do not appear in its code.
 UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
-#: Names that let a function use any attribute of the modules that its code names.
+#: Names with which a function can use any attribute of the modules that appear in its code.
 DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
-MAX_LISTED = 32  # elements of a collection that are described individually; longer collections get a digest
-MAX_SHOWN = 80  # characters of a value that are written out
+MAX_LISTED = 32  # collections with more elements are described by a digest
+MAX_SHOWN = 80  # maximum number of characters with which a value is shown
 IGNORED_CLASS_ATTRIBUTES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__",
@@ -62,7 +62,7 @@ def description(**parts: Any) -> dict[str, str]:
 
 
 def package_source(module: str) -> str:
-    """Return a digest of a module of this package and of the modules of the package that it imports.
+    """Return a digest of a module of this package and of all modules of this package that the module imports.
 
     >>> package_source("feemodel.errors") == package_source("feemodel.errors")
     True
@@ -86,13 +86,13 @@ def _shown(value: Any) -> str:
 
 
 def installed(module: str) -> str | None:
-    """Return the version of the package that provides a module; `None` for the user's own modules.
+    """Return name and version of the package that contains a module, or `None` for the user's own modules.
 
     >>> installed("numpy") == f"numpy {np.__version__}", installed("__main__")
     (True, None)
     """
     top = module.partition(".")[0]
-    if top == "__main__":  # a script or a notebook, even if an installed tool runs it
+    if top == "__main__":  # a script or a notebook is the user's own, even if an installed tool runs it
         return None
     if top == "feemodel":
         return f"feemodel {package_source(module)}"
@@ -113,11 +113,11 @@ def installed(module: str) -> str | None:
 
 
 class _Description:
-    """Descriptions by path. A function, class or object that occurs again refers to its first path."""
+    """Descriptions by path. If a function, class or object occurs again, its description refers to the first path."""
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
-        # The object is stored too, so that its id is not reused.
+        # The object itself is stored as well, so that Python does not reuse its id.
         self._paths_by_id: dict[int, tuple[str, Any]] = {}
 
     def add(self, path: str, value: Any) -> None:
@@ -271,7 +271,7 @@ class _Description:
                     self._named(f"{value.__name__}.{name}", vars(value)[name], names)
 
     def _named(self, path: str, value: Any, names: Any) -> None:
-        """Describe the value of a name in code; of a module, only the attributes that the code may use."""
+        """Describe the value of a name in code. For a module, describe only the attributes that the code may use."""
         if path in self.parts:
             return
         if isinstance(value, ModuleType):
@@ -298,7 +298,7 @@ class _Description:
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
             try:
                 held = cell.cell_contents
-            except ValueError:  # not set yet
+            except ValueError:  # the variable has no value yet
                 continue
             self._named(f"{path} closure {name}", held, names)
         for name, held in vars(value).items():
@@ -351,7 +351,7 @@ class _Description:
                 return
         try:
             reduced = value.__reduce_ex__(4)
-        except Exception as error:  # the code of the object may raise anything
+        except Exception as error:  # the object's own code may raise any exception
             raise _not_described(path, value, f"a {kind.__name__}: {error}") from None
         if isinstance(reduced, str):
             self.parts[path] += f" {reduced}"
@@ -377,7 +377,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return global names whose value the code uses directly, not only through named attributes."""
+    """Return the global names whose values the code uses as a whole, not only through named attributes."""
     found = set()
     for one in _codes(code):
         steps = [
@@ -404,7 +404,7 @@ def _imports(code: CodeType) -> list[tuple[str, int]]:
 
 
 def _instructions(code: CodeType, documentation: str | None = None) -> list[Any]:
-    """Return the instructions of a code object without line numbers and docstring; sets are sorted."""
+    """Return the instructions of a code object, without line numbers and docstring, and with sets sorted."""
     constants = list(code.co_consts)
     if documentation is not None and constants[:1] == [documentation]:
         constants = constants[1:]

@@ -1,4 +1,4 @@
-"""Read and check the columns of a table of L1 fees; describe assumptions about missing columns."""
+"""Read and check the columns of a table of L1 fees, and describe the assumptions about missing columns."""
 
 import re
 from collections.abc import Mapping
@@ -18,31 +18,31 @@ TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
 NO_GAPS = "none"
-LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than this number of medians, and of seconds
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 2.5 median intervals and longer than 60 seconds
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
-LATEST_SECOND = 9_223_372_036  # in the year 2262; later times in nanoseconds do not fit in 64 bits
+LATEST_SECOND = 9_223_372_036  # in the year 2262; nanoseconds since 1970 do not fit in 64 bits after this time
 
 
 class HasTable(Protocol):
-    """Object with a method that returns its table, such as `feemodel.io.FeeHistory`."""
+    """Object that can be converted to a table, such as `feemodel.io.FeeHistory`."""
 
     def as_table(self) -> Mapping[str, Any]:
-        """Return the columns."""
+        """Return the columns by name."""
 
 
 class L1Columns(NamedTuple):
     """Columns of a table of L1 fees, one element per row."""
 
-    fees: dict[str, RealArray]  #: fees and tips [wei / gas] and usage ratios [1] that are known
+    fees: dict[str, RealArray]  #: known fees and tips [wei / gas] and usage ratios [1], by column
     seconds: RealArray  #: time of each block [s]
-    timed: bool  #: whether the table has times; otherwise they are computed from slots, from 0
+    timed: bool  #: whether the table has times; otherwise times are computed from slot numbers, with slot 0 at 0 s
     assumed: tuple[str, ...]  #: assumptions about missing data
-    units_given: tuple[str, ...]  #: columns of fees whose unit the caller gave; their range is not checked
+    units_given: tuple[str, ...]  #: columns of fees whose unit the caller gave, so that their range is not checked
     gaps: str  #: "none", or a description of the gaps
 
 
 def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
-    """Return the columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
+    """Return the columns of a table of L1 fees. `feemodel.simulation.scenarios.replay` describes the table.
 
     Raises `InvalidInput` for missing or invalid columns.
 
@@ -51,11 +51,11 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    of_node = hasattr(table, "as_table")  # fees of a node are in wei
+    of_node = hasattr(table, "as_table")  # fees reported by a node are always in wei
     given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
     units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
-    if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # a table of Arrow or Polars
+    if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # an Arrow or Polars table
         given = given.to_pandas()
     check_table("table", given)
     if twice := [name for name in given if hasattr(given[name], "columns")]:
@@ -98,7 +98,7 @@ def in_wei(fees: RealArray, scale: int) -> RealArray:
 
 
 def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
-    """Convert L1 fees to wei; raises `InvalidInput` if they are probably not in wei and no unit is given.
+    """Convert L1 fees to wei. Raises `InvalidInput` if no unit is given and the fees are probably not in wei.
 
     >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
     [70000000.0]
@@ -121,7 +121,9 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 
 
 def gaps_of(seconds: RealArray) -> str:
-    """Describe gaps between rows, which are longer than 2.5 median intervals and 60 s. Missed slots are not gaps.
+    """Describe the gaps between rows: intervals longer than 2.5 median intervals and longer than 60 s.
+
+    Missed slots are not gaps.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -139,7 +141,7 @@ def gaps_of(seconds: RealArray) -> str:
 
 
 def check_units(name: str, table: Any) -> None:
-    """Raise `InvalidInput` for a column of fees whose xarray attribute `units` is another unit than wei.
+    """Raise `InvalidInput` for a column of fees whose xarray attribute `units` is a unit other than wei.
 
     >>> check_units("table", {"base_fee": [7e7]})  # a list has no units
     """
@@ -164,7 +166,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
 
 
 def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
-    """Return the usage ratios that the table lacks, computed from gas used and its limit."""
+    """Return the usage ratios that are missing in the table, computed from the gas used and the limit."""
     ratios = {}
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
@@ -208,7 +210,7 @@ def _has_text(given: NDArray[Any]) -> bool:
 
 
 def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
-    """Return the time of each row [s], and whether the table has times rather than slots."""
+    """Return the time of each row [s], and whether the table has times instead of slot numbers."""
     name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
     if name is None:
         raise InvalidInput("table", "expected a column time or timestamp", list(known))
@@ -232,7 +234,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
 
 
 def _utc(name: str, times: Any) -> RealArray:
-    """Return datetimes or ISO 8601 text as seconds since 1970; without a time zone they are UTC."""
+    """Return datetimes or ISO 8601 text as seconds since 1970. Times without a time zone are taken as UTC."""
     import pandas as pd
 
     values = np.asarray(times)

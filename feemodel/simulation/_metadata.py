@@ -13,7 +13,7 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Descriptions of variables. The description of other variables is their name with spaces.
+#: Descriptions of variables. All other variables are described by their name with spaces.
 LONG_NAMES = {
     "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
@@ -45,7 +45,7 @@ LONG_NAMES = {
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on.
+    """Return the versions of the software that a result depends on.
 
     >>> [*versions()]
     ['feemodel', 'numpy', 'python']
@@ -56,7 +56,7 @@ def versions() -> dict[str, str]:
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     """Return a result with a `long_name` for each variable, the versions, and the seed of random draws.
 
-    The seed of a `Generator` is unknown; the attribute is "a Generator's" then. Raises `InvalidInput` unless `found` is
+    The seed of a `Generator` is unknown; the attribute is then "a Generator's". Raises `InvalidInput` if `found` is not
     a Dataset.
 
     >>> import xarray
@@ -75,10 +75,10 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
 def described_dataset(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any] = EMPTY, attributes: Mapping[str, Any] = EMPTY
 ) -> "xarray.Dataset":
-    """Return a Dataset with metadata from variables and coordinates, each as `(dimensions, values, unit)`.
+    """Return a Dataset with metadata. Variables and coordinates are given as `(dimensions, values, unit)`.
 
-    A description may follow the unit. A unit of `None` is left out. Other values are passed to xarray unchanged. Raises
-    `InvalidInput` if xarray rejects them.
+    A description may follow the unit. If the unit is `None`, the attribute is omitted. Values in any other form are
+    passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

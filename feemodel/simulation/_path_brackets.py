@@ -1,9 +1,9 @@
 """Bounds of a path's break-even margin in closed form, without pricing each transaction.
 
-A transaction pays trunc(e · (F + A · size div gas)) per gas, with the estimate's margin e, the fixed cost F and the
-announced cost A of its tick. Without the two roundings this is linear in e and in A. Hence the revenue of a path is
-e · (Σ A·bytes + F · Σ gas), reduced by at most (e + 1) · Σ gas. These bounds enclose the break-even margin within about
-5e-5 of its value, so that transactions are rarely priced individually.
+A transaction pays trunc(e · (F + A · size div gas)) per gas, where e is the margin of the fee estimate, F the fixed
+cost, and A the announced cost in the transaction's tick. Without the two roundings, this price is linear in e and in A.
+Hence the revenue of a path is e · (Σ A·bytes + F · Σ gas), reduced by at most (e + 1) · Σ gas. These bounds enclose the
+break-even margin within about 5e-5 of its value, so transactions rarely have to be priced individually.
 """
 
 import math
@@ -21,20 +21,20 @@ from feemodel.simulation.posting import Posting, post
 from feemodel.simulation.scenarios import generator_of
 from feemodel.simulation.surfaces import Workload
 
-ROUNDING = 1e-9  # of sums of doubles, relative
-FINEST = 1e-5  # of a bracket that bisection finds, relative
+ROUNDING = 1e-9  # relative error of sums of doubles
+FINEST = 1e-5  # relative width of a bracket at which bisection stops
 
 
 class Bracket(NamedTuple):
-    """Bounds of a path's break-even margin: at `loses` it has a loss, at `pays` it has none [1]."""
+    """Bounds of a path's break-even margin: the path has a loss at `loses`, and no loss at `pays` [1]."""
 
     loses: float
-    pays: float  #: infinite where no margin that was tried is enough
+    pays: float  #: infinite if the path has a loss at every margin that was tried
 
 
 @dataclass(frozen=True, eq=False)
 class PathBrackets:
-    """Bounds of each path by its number, computed by workers."""
+    """Function from the number of a path to its bracket, called by workers."""
 
     workload: Workload
     l1_fees: xr.Dataset
@@ -72,19 +72,19 @@ class PathBrackets:
         return self._of_cost_margin(size_part, gas, cost)
 
     def _bounds(self, size_part: float, gas: float, estimate_margin: float) -> tuple[float, float]:
-        """Return the lower and upper bound of a counted amount [wei]."""
+        """Return the lower and the upper bound of the counted fees [wei]."""
         scaled = estimate_margin * size_part
         if self.counted == "revenue":
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
             upper = scaled
         else:
-            upper = scaled + gas  # the part without the size is rounded down too
+            upper = scaled + gas  # the part that does not depend on size is rounded down too
         lower = scaled - (estimate_margin + 1.0) * gas
         return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
-            # Both bounds are linear in the margin: two points give the one where they meet the cost.
+            # Each bound is linear in the margin, so the margin at which it equals the cost follows from two points.
             first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
             slope = second - first
             return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)

@@ -1,4 +1,4 @@
-"""Compiled recurrences along a path, in which each value depends on the previous one."""
+"""Compiled loops along a path, in which each value depends on the previous value."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from feemodel.linea.kernels import recorded
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
     """Return base fees, excess blob gas and gas used, block by block.
 
-    A block uses half of its limit times demand / base fee, at most its limit.
+    A block uses gas_limit / 2 · demand / base fee of gas, but at most its limit.
     """
     count = demand.size
     base_fees = np.empty(count, dtype=np.int64)
@@ -29,11 +29,11 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
 
 @cached_njit(nogil=True)
 def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
-    """Return announced costs at each update: the maximum of the cost from L1 and the previous cost times its growth.
+    """Return the announced cost at each update: the cost from L1 fees, or the previous cost times growth if larger.
 
     Parameters
     ----------
-    cost : cost from L1 fees at each update, within its bounds [wei / byte].
+    cost : cost from L1 fees at each update, already limited to its bounds [wei / byte].
     growth : `1 + pressure / denominator` at each update [1].
     latest : announced cost before the first update [wei / byte].
 

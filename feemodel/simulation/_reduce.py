@@ -1,8 +1,8 @@
-"""Statistics over dimensions of a sweep or of another result: moments, shares, quantiles, tails and drawdowns.
+"""Statistics over dimensions of a sweep or of another result: moments, shares, quantiles, tail means and drawdowns.
 
-Workers reduce blocks of evaluations to sums, which are merged in the order of the blocks, so that the result does not
-depend on the number of workers. Quantiles, tail means and drawdowns are exact, and keep all evaluations until the end.
-xarray's reductions would need all evaluations in memory for every statistic.
+Workers reduce blocks of evaluations to sums. The sums are merged in the order of the blocks, so the result does not
+depend on the number of workers. Quantiles, tail means and drawdowns are exact and need all evaluations in memory.
+xarray's reductions are not used because they need all evaluations in memory for every statistic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ MOMENTS = ("mean", "std", "min", "max", "sum")
 STATISTICS = (*MOMENTS, "drawdown")
 DEFAULT_STATISTICS = STATISTICS[:4]
 LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
-SORTED_AT_ONCE = 1 << 20  # values
-RUN = 4_096  # elements whose squares are summed around their own mean: they stay in the first cache
+SORTED_AT_ONCE = 1 << 20  # maximum number of values sorted at a time
+RUN = 4_096  # elements whose squared deviations are summed at a time; they fit in the processor's first-level cache
 
 
 @compared_by_value
@@ -36,8 +36,8 @@ class Moments(NamedTuple):
     squares: NDArray[np.float64]  #: Σ (x − mean)²
     minima: NDArray[np.float64]
     maxima: NDArray[np.float64]
-    histogram: NDArray[np.int64]  #: cell × bin; no bins where none were asked for
-    below: NDArray[np.int64]  #: cell × threshold: how many evaluations lie below it
+    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in the bin; no bins without a histogram
+    below: NDArray[np.int64]  #: cell × threshold: number of evaluations below the threshold
 
 
 @compared_by_value
@@ -57,7 +57,7 @@ class Over:
     cvar_lower: tuple[float, ...] = ()
     cvar_upper: tuple[float, ...] = ()
 
-    def __repr__(self) -> str:  # short, with any number of edges
+    def __repr__(self) -> str:  # short for any number of edges
         edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
         levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
         return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"
@@ -78,12 +78,12 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels and thresholds by statistic, whose name is also the name of their dimension."""
+        """Levels and thresholds by statistic. Their dimension has the name of the statistic."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property
     def holds_values(self) -> bool:
-        """Whether the statistics need all evaluations until the end."""
+        """Whether all evaluations must be kept until the end."""
         return "drawdown" in self.statistics or any(getattr(self, name) for name in LEVELS)
 
     @property
@@ -100,11 +100,11 @@ class Over:
 
     @property
     def bins(self) -> int:
-        """Number of bins of the histogram, 0 without one."""
+        """Number of bins of the histogram, 0 without a histogram."""
         return self.edges.size + 1 if self.edges.size else 0
 
     def moments(self, values: NDArray[Any], axes: tuple[int, ...]) -> Moments:
-        """Return the sums of a block of evaluations over the given axes; cells are in C order of the other axes."""
+        """Return the sums of a block of evaluations over the given axes, with cells in C order of the other axes."""
         kept = [axis for axis in range(values.ndim) if axis not in axes]
         count = prod(values.shape[axis] for axis in axes)
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
@@ -114,7 +114,7 @@ class Over:
         return Moments(counts, total, squares, minima, maxima, self._histogram(table), self._below(table))
 
     def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-        """Return the statistics that need all evaluations (cells × evaluations), by name: cells × levels."""
+        """Return the statistics, cells × levels by name, that need a table of all evaluations (cells × evaluations)."""
         found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
         if "drawdown" in self.statistics:
             found["drawdown"] = []
@@ -156,19 +156,20 @@ def over(
 ) -> Over:
     """Choose statistics over some dimensions of a sweep or of another result.
 
-    Quantiles, tail means and drawdowns are exact, and keep all evaluations in memory until the end.
+    Quantiles, tail means and drawdowns are exact; they need all evaluations in memory.
 
     Parameters
     ----------
     dims : names of the dimensions, such as "sample", "transaction" or "path".
-    statistics : any of "mean", "std" (of the population), "min", "max", "sum" and "drawdown". The drawdown is the
-        largest fall of the running sum, which starts at 0, below an earlier value; along one dimension.
-    edges : ascending edges of a histogram [unit of the result]. The first bin is below the first edge, the last one
-        from the last edge on, so that every evaluation is in a bin.
+    statistics : any of "mean", "std" (population standard deviation), "min", "max", "sum" and "drawdown". The drawdown
+        is the largest decrease of the running sum from an earlier value, where the sum starts at 0. A drawdown is only
+        possible along a single dimension.
+    edges : ascending edges of a histogram [unit of the result]. The first bin contains all values below the first edge,
+        and the last bin all values from the last edge on, so every evaluation is in a bin.
     quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
-    below : thresholds y; the statistic is the share of evaluations below each, P(x < y) [unit of the result].
-    cvar_lower, cvar_upper : shares above 0 and up to 1; the statistic is the mean of the lowest or highest share of the
-        evaluations (conditional value at risk) [1]. An evaluation at the boundary counts in part.
+    below : thresholds y; the statistic is the share of evaluations below each threshold, P(x < y) [unit of the result].
+    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]; the statistic is the mean of the lowest or highest share of
+        the evaluations (conditional value at risk). An evaluation at the boundary is counted with a weight below 1.
 
     Returns
     -------
@@ -187,11 +188,11 @@ def over(
         given["edges"] = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
         if not given["edges"].size:
             raise InvalidInput("edges", "expected at least one", edges)
-    return Over(dims, statistics, **given)  # type: ignore[arg-type]  # which makes a tuple of a list
+    return Over(dims, statistics, **given)  # type: ignore[arg-type]  # `Over` converts lists to tuples
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
-    """Return the coordinates that a reduction adds; `units` is the unit of the result.
+    """Return the coordinates that a reduction adds; `units` has the unit of the result.
 
     >>> level_coordinates(over("path", quantile=[0.5]))
     {'quantile': ('quantile', [0.5], {'units': '1'})}
@@ -208,7 +209,7 @@ def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> di
 
 
 def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
-    """Check that names are known and occur once."""
+    """Return names as a tuple, after checking that they are known and occur only once."""
     names = sequence(name, given, "names")
     if not names:
         example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
@@ -260,18 +261,18 @@ def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
-    """Return the mean of the first share of each row."""
+    """Return the mean of the first elements of each row, for each share of the row's length."""
     count = ordered.shape[1]
     columns = []
     for share in shares:
         whole = min(int(share * count), count - 1)
-        part = share * count - whole  # of the evaluation that the share cuts
+        part = share * count - whole  # weight of the evaluation at the boundary
         columns.append((ordered[:, :whole].sum(axis=1) + part * ordered[:, whole]) / (share * count))
     return np.stack(columns, axis=1)
 
 
 def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest fall of the running sum of each row below an earlier value, 0 at the start."""
+    """Return the largest decrease of the running sum of each row from an earlier value; the sum starts at 0."""
     height = np.cumsum(flows, axis=1)
     return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
 
@@ -351,8 +352,9 @@ class Table:
         return found
 
 
-# Reassociation lets the sums run in lanes. Minima and maxima keep the table's type; those of integers run in lanes too.
-# One loop a sum over one run that starts at 0: a loop of several sums, or one whose index could be negative, does not.
+# With reassociation, the compiler vectorizes the sums. Minimum and maximum are computed in the table's type, because
+# those of integers are vectorized too. Each sum has a loop of its own whose index starts at 0: loops with several sums,
+# or with an index that could be negative, are not vectorized.
 @cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape
@@ -378,6 +380,6 @@ def _moments(table):  # type: ignore[no-untyped-def]
             row_squares += run_squares
             row_total += run_total
         total[r], squares[r], minima[r], maxima[r] = row_total, row_squares, row_min, row_max
-        if np.isnan(row_total):  # comparisons pass it by
+        if np.isnan(row_total):  # `min` and `max` ignore NaN
             minima[r] = maxima[r] = np.nan
     return total, squares, minima, maxima

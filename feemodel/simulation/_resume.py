@@ -1,4 +1,4 @@
-"""Resume a sweep or a simulation: stored parts are read and checked, the others are computed."""
+"""Resume a sweep or a simulation: read and check the stored parts, and compute the other parts."""
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import closing
@@ -18,7 +18,7 @@ class Finished(Protocol):
     """Store of finished parts, such as `feemodel.io.FinishedFolder`."""
 
     def open(self, experiment: str) -> None:
-        """Set the experiment's description; raises an error if parts of another experiment are stored."""
+        """Set the description of the experiment. Raises an error if parts of another experiment are stored."""
 
     def numbers(self) -> Collection[int]:
         """Return the numbers of the stored parts."""
@@ -31,7 +31,7 @@ class Finished(Protocol):
 
 
 class Job(Protocol[Part]):
-    """Computation of numbered parts of an experiment, with their stored form."""
+    """Computation of the numbered parts of an experiment, and conversion of parts to and from stored arrays."""
 
     @property
     def description(self) -> str:
@@ -47,16 +47,16 @@ class Job(Protocol[Part]):
         """Return the arrays of a part."""
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Part:
-        """Return the part with these arrays, which have its layout."""
+        """Return the part that these arrays represent; their layout has been checked."""
 
 
 def parts(
     job: Job[Part], count: int, finished: Finished | None, *, executor: Where, workers: int | None
 ) -> Generator[Part, None, None]:
-    """Yield every part in order: stored ones are read and checked, missing ones are computed and stored.
+    """Yield all parts in order. Stored parts are read and checked; missing parts are computed and stored.
 
     Raises `InvalidInput` for an object that is not a store, a store of another experiment, and a stored part whose
-    arrays have other names, types or shapes.
+    arrays have unexpected names, types or shapes.
     """
     stored = frozenset() if finished is None else _opened(finished, job.description)
     missing = tuple(number for number in range(count) if number not in stored)

@@ -1,4 +1,4 @@
-"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals, and Morris's elementary effects."""
+"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals, and Morris elementary effects."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import xarray
 
 
-LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
-MAX_RESAMPLES = 1_000_000  # of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # rows drawn for a bootstrap: some minutes; all designs fit at 1,000 resamples
-RESAMPLED_AT_ONCE = 1 << 18  # numbers of a bootstrap that are held at once: 2 MiB
+LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
+MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
+LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn, some minutes; every design is below it at 1,000 resamples
+RESAMPLED_AT_ONCE = 1 << 18  # number of resampled values in memory at a time, 2 MiB
 
 
 class NotConverged(UserWarning):
@@ -58,44 +58,48 @@ def sobol_indices(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """The share of a result's variance that each input explains, alone and with all others.
+    """Compute Sobol indices: the share of a result's variance that each input explains, alone and with other inputs.
 
-    The function is evaluated `count · (inputs + 2)` times, on the matrices A, B and A with one column of B (Saltelli et
-    al. 2010, doi:10.1016/j.cpc.2009.09.018):
+    The function is evaluated `count · (inputs + 2)` times: on the rows of two matrices A and B, and, for each input, of
+    A with that input's column replaced by that of B (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
-    Second orders are the variance that two inputs explain together beyond what each explains alone (Saltelli 2002,
-    doi:10.1016/S0010-4655(02)00280-1). They are evaluated on the matrices B with one column of A too,
-    `count · (2 · inputs + 2)` times. Intervals are percentiles of resampled rows.
+    A second-order index is the share of the variance that two inputs explain together, without the shares that each
+    explains alone (Saltelli 2002, doi:10.1016/S0010-4655(02)00280-1). With second orders, the function is also
+    evaluated on B with one column of A, in total `count · (2 · inputs + 2)` times. Intervals are percentiles of a
+    bootstrap over rows.
 
     Parameters
     ----------
-    function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
-    count : rows of the design, a power of two; the second argument, without a name.
-    rng : of the design and of the bootstrap.
-    confidence : of the intervals [1].
-    resamples : of the bootstrap, 2 to 1,000,000.
-    tolerance : the width of an interval from which `NotConverged` is warned [1].
-    second_order : whether second orders are computed.
+    function : function that takes the inputs by name, as arrays, and returns an array or a mapping from names to
+        arrays.
+    count : number of rows of A and of B, a power of two; the second positional argument.
+    rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
+    confidence : confidence level of the intervals [1].
+    resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
+    tolerance : width of an interval above which `NotConverged` is warned [1].
+    second_order : whether second-order indices are computed.
     executor, workers : as in `feemodel.sweep`.
-    inputs : ranges of inputs whose names are options here, such as `{"workers": (1, 8)}`.
-    ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
-        as one input, or a number that stays the same.
+    inputs : ranges of inputs that have the name of a parameter of this function, such as `{"workers": (1, 8)}`.
+    ranges : input = its range, as in `feemodel.sobol`: a pair (low, high); a frozen `scipy.stats` distribution; `rows`,
+        which count as one input; or a number, which stays constant.
 
     Returns
     -------
-    Dataset : `first_order` and `total_order` over "input" (and "result", where the function has several), each
-        with `…_low` and `…_high` [1]; where asked for, `second_order` over "input" and "other_input", with NaN of an
-        input with itself. Rounding and chance can put an index a little below 0 or above 1.
+    Dataset : `first_order` and `total_order` over "input" (and "result", if the function returns several), each with
+        the ends of its interval, `…_low` and `…_high` [1]; with `second_order`, also `second_order` over "input" and
+        "other_input", NaN for an input with itself. Because of rounding and random sampling, an index can be slightly
+        below 0 or above 1.
 
     Raises
     ------
-    InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; a result that is not finite, or always the same.
-    LimitExceeded : a design of more than 67,108,864 numbers; more than 1,000,000 resamples, or 2**34 rows drawn for
-        all of them.
+    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, or a result that is not finite or
+        always the same.
+    LimitExceeded : a design of more than 67,108,864 numbers, more than 1,000,000 resamples, or more than 2**34 rows in
+        all resamples.
 
-    y = 2·x + z, both uniform: x explains 4/5 of the variance and z the rest.
+    If y = 2·x + z and both inputs are uniform, x explains 4/5 of the variance and z the rest:
 
     >>> indices = sobol_indices(lambda x, z: 2.0 * x + z, 4_096, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
     >>> indices.first_order.round(2).values.tolist()
@@ -131,7 +135,7 @@ def sobol_indices(
 
 
 def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ranges by name; raises `InvalidInput` for a duplicate name, and for `rng`, which cannot be an input."""
+    """Return ranges by name. Raises `InvalidInput` for a duplicate name, and for `rng`, which cannot be an input."""
     given = mapping("inputs", inputs)
     for name in given:
         if text("inputs", name) in ranges or name == "rng":
@@ -148,7 +152,7 @@ def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, S
 
 
 def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the results of a design as a new array of doubles."""
+    """Return the results of a design as a new array of finite doubles."""
     results = values.astype(np.float64)
     if not (finite := np.isfinite(results)).all():
         raise_first(name, "expected finite results everywhere", results, ~finite)
@@ -157,16 +161,16 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 
 @compared_by_value
 class _Matrices(NamedTuple):
-    """Results on A, on B, and on A with one column of B, minus the mean of the first two."""
+    """Results of the function on the matrices of the design, minus the mean of the results on A and B."""
 
-    a: NDArray[np.float64]  #: row
-    b: NDArray[np.float64]  #: row
-    ab: NDArray[np.float64]  #: input × row
-    ba: NDArray[np.float64]  #: on B with one column of A, input × row; empty without second orders
+    a: NDArray[np.float64]  #: results on A, by row
+    b: NDArray[np.float64]  #: results on B, by row
+    ab: NDArray[np.float64]  #: results on A with one column of B, input × row
+    ba: NDArray[np.float64]  #: results on B with one column of A, input × row; empty without second orders
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:
-    """Return the rows of A, B, A with one column of B per input, and, for second orders, B with one column of A."""
+    """Return the rows of A, of B, of A with one column of B per input, and, for second orders, the reverse."""
     from scipy.stats import qmc
 
     inputs, count = len(points.ranges), len(points)
@@ -190,7 +194,7 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
     independent = results[: 2 * count]
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
-    results -= independent.mean()  # which leaves the indices, and lowers the error of their estimates
+    results -= independent.mean()  # does not change the indices, but reduces the error of their estimates
     mixed = results[2 * count :].reshape(-1, count)
     return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
@@ -200,9 +204,9 @@ def _estimates(
 ) -> NDArray[np.float64]:
     """Return the indices and the ends of their intervals, 3 × index: first orders, total orders, second orders.
 
-    Every index is a ratio of means over rows, which `scipy.stats.bootstrap` resamples in batches. SALib's `analyze`
-    holds several arrays of rows × resamples in memory, and its estimators return 0 where the variance is below 2.2e-16.
-    SciPy's `sobol_indices` has no second orders, and its bootstrap takes no seed.
+    Every index is a ratio of means over rows. `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze`
+    is not used because it needs several arrays of rows × resamples in memory and returns 0 if the variance is below
+    2.2e-16. SciPy's `sobol_indices` is not used because it has no second orders, and its bootstrap takes no seed.
     """
     from scipy.stats import bootstrap
 
@@ -215,7 +219,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return what the means over rows are taken of: the results, their squares, and the numerator of each index."""
+    """Return the terms whose means over rows determine the indices: results, squares, numerator of each index."""
     a, b, ab, ba = matrices
     first, total = b * (ab - a), (a - ab) ** 2 / 2
     second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
@@ -223,14 +227,14 @@ def _terms(matrices: _Matrices) -> NDArray[np.float64]:
 
 
 def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the indices, index × …, from their terms over rows, which are along an axis."""
+    """Return the indices, index × …, from their terms. `axis` is the axis of the rows."""
     means = terms.mean(axis=axis)
     indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
     return indices
 
 
 def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> "xarray.Dataset":
-    """Return the estimates (result × 3 × index) as variables over the inputs."""
+    """Return the estimates (result × 3 × index) as a Dataset over the inputs."""
     count = len(inputs)
     orders = {"first_order": found[..., :count], "total_order": found[..., count : 2 * count]}
     coordinates = {"result": names, "input": inputs}
@@ -248,7 +252,7 @@ def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) ->
     return made if len(names) > 1 else made.squeeze("result")
 
 
-MAX_LEVELS = 1_000_000  # of an input's grid
+MAX_LEVELS = 1_000_000  # maximum number of grid levels of an input
 
 
 def morris_screening(
@@ -265,37 +269,39 @@ def morris_screening(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """Elementary effects of each input: how much a result moves when one input moves across its range, and how evenly.
+    """Compute Morris elementary effects: the change of a result when a single input changes across its range.
 
-    Each trajectory moves one input after the other by half its range and more; the function is evaluated
-    `trajectories · (inputs + 1)` times. Trajectories and estimators are SALib's (Morris 1991,
+    Each trajectory changes one input after the other by more than half of its range. The function is evaluated
+    `trajectories · (inputs + 1)` times. SALib computes the trajectories and the estimates (Morris 1991,
     doi:10.1080/00401706.1991.10484804; Campolongo et al. 2007, doi:10.1016/j.envsoft.2006.10.004).
 
     Parameters
     ----------
-    function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
-    trajectories : at least 2.
-    rng : of the trajectories and of the bootstrap.
-    levels : of each input's grid, even. A range is met from end to end, a distribution in the middles of so many equal
-        shares, `rows` in as many places.
-    confidence : of the interval of `mu_star` [1].
-    resamples : of the bootstrap.
+    function : function that takes the inputs by name, as arrays, and returns an array or a mapping from names to
+        arrays.
+    trajectories : number of trajectories, at least 2.
+    rng : seed, `SeedSequence` or `Generator` of the trajectories and of the bootstrap.
+    levels : number of grid levels of each input, even. The levels of a range include both ends. The levels of a
+        distribution are the midpoints of equally probable intervals, and those of `rows` are spread evenly over them.
+    confidence : confidence level of the interval of `mu_star` [1].
+    resamples : number of resamples of the bootstrap.
     executor, workers : as in `feemodel.sweep`.
     inputs, ranges : as in `feemodel.sobol_indices`.
 
     Returns
     -------
-    Dataset over "input" (and "result", where the function has several): `mu_star`, the mean size of an input's effects
-    across its whole range, with `mu_star_low` and `mu_star_high`; `mu`, their mean with its sign; `sigma`, their
-    standard deviation: 0 where the input acts alone and in a straight line [the result's unit].
+    Dataset over "input" (and "result", if the function returns several), in the unit of the result: `mu_star`, the mean
+    absolute effect of an input, scaled to its whole range, with the ends of its interval, `mu_star_low` and
+    `mu_star_high`; `mu`, the mean effect with its sign; and `sigma`, the standard deviation of the effects, 0 if the
+    effect of the input is linear and does not depend on other inputs.
 
     Raises
     ------
-    InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; an odd number of levels; a result that is not finite; SALib
-        that is not installed.
-    LimitExceeded : a design of more than 67,108,864 numbers; more than 1,000,000 resamples.
+    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, an odd number of levels, a result that
+        is not finite, or an installation without SALib.
+    LimitExceeded : a design of more than 67,108,864 numbers, or more than 1,000,000 resamples.
 
-    y = 2·x + z on unit ranges:
+    For y = 2·x + z on unit ranges, the effects are 2 and 1:
 
     >>> found = morris_screening(lambda x, z: 2.0 * x + z, 10, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
     >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
@@ -348,11 +354,11 @@ def morris_screening(
 
 
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:
-    """Return levels from 0 to 1 as points for `columns_at`: midpoints of equal shares for unbounded ranges and rows."""
+    """Return levels from 0 to 1 as points for `columns_at`. For distributions and rows these are midpoints of cells."""
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # whole numbers up to the last one
+        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level is the last integer
     return levels
 
 

@@ -1,4 +1,4 @@
-"""Statistics of any Dataset over some of its dimensions, as `sweep` computes them."""
+"""Compute the statistics of `sweep` for any Dataset, over some of its dimensions."""
 
 from math import prod
 from typing import Any
@@ -17,17 +17,17 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
     Parameters
     ----------
     result : result of `sweep`, `backtest` or `simulate`, or any other Dataset.
-    reduction : reduction of `over`.
+    reduction : result of `over`: the dimensions and the statistics.
 
     Returns
     -------
-    Dataset with `<variable>_<statistic>` for every numeric variable that has all the dimensions. Variables with none of
-    the dimensions are kept. The attribute `left_out` lists the others.
+    Dataset with `<variable>_<statistic>` for every numeric variable that has all dimensions of the reduction. Variables
+    with none of these dimensions are kept unchanged. The attribute `left_out` lists all other variables.
 
     Raises
     ------
-    InvalidInput : no variable has all the dimensions, or values that are not numbers (NaN) in a histogram, a quantile,
-        a tail mean or a drawdown.
+    InvalidInput : a Dataset in which no variable has all the dimensions, or values that are NaN in a histogram, a
+        quantile, a tail mean or a drawdown.
 
     >>> from feemodel.simulation._reduce import over
     >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})

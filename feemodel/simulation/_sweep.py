@@ -1,6 +1,6 @@
 """Evaluate a function on samples in parallel, and return a Dataset with the inputs as coordinates.
 
-The result and a few blocks per worker, of at most 1,048,576 evaluations each, are in memory.
+Memory holds the result and, for each worker, a few blocks of at most 1,048,576 evaluations.
 """
 
 import inspect
@@ -60,26 +60,26 @@ def sweep(
 
     Parameters
     ----------
-    function : function whose parameters are the inputs of the samples. It gets read-only arrays that broadcast, and
-        returns an array of the broadcast shape, or a mapping from names to such arrays. For fee formulas, compiled
-        kernels are used instead.
-    samples : samples of `grid`, `sobol` or `monte_carlo`, or a product of these.
-    reduce : result of `over`: statistics to return instead of the evaluations.
+    function : function whose parameters are the inputs of the samples. It is called with read-only arrays that
+        broadcast, and returns an array of the broadcast shape, or a mapping from names to such arrays. Some fee
+        formulas of this package are replaced by compiled kernels with the same result.
+    samples : result of `grid`, `sobol` or `monte_carlo`, or a product of such results.
+    reduce : result of `over`: statistics to return instead of the single evaluations.
     executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
-        any `concurrent.futures.Executor`. The results are identical. A script that uses processes needs
-        `if __name__ == "__main__":`.
+        any `concurrent.futures.Executor`. The result does not depend on the executor. A script that uses processes
+        needs `if __name__ == "__main__":`.
     workers : number of threads or processes; `None` means the number of processors.
     chunk : number of evaluations in a block; `None` means between 65,536 and 1,048,576.
-    units : units of results and inputs that the package does not know.
-    finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`, so that an interrupted sweep can be
-        resumed with the same arguments. The function is compared by its code and by the objects that it names, but not
-        by the files that it reads.
+    units : units of results and inputs for which the package has no unit.
+    finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted sweep can
+        be resumed by a call with the same arguments. A changed function is recognised by its code and by the objects
+        that the code names; changes of files that the function reads are not recognised.
     progress : `True` for a progress bar, or a function that is called with the number of new evaluations.
 
     Returns
     -------
-    Dataset with the results along the dimensions that are not reduced. Inputs along these are coordinates with units;
-    the attributes describe the others, the seed and the versions.
+    Dataset with the results along the dimensions that are not reduced. The inputs along these dimensions are
+    coordinates with units. The attributes describe the other inputs, the seed and the versions.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write to the result. Other workers send pieces, which are copied into it.
+    # Threads write directly to the result. Other workers send results of blocks, which are copied.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (
@@ -123,7 +123,7 @@ class Plan(NamedTuple):
     evaluations: int  #: number of evaluations
     dimensions: tuple[tuple[str, int], ...]  #: dimensions of the result, with their sizes
     result_bytes: int  #: memory for the result [byte]
-    levels: bool  #: whether statistics have dimensions: bins, quantiles, thresholds, shares
+    levels: bool  #: whether statistics add dimensions: bins, quantiles, thresholds or shares
 
     def __str__(self) -> str:
         dims = " × ".join(f"{size:,} {name}" for name, size in self.dimensions) or "one value"
@@ -132,7 +132,7 @@ class Plan(NamedTuple):
 
 
 def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
-    """Return the plan of a sweep after one evaluation; raises the errors that `sweep` would raise for its arguments.
+    """Return the plan of a sweep after a test evaluation. Raises the errors of `sweep` for invalid arguments.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -144,7 +144,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     axes = [samples.axes[index] for index in job.result_axes]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
-    # A reduction stores sums, and counts of each bin and threshold, for each cell of each result.
+    # For each cell of each result, a reduction stores the sums, and the counts for all bins and thresholds.
     held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
     if reduce is not None and reduce.holds_values:
         held += samples.size * sum(sizes)
@@ -154,23 +154,23 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """Result of a block, if the worker does not share memory with the caller."""
+    """Result of a block, as sent by a worker that does not share memory with the caller."""
 
     results: Mapping[str, NDArray[Any]]
-    moments: Mapping[str, Moments]  #: moments of the results, if they are reduced
+    moments: Mapping[str, Moments]  #: moments of the results, if the results are reduced
     inputs: Inputs  #: generated inputs of the block
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """Function of the number of a block that evaluates it. Workers receive a copy."""
+    """Function that evaluates the block with a given number. Workers receive a copy."""
 
     function: Callable[..., Any]
     samples: Samples
     blocks: Blocks
     reduce: Over | None
-    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: by name, once they are known
-    shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, if memory is shared
+    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: types of results by name, if known
+    shared: tuple[Inputs, Inputs] | None = None  #: arrays for results and generated inputs, if memory is shared
 
     @property
     def result_axes(self) -> list[int]:
@@ -182,7 +182,7 @@ class _Job:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
-            generated = {}  # already written to shared memory
+            generated = {}  # the inputs are already in shared memory
         names = {name for index in self.result_axes for name in self.samples.axes[index].names}
         generated = {name: column for name, column in generated.items() if name in names}
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
@@ -213,7 +213,7 @@ class _Job:
         return json.dumps(told)
 
     def layout(self, number: int) -> Layout:
-        """Return types and shapes of the stored arrays of a block."""
+        """Return the types and shapes of the stored arrays of a block."""
         shape = shape_of(self.blocks.block(number))
         reduce, results = self.reduce, self.types_of_results
         found: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
@@ -247,7 +247,7 @@ class _Job:
         return _Piece(kinds["results"], moments, kinds["inputs"])
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the types of results and of generated inputs, from one evaluation."""
+        """Return the types of the results and of the generated inputs, from a test evaluation."""
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
         shape = (1,) * len(self.samples.axes)
         inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
@@ -267,7 +267,7 @@ class _Job:
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """Return the result of the compiled kernel; `None` without a kernel or with an input out of its range."""
+        """Return the result of the compiled kernel, or `None` if there is no kernel or an input is out of its range."""
         of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
         kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
@@ -277,12 +277,12 @@ class _Job:
         return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the function's results; the inputs are read-only, because they are used again."""
+        """Return the function's results. The inputs are passed as read-only arrays because they are used again."""
         given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
         for value in given.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-        bound = inspect.signature(self.function).bind(**given)  # functions of `numba.vectorize` do not accept keywords
+        bound = inspect.signature(self.function).bind(**given)  # `numba.vectorize` functions accept no keywords
         return _named(self.function, self.function(*bound.args, **bound.kwargs))
 
     def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
@@ -302,7 +302,7 @@ class _Job:
 
 
 class _Result:
-    """Stored arrays of a sweep: results or tables, and generated coordinates."""
+    """Arrays of the whole sweep: results or tables of moments, and generated coordinates."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
@@ -322,7 +322,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # these have the shape of the samples, also if reduced
+        for name, found in piece.results.items():  # evaluations that are kept, even for a reduction
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)
@@ -433,13 +433,13 @@ def _check_dims(samples: Samples, reduce: Over | None) -> None:
 
 
 def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
-    """Return the formulas that have a compiled kernel, with their kernels.
+    """Return the compiled kernel of each formula that has one.
 
     >>> from feemodel.linea.priority import priority_fee
     >>> compiled_kernels()[priority_fee].__name__
     'sweep_priority_fee'
     """
-    from feemodel.linea import from_l1, kernels, priority  # these import numba, which most sweeps do not need
+    from feemodel.linea import from_l1, kernels, priority  # imported here because numba is not needed by most sweeps
 
     return {
         priority.priority_fee: kernels.sweep_priority_fee,

@@ -1,4 +1,4 @@
-"""Costs that a rollup announces as L1 fees change: averaged, bounded, and rounded into the pricing record."""
+"""Costs that a rollup announces when L1 fees change: averaged, limited to bounds, and rounded in the pricing record."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -32,23 +32,23 @@ from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 LARGEST_TICKS = 1 << 28  # ticks of a path; 2 GiB per column
 YEAR = 31_557_600.0  # seconds
 MAX_USAGE_EXPONENT = 10.0  # with larger exponents, the weight of a large fee exceeds the range of a double
-MAX_MARGIN = 50.0  # a factor; larger ones are probably per cent
-LONGEST_TICK = 60.0  # maximum length of a tick, an interval in which transactions are counted [s]
+MAX_MARGIN = 50.0  # a factor; larger numbers are probably percentages
+LONGEST_TICK = 60.0  # maximum length of a tick, the interval in which transactions are counted [s]
 
 
 @dataclass(frozen=True, slots=True)
 class CalldataPressure:
     """Rule that raises the variable cost while blocks are full of calldata."""
 
-    max_block_calldata: int = COORDINATOR.max_block_calldata  #: [byte]
-    block_count: int = COORDINATOR.calldata_blocks  #: number of blocks in the window
+    max_block_calldata: int = COORDINATOR.max_block_calldata  #: maximum calldata of a block [byte]
+    block_count: int = COORDINATOR.calldata_blocks  #: number of recent blocks whose calldata counts
     denominator: int = COORDINATOR.calldata_fee_denominator  #: divisor of the change of the cost per update [1]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("max_block_calldata", "denominator"))
 
     def growth(self, calldata: RealArray | WholeArray) -> RealArray:
-        """Return the factor by which the latest variable cost grows, given the calldata of the recent blocks [1].
+        """Return the factor on the latest variable cost, given the total calldata of the recent blocks [1].
 
         >>> CalldataPressure().growth(np.array([0, 272_500, 545_000]))
         array([0.96875, 1.     , 1.03125])
@@ -59,9 +59,9 @@ class CalldataPressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricingRule:
-    """Rule by which announced costs follow L1, and the margin that users pay on top.
+    """Rule by which the announced costs follow L1 fees, with the margin that users pay in addition.
 
-    The defaults are those of `feemodel.linea.parameters`; production's own bounds are not published.
+    The defaults are those of `feemodel.linea.parameters`. The bounds that Linea uses in production are not published.
 
     An update interval of 150 s has three ticks of 50 s:
 
@@ -71,18 +71,18 @@ class PricingRule:
 
     margin: float = COORDINATOR.margin  #: margin of the variable cost over L1 costs [1]
     estimate_margin: float = NODE.estimate_margin  #: margin of the fee that users pay over the required fee [1]
-    fixed_cost: int = NODE.fixed_cost  #: [wei / gas]
-    base_fee: int = NODE.base_fee  #: of the rollup [wei / gas]
-    lower_bound: float | None = COORDINATOR.lower_bound  #: of the variable cost [wei / byte]
-    upper_bound: float | None = COORDINATOR.upper_bound  #: [wei / byte]
+    fixed_cost: int = NODE.fixed_cost  #: announced fixed cost [wei / gas]
+    base_fee: int = NODE.base_fee  #: base fee of the rollup [wei / gas]
+    lower_bound: float | None = COORDINATOR.lower_bound  #: minimum of the variable cost [wei / byte]
+    upper_bound: float | None = COORDINATOR.upper_bound  #: maximum of the variable cost [wei / byte]
     update_interval: float = COORDINATOR.update_interval  #: time between two updates of the announced costs [s]
     window: float = COORDINATOR.window  #: averaging window of L1 fees [s]
     execution_gas: int = COORDINATOR.execution_gas  #: assumed execution gas of a submission [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: assumed blob gas of a submission [gas]
-    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: divisor of its cost [byte]
+    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: bytes that share the cost of a submission [byte]
     tip: float = ASSUMED_L1_TIP  #: assumed L1 priority fee, if the scenario has no tips [wei / gas]
-    usage_exponent: float = 0.0  #: if usage ratios are unknown, the weight of a block is fee**exponent [1]
-    pressure: CalldataPressure | None = None  #: applied at every update; with an interval of 2 s, in every block
+    usage_exponent: float = 0.0  #: exponent of a block's weight, fee**exponent, if usage ratios are unknown [1]
+    pressure: CalldataPressure | None = None  #: calldata pressure, applied at every update; `None` means no pressure
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
@@ -99,7 +99,7 @@ class PricingRule:
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 
     def at_margin(self, name: str, margin: float) -> "PricingRule":
-        """Return the same rule with another `margin` or `estimate_margin`, which may exceed the limit for users.
+        """Return the same rule with another `margin` or `estimate_margin`, which may exceed `MAX_MARGIN`.
 
         >>> PricingRule().at_margin("estimate_margin", 90.0).estimate_margin
         90.0
@@ -110,7 +110,7 @@ class PricingRule:
 
     @property
     def ticks_per_update(self) -> int:
-        """Number of ticks of at most a minute between two updates."""
+        """Number of ticks between two updates; a tick lasts at most a minute."""
         return max(1, int(np.ceil(self.update_interval / LONGEST_TICK)))
 
     @property
@@ -125,7 +125,7 @@ class PricingRule:
         self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
     ) -> Reals: ...
     def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
-        """Return the variable cost at averages of L1 fees, within the bounds of the rule, not rounded [wei / byte].
+        """Return the variable cost for given averages of L1 fees, within the rule's bounds, not rounded [wei / byte].
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class PricingRule:
 
         Raises `InvalidInput` for fees that `feemodel.variable_cost` rejects.
 
-        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,058.8 a byte:
+        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei divided by 131,072 bytes are 88,629,058.8 wei per byte:
 
         >>> round(PricingRule(lower_bound=None).variable_cost(7e7, 1e8, 4e6))
         88629059
@@ -156,21 +156,23 @@ def announced_variable_cost(
 ) -> WholeArray:
     """Return the variable cost in the pricing record at each tick, in wei, truncated to whole kwei [wei / byte].
 
-    Until a whole window has passed, the average covers the elapsed part; at the start it is the first fee.
+    Before the first whole window has passed, the average covers the time since the start. At the start, the average is
+    the first fee.
 
     Parameters
     ----------
     l1_fees : scenario of one path; fees are constant within a step.
-    rule : rule of pricing.
+    rule : pricing rule.
     ticks : number of ticks of length `rule.tick`, from the start of the scenario.
-    calldata : calldata in each tick, of shape (ticks,), which calldata pressure requires [byte]. An update considers
-        the calldata since the previous one.
+    calldata : calldata in each tick, of shape (ticks,), required if the rule has calldata pressure [byte]. An update
+        considers the calldata since the previous update.
 
     Raises
     ------
-    InvalidInput : calldata pressure without calldata, or fees that `feemodel.variable_cost` refuses.
+    InvalidInput : calldata pressure without calldata, or fees that `feemodel.variable_cost` rejects.
 
-    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,067 wei, below the lower bound:
+    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei divided by 131,072 bytes are 88,629,059 wei per byte, below the lower
+    bound:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> steady = replay({"timestamp": [0, 12], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -200,7 +202,7 @@ def announced_variable_cost(
 
 
 def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray, updates: int) -> RealArray:
-    # Calldata since the last update, scaled to the duration of the window of the rule.
+    # Calldata since the last update, scaled to the duration of `pressure.block_count` blocks.
     starts = np.arange(updates) * rule.ticks_per_update
     since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
     seen = since_last * (pressure.block_count * NODE.block_time / rule.update_interval)
@@ -227,5 +229,5 @@ def _window_average(
 
     ends = np.maximum(times, min(rule.tick, float(lengths[0])))
     weight = between(weights)
-    plain = between(fees) / between(np.ones_like(fees))  # used if all weights are zero, as in `weighted_average`
+    plain = between(fees) / between(np.ones_like(fees))  # for weights that are all zero, as in `weighted_average`
     return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))

@@ -1,8 +1,8 @@
-"""Optimal posting intervals with blobs or calldata, given a cost of delay; and two rollups that share a blob.
+"""Optimal intervals between postings of blobs or calldata, if delay has a cost, and cost split of a shared blob.
 
-A rollup with `rate` bytes per second posts every T seconds. Per second it pays `fixed / T` for postings with a fixed
+A rollup with `rate` bytes per second posts every T seconds. Per second, it pays `fixed / T` for postings with a fixed
 cost, and `delay_cost · rate · T / 2` for delay. The optimal T is √(2 · fixed / (delay_cost · rate)), if the bytes fit
-in a posting. A blob has only a fixed cost; calldata also has a price per byte.
+in a posting. A posting with a blob has only a fixed cost; calldata also has a price per byte.
 
 Source: the model of Davide Crapis, Edward W. Felten and Akaki Mamageishvili, EIP-4844 Economics and Rollup Strategies,
 arXiv 2310.01155 (2023), according to the abstract and the authors' summary; the formulas are derived here.
@@ -21,7 +21,7 @@ def posting_interval(
     *,
     capacity: float | None = None,
 ) -> RealArray:
-    """Return the optimal interval between postings: √(2 · cost / (delay cost · rate)), or the time to fill one.
+    """Return the optimal interval between postings: √(2 · cost / (delay cost · rate)), at most the time to fill one.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def posting_interval(
     delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
     capacity : maximum size of a posting, which limits the interval; `None` means no limit [byte].
 
-    The first three broadcast against each other.
+    The first three arguments broadcast against each other.
 
     Returns
     -------
@@ -66,16 +66,16 @@ def calldata_threshold(
     Parameters
     ----------
     blob_cost : cost of a posting with one blob: blob gas and execution gas [wei].
-    calldata_cost : fixed cost of a posting with calldata [wei]. The threshold is 0 if this exceeds `blob_cost`.
+    calldata_cost : fixed cost of a posting with calldata [wei]. The threshold is 0 if this cost exceeds `blob_cost`.
     calldata_price : price of calldata, above 0 [wei / byte].
     delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
 
-    All broadcast against each other.
+    All arguments broadcast against each other.
 
     Returns
     -------
-    Threshold, of the broadcast shape [byte / s]. Valid if blobs at that rate are posted before they are full, below
-    delay cost · capacity² / (2 · blob cost).
+    Threshold, in the broadcast shape [byte / s]. It is valid only if blobs are posted before they are full, that is, if
+    it is below delay cost · capacity² / (2 · blob cost).
 
     Raises
     ------
@@ -92,14 +92,14 @@ def calldata_threshold(
 
 
 def shared_blob_payment(share: float | RealArray) -> RealArray:
-    """Return the part of a shared blob that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
+    """Return the part of a shared blob's cost that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
-    Alone, each rollup would pay √(2 · delay cost · blob cost · rate) per second. If they share blobs, they pay the same
-    formula at the sum of their rates. Each bears the cost of its own delay, and they split the saving equally.
+    A rollup that posts alone pays √(2 · delay cost · blob cost · rate) per second. Two rollups that share blobs pay
+    this amount for the sum of their rates. Each rollup bears the cost of its own delay, and both save the same amount.
 
     Parameters
     ----------
-    share : share of the data that belongs to the rollup, from 0 to 1 [1].
+    share : the rollup's share of the data, from 0 to 1 [1].
 
     Returns
     -------

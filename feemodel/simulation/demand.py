@@ -1,7 +1,7 @@
 """Calldata pressure over time: the rise of the variable cost, and the cost of attacks on block space.
 
-The rule is `feemodel.linea.coordinator.calldata_variable_cost`. In each block its result is stored in the pricing
-record, which truncates it to whole kwei, at most 2**32 − 1.
+The rule is `feemodel.linea.coordinator.calldata_variable_cost`. Its result is written to the pricing record of each
+block, truncated to whole kwei, and at most 2**32 − 1 kwei.
 """
 
 import math
@@ -33,16 +33,16 @@ from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.surfaces import Submission
 
 MAX_BLOCKS = 10_000_000  # about 230 days
-LARGEST_ATTACK = 1 << 26  # transactions in all blocks, about 3 GB
-MAX_TRANSACTIONS = 1_000_000  # transactions of an attack in one block
+LARGEST_ATTACK = 1 << 26  # maximum number of transactions in all blocks, about 3 GB
+MAX_TRANSACTIONS = 1_000_000  # maximum number of transactions of an attack in one block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Attack that fills blocks with calldata, by the largest transactions that a node accepts."""
+    """Attack that fills blocks with calldata. Its transactions are as large as a node accepts."""
 
     calldata: int = COORDINATOR.max_block_calldata  #: calldata in each block [byte]
-    compression: float = 1.0  #: compressed size divided by size; 1 for random bytes [1]
+    compression: float = 1.0  #: compressed size divided by uncompressed size, 1 for random bytes [1]
     transaction_calldata: int = NODE.max_transaction_calldata  #: maximum calldata of a transaction [byte]
 
     def __post_init__(self) -> None:
@@ -55,9 +55,9 @@ class Attack:
             raise InvalidInput("calldata", "expected less than 2**53 bytes", self.calldata)
 
     def transactions(self) -> tuple[WholeArray, WholeArray]:
-        """Return compressed size [byte] and gas [gas] of each transaction of the attack in a block.
+        """Return the compressed size [byte] and the gas [gas] of each transaction that the attack adds to a block.
 
-        All bytes are assumed to be nonzero. The calldata floor of EIP-7623 is 40 gas per nonzero byte.
+        All bytes are assumed to be nonzero. The floor price of EIP-7623 is 40 gas per nonzero byte of calldata.
 
         >>> Attack().transactions()
         (array([60000, 49000]), array([2421000, 1981000]))
@@ -70,9 +70,10 @@ class Attack:
 
 
 def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.calldata_fee_denominator) -> float:
-    """Return the number of blocks in which constant pressure doubles the cost: `ln 2 / ln(1 + pressure / denominator)`.
+    """Return the number of blocks after which constant pressure has doubled the variable cost.
 
-    Raises `InvalidInput` for a pressure that does not raise the cost.
+    The number is `ln 2 / ln(1 + pressure / denominator)`. Raises `InvalidInput` for a pressure that does not raise the
+    cost.
 
     >>> round(doubling_blocks(), 3)
     22.526
@@ -94,16 +95,16 @@ def pressure_path(
 
     Parameters
     ----------
-    calldata : calldata of each block, of shape (blocks,); earlier blocks have none [byte].
+    calldata : calldata of each block, of shape (blocks,); blocks before the first have no calldata [byte].
     variable_cost : constant variable cost from L1 fees, within its bounds [wei / byte].
-    latest_variable_cost : announced before the first block; `None` means `variable_cost` [wei / byte].
-    pressure : parameters of the rule; `None` means the published ones.
+    latest_variable_cost : variable cost announced before the first block; `None` means `variable_cost` [wei / byte].
+    pressure : parameters of the rule; `None` means the published parameters.
 
     Returns
     -------
     Dataset over `block`: `calldata` [byte], `variable_cost` announced after the block [wei / byte].
 
-    The window of five blocks is half full after two and a half, so the cost rises from the third on:
+    The cost rises as soon as the window of five blocks is more than half full, which happens in the third block:
 
     >>> path = pressure_path(np.full(5, 109_000), variable_cost=1e9)
     >>> path["variable_cost"].values.tolist()
@@ -120,7 +121,7 @@ def pressure_path(
     check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
-    growth = np.zeros(len(blocks))  # with a block count of 0, only L1 fees determine the cost
+    growth = np.zeros(len(blocks))  # remains 0 for a block count of 0: only L1 fees determine the cost
     if terms.block_count:
         seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
         growth = terms.growth(seen)
@@ -145,9 +146,9 @@ def attack_cost(
     l1_base_fee: float,
     l1_blob_base_fee: float,
 ) -> xr.Dataset:
-    """Return the cost of filling blocks with calldata, with and without calldata pressure.
+    """Return the cost of an attack that fills blocks with calldata, with and without calldata pressure.
 
-    Each transaction of the attack pays the priority fee at the variable cost announced after the previous block.
+    The priority fee of each transaction follows from the variable cost announced after the previous block.
 
     Parameters
     ----------
@@ -157,17 +158,18 @@ def attack_cost(
     fixed_cost : fixed cost [wei / gas].
     margin : minimum margin of the priority fee [1].
     base_fee : L2 base fee [wei / gas].
-    pressure : parameters of the rule; `None` means the published ones. A block count of 0 turns the pressure off.
-    submission : submission that posts the bytes of the attack; `None` means one full blob.
+    pressure : parameters of the rule; `None` means the published parameters. A block count of 0 disables the pressure.
+    submission : submission with which the bytes of the attack are posted; `None` means one full blob.
     l1_base_fee : L1 base fee of the submissions [wei / gas].
     l1_blob_base_fee : L1 blob base fee of the submissions [wei / gas].
 
     Returns
     -------
-    Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost` for the transactions of
-    the block [wei / byte], fees `paid` in the block, and the cost of `posting` [wei].
+    Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost`, the variable cost that applies to
+    the block's transactions [wei / byte]; `paid`, the fees paid in the block; and `posting`, the cost of posting [wei].
 
-    The first block pays the same as without pressure; the last of 900 blocks pays far more:
+    In the first block, the variable cost is the same with and without pressure. In the last of 900 blocks, it is far
+    higher with pressure:
 
     >>> found = attack_cost(Attack(), hours=0.5, variable_cost=1e9, fixed_cost=30_000_000, margin=1.0,
     ...                     l1_base_fee=7e7, l1_blob_base_fee=4e6)

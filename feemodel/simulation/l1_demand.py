@@ -1,11 +1,11 @@
 """L1 fees from simulated demand for gas and blobs, with the protocol's rules of the fee market.
 
-Demand for gas is expressed as a price, the base fee at which it would exactly meet the target. Its normal score z is a
-daily cycle plus a fast and a slow Ornstein-Uhlenbeck process. The observed distribution maps z to a price, with an
-exponential tail of the log price beyond the observed range; that tail and the fast process produce spikes. Demand for
-blobs has a mean and a spread that do not depend on the price: in the month of the calibration it did not fall as blobs
-became more expensive. The base fee, the excess blob gas and the blob base fee follow from EIP-1559, EIP-4844 and
-EIP-7918, block by block.
+Demand for gas is expressed as a price: the base fee at which demand would equal the gas target. The normal score z of
+this price is the sum of a daily cycle, a fast Ornstein-Uhlenbeck process and a slow one. The observed distribution maps
+z to a price. Above the observed range, the logarithm of the price has an exponential tail. The tail and the fast
+process produce spikes. The mean and the variance of the demand for blobs do not depend on the price, because in the
+month used for calibration this demand did not fall when blobs became more expensive. The base fee, the excess blob gas
+and the blob base fee follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
 """
 
 import math
@@ -47,27 +47,27 @@ from feemodel.simulation.scenarios import (
 
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
-GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter
+GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter
 BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
 BLOB_SHAPE = 1.56  # shape of the negative binomial distribution with this mean and the observed variance, 19.6
-GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand; assumed
-TAIL = 0.01  # share of the observed prices that the exponential tail is fitted to
+GAS_NOISE = 0.5  # assumed standard deviation of the logarithm of a block's gas around the demand
+TAIL = 0.01  # share of the observed prices, the highest, to which the exponential tail is fitted
 MAX_BLOBS = 1e6  # per block
 LONGEST_RELAXATION = 1e12  # seconds
-LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price; 5e21 wei
+LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price, 5e21 wei
 FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DemandModel:
-    """Demand for gas and for blobs; `fit` estimates all fields except the last four from a history."""
+    """Model of the demand for gas and blobs. `fit` estimates all fields except the last four from a history."""
 
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
     log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
-    tail_scale: float  #: mean excess of the logarithm above the last quantile [1]
+    tail_scale: float  #: mean amount by which logarithms above the last quantile exceed it [1]
     cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
-    fast_share: float  #: share of the fast process in the variance [1]
+    fast_share: float  #: share of the variance of z around the cycle that is due to the fast process [1]
     fast_time: float  #: relaxation time of the fast process [s]
     slow_time: float  #: relaxation time of the slow process [s]
     source: str
@@ -121,11 +121,11 @@ class DemandModel:
 
 
 def fit(history: xr.Dataset) -> DemandModel:
-    """Fit demand for gas to a history of base fees.
+    """Fit the model of demand for gas to a history of base fees.
 
     Parameters
     ----------
-    history : scenario of one path with dates, at least eight days long, with steps of at most an hour.
+    history : scenario of one path with dates. It is at least eight days long, and its steps last at most an hour.
 
     Raises
     ------
@@ -184,15 +184,15 @@ def simulate(
     schedule: Schedule = MAINNET,
     rng: Rng,
 ) -> xr.Dataset:
-    """Simulate L1 fees under simulated demand, with a block in every slot of 12 s.
+    """Simulate L1 fees from simulated demand, with one block in every slot of 12 s.
 
     Parameters
     ----------
     model : model of demand.
     paths : number of paths; each has its own random stream.
     horizon : length of a path [s].
-    timestamp : start of the paths; it determines the blob rules and the phase of the daily cycle [s].
-    blocks_per_step : number of blocks that are averaged in a step.
+    timestamp : start of the paths since 1970, which determines the blob rules and the hour of the daily cycle [s].
+    blocks_per_step : number of blocks in a step; a step has the averages of its blocks.
     schedule : blob rules of the chain.
     rng : seed, SeedSequence or Generator.
 
@@ -268,7 +268,7 @@ def _simulated_blocks(
     )
     blobs = np.minimum(demanded, rules.maximum)
     base_fee = max(1, round(float(demand[0])))
-    # Start with blobs at their reserve price, if the rules have one.
+    # Start with the blob base fee at its reserve price, if the rules have a reserve price.
     excess = round(rules.update_fraction * math.log(max(1.0, base_fee / 16))) if rules.reserve else 0
     base_fees, excesses, used = drive(
         demand * noise,
@@ -291,7 +291,7 @@ def _simulated_blocks(
 
 def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
     hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
-    middles = np.arange(-1, 25) + 0.5  # the mean of an hour is the value at its middle; the day is circular
+    middles = np.arange(-1, 25) + 0.5  # the mean of an hour counts as the value at its middle; hour 24 is hour 0
     cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
     fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
     slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)
@@ -299,7 +299,7 @@ def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) 
 
 
 def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArray:
-    # The variance is 1 from the first block.
+    # The first shock is rescaled so that the variance is 1 from the first block on.
     from scipy.signal import lfilter
 
     decay = math.exp(-SLOT / time)
@@ -309,10 +309,10 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
 
 
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
-    """Fit share, fast and slow time of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)` by least squares.
+    """Fit `share`, `fast` and `slow` of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)` by least squares.
 
-    The model accounts for the finite length of the sample [s]: subtracting the sample mean removes the part of the
-    variance that `_variance_of_mean` returns.
+    The fit accounts for the finite `length` of the sample [s]. Subtracting the sample mean reduces the variance by the
+    share that `_variance_of_mean` returns.
     """
     from scipy.optimize import curve_fit
 
@@ -328,6 +328,6 @@ def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, 
 
 
 def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
-    """Return the variance of a sample mean over that of the process: the mean of its autocorrelation over all pairs."""
+    """Return the variance of a sample mean divided by that of the process: the mean autocorrelation of all pairs."""
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

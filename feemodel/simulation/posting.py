@@ -1,4 +1,7 @@
-"""Policies for posting compressed bytes to L1, and their costs: fill blobs, meet a deadline, wait for low fees."""
+"""Policies for posting compressed bytes to L1, and the costs of posting.
+
+Policies can wait for full blobs, meet a deadline, or wait for low fees.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,29 +27,29 @@ from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.scenarios import check_scenario, step_starts, tips_of
 from feemodel.simulation.surfaces import Submission
 
-MAX_SUBMISSIONS = 1 << 26  # submissions in memory, about 2 GB
-MAX_BLOBS = 72  # blobs of a submission; no L1 block has room for more today
+MAX_SUBMISSIONS = 1 << 26  # maximum number of submissions in memory, about 2 GB
+MAX_BLOBS = 72  # maximum number of blobs of a submission; no L1 block has room for more today
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
-WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds with a deadline
+WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
 MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum horizon of forecasts [s]
-#: Cost of an hour of delay, chosen so that the mean delay is similar to that with the price cap: 0.95 h and 0.90 h in
-#: January 2026, at a deadline of 16 h [1 / h].
+#: Cost of an hour of delay [1 / h]. With this cost, the mean delay is similar to that of the price cap: 0.95 h and
+#: 0.90 h in January 2026, at a deadline of 16 h.
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceCap:
-    """Linea's price cap for submissions, see `feemodel.linea._price_cap`."""
+    """Parameters of Linea's price cap for submissions; `feemodel.linea._price_cap` has the formulas."""
 
     target_delay: float = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment [s]
-    adjustment: float = price_cap.ADJUSTMENT  #: [1]
-    tip_cap: float = price_cap.TIP  #: cap of the tip before waiting; 0 means caps without a tip [wei / gas]
-    tip: str = "paid"  #: "paid": the difference of caps and fees, which grows with waiting; "constant"
-    from_first_byte: bool = True  #: whether waiting is counted from the first byte or from the full submission
+    adjustment: float = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay` [1]
+    tip_cap: float = price_cap.TIP  #: cap of the tip before any waiting; 0 means caps without a tip [wei / gas]
+    tip: str = "paid"  #: tip: "paid" (caps minus fees, which grows with the waiting time) or "constant"
+    from_first_byte: bool = True  #: whether waiting starts with the first byte instead of with the full submission
     time_of_day: bool = True  #: whether the factors for hours of the week apply
-    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps, which must cover the present fees [1]
-    window: float = price_cap.WINDOW  #: window of the percentiles [s]
+    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps before they are compared with L1 fees [1]
+    window: float = price_cap.WINDOW  #: time window of the fee percentiles [s]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("coefficient", "target_delay", "window"))
@@ -59,9 +62,9 @@ class PriceCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """Policy by which the stream of compressed bytes is posted to L1.
+    """Policy for posting the stream of compressed bytes to L1.
 
-    The `kind` determines when data is submitted. `backtest` supports the first two kinds:
+    The `kind` determines when data is submitted. `backtest` supports only the first two kinds:
 
     - "fill": when blobs are full;
     - "deadline": when blobs are full, or when the first byte has waited for the deadline;
@@ -69,7 +72,7 @@ class Posting:
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;
     - "clairvoyant": in the cheapest block between full blobs and the deadline, as a bound for all policies;
-    - "forecast": in the best block by a forecast, see `feemodel.simulation.closed_loop._stopping`.
+    - "forecast": in the best block according to a forecast, see `feemodel.simulation.closed_loop._stopping`.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -78,15 +81,18 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    deadline: float | None = None  #: maximum wait of a byte; of a full submission for "clairvoyant", "forecast" [s]
-    delay_cost: float = 0.0  #: cost of an hour of waiting, in median costs of a submission, for the same two [1 / h]
-    stream_ratio: float = 1.0  #: size of the shared stream divided by the sum of sizes of single transactions [1]
+    #: Maximum waiting time of a byte; for "clairvoyant" and "forecast", of a full submission [s].
+    deadline: float | None = None
+    #: Cost of an hour of waiting divided by the median cost of a submission, for "clairvoyant" and "forecast" [1 / h].
+    delay_cost: float = 0.0
+    #: Size of the jointly compressed stream divided by the sum of the sizes of single transactions [1].
+    stream_ratio: float = 1.0
     kind: str = "fill"
     blobs: int = 1  #: number of blobs in a submission
     further_blob_gas: float = 0.0  #: execution gas of each additional blob [gas]
     cap: PriceCap = field(default_factory=PriceCap)  #: parameters of "price-cap"
-    layer_cost_per_mib: float = 0.0  #: cost with "alternative-layer" [wei / MiB]
-    commitment_gas: float = 21_000.0  #: L1 gas of the transaction that commits to another layer's data [gas]
+    layer_cost_per_mib: float = 0.0  #: price of data on the other layer with "alternative-layer" [wei / MiB]
+    commitment_gas: float = 21_000.0  #: L1 gas of the transaction that commits to data on the other layer [gas]
 
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
@@ -114,14 +120,16 @@ class Posting:
 @compared_by_value
 @printed_as_table
 class Posted(NamedTuple):
-    """Submissions in order of time."""
+    """Submissions, in order of time."""
 
     time: RealArray  #: time of each submission [s]
     end: RealArray  #: length of the stream at the end of each submission [byte]
     cost: RealArray  #: cost of each submission [wei]
 
     def cost_up_to(self, byte: RealArray) -> RealArray:
-        """Return the cost of all bytes before an index of the stream; bytes of one submission cost the same [wei].
+        """Return the cost of all bytes before an index of the stream [wei].
+
+        All bytes of a submission have the same cost.
 
         >>> Posted(np.array([60.0, 90.0]), np.array([100.0, 150.0]), np.array([5.0, 10.0])).cost_up_to(np.array([125]))
         array([10.])
@@ -132,15 +140,15 @@ class Posted(NamedTuple):
 def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) -> Posted:
     """Compute the submissions that post a stream of compressed bytes to L1.
 
-    Data is submitted when a blob is full, or when its first byte has waited for the deadline. The rest is posted at the
-    end of the stream, at the cost of a full submission.
+    A submission is made when its blobs are full, or when its first byte has waited until the deadline. The remaining
+    bytes are posted at the end of the stream, at the cost of a full submission.
 
     Parameters
     ----------
     stream : cumulative number of bytes at the end of each tick, of shape (ticks,) [byte].
     tick : length of a tick, in which bytes arrive at a constant rate [s].
     posting : posting policy, of kind "fill" or "deadline".
-    l1_fees : scenario of one path, with the fees of submissions.
+    l1_fees : scenario of one path, with the L1 fees that submissions pay.
 
     Returns
     -------
@@ -150,7 +158,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     ------
     InvalidInput : a deadline shorter than a tick, or a stream that decreases or is empty.
 
-    At half a blob per minute, a blob is full after two minutes, and the rest is posted at the end, after three:
+    At half a blob per minute, a blob is full after two minutes, and the rest is posted at the end, after three minutes:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -194,7 +202,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        # The deadline of the first byte of this submission.
+        # Deadline of the first byte of this submission.
         due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf
@@ -208,7 +216,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
 
 
 def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray:
-    """Return the time at which the stream first reached a length."""
+    """Return the time at which the stream first reached a given length."""
     after = np.searchsorted(arrived, byte, side="left")
     return _within(edges, arrived, after, byte)
 

@@ -1,8 +1,8 @@
-"""Price discovery of blobs: the number of blocks with many blobs until the blob base fee reaches a price.
+"""Price discovery of blobs: number of blocks above the blob target until the blob base fee reaches a price.
 
-By the exponential formula, a block of `used` blobs multiplies the fee by e^((used − target) · 131,072 /
-update_fraction). A rise from 1 wei takes ln(price) · update_fraction / (131,072 · (used − target)) blocks. This module
-uses the integer arithmetic of EIP-4844 and EIP-7918.
+By the exponential formula, a block with `used` blobs multiplies the fee by e^((used − target) · 131,072 /
+update_fraction). A rise from 1 wei to a price takes ln(price) · update_fraction / (131,072 · (used − target)) blocks.
+This module uses the integer arithmetic of EIP-4844 and EIP-7918.
 
 Source: the motivations of EIP-7762 (Resnick, Crapis, Dietrichs, 2024-08-31) and EIP-7918 (Elowsson, Adams, D'Amato,
 2025-03-25).
@@ -18,29 +18,29 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
 from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
-HIGHEST_PRICE = 2**62  # [wei / gas]; the first fee above it still fits in 64 bits
+HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the first fee above the price still fits in 64 bits
 
 
 def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = None) -> NDArray[np.int64]:
-    """Return the blob base fee block by block, from that of `l1` until it is at least a price.
+    """Return the blob base fee block by block, from its value in `l1` until it is at least `price`.
 
     Parameters
     ----------
     price : blob base fee to reach, from 1 to 2**62 [wei / gas].
-    l1 : rules and fees at the start. The base fee changes with `gas_used_ratio`; `other_blobs` is not used.
-    blobs : number of blobs in each block, of any length; the sequence is repeated. `None` means full blocks.
+    l1 : rules and fees at the start. The base fee changes with `gas_used_ratio`; `other_blobs` is ignored.
+    blobs : number of blobs in each block; the sequence is repeated. `None` means that all blocks are full.
 
     Returns
     -------
-    Fees, shape (blocks + 1,) [wei / gas]: the start, then after each block.
+    Blob base fees, of shape (blocks + 1,): at the start, then after each block [wei / gas].
 
     Raises
     ------
-    InvalidInput : no block, more blobs than the maximum, or blobs with which the fee never reaches the price.
+    InvalidInput : an empty `blobs`, more blobs than the maximum, or blobs with which the fee never reaches the price.
     LimitExceeded : more than 1,000,000 blocks.
 
-    With target 3 and maximum 6, a full block adds the gas of three blobs. The excess of 63,070,646 gas in the rationale
-    of EIP-7762 takes 63,070,646 / 393,216 = 160.4 blocks, so the fee is reached after 161 blocks:
+    With a target of 3 and a maximum of 6 blobs, a full block adds the gas of three blobs to the excess. In the example
+    in EIP-7762, an excess of 63,070,646 gas takes 63,070,646 / 393,216 = 160.4 blocks, so the fee is reached after 161:
 
     >>> from feemodel.simulation.attacks.saturation import upgrade
     >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
@@ -57,7 +57,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    round_start = (excess, base_fee)  # of this round of `blobs`
+    round_start = (excess, base_fee)  # values at the start of this repetition of `blobs`
     while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
@@ -65,7 +65,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
         base_fee = base_fee_after_block(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))
         if (blocks + 1) % len(used) == 0:
-            # A round of `blobs` that raises neither value raises neither in later rounds.
+            # If a repetition of `blobs` raises neither value, later repetitions do not raise them either.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
                     "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs

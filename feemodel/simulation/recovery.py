@@ -1,4 +1,4 @@
-"""Revenue of a set of transactions, the L1 cost of its bytes, and the margin at which it breaks even."""
+"""Revenue of a set of transactions, and the smallest margin at which revenue covers the cost of posting."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from feemodel.linea.priority import Breakdown
 class Revenue(NamedTuple):
     """Revenue from all transactions, by part of the fee [wei]."""
 
-    base: int  #: the base fee
+    base: int  #: revenue from the base fee
     fixed: int
     size: int
     margin: int
@@ -32,7 +32,7 @@ class Revenue(NamedTuple):
 
 
 def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
-    """Add up fees per gas times the gas that pays them.
+    """Return the sum of each part of the fee over all transactions: fee per gas times gas.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
             raise InvalidInput("gas", f"expected one for each of the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
-        # Totals in wei may exceed 64 bits, so they are added as Python ints.
+        # Totals in wei may exceed 64 bits, so they are computed as Python ints.
         return sum((np.asarray(per_gas).astype(object) * np.asarray(units)).reshape(-1).tolist())
 
     return Revenue(
@@ -73,11 +73,11 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     ----------
     surplus : function from a margin to revenue − cost [wei], not decreasing.
     highest : largest margin to try [1].
-    tolerance : maximum error of the margin, upwards; 0 means the precision of a double [1].
+    tolerance : maximum amount by which the margin may be too large; 0 means the precision of a double [1].
 
     Raises
     ------
-    InvalidInput : no margin up to `highest` covers the cost, or a surplus that is not a finite number.
+    InvalidInput : a cost that no margin up to `highest` covers, or a surplus that is not a finite number.
 
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
@@ -96,10 +96,10 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 
 
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
-    """Return the smallest number of at least 0 that is enough, within a tolerance; `None` if not even the highest is.
+    """Return the smallest number from 0 to `highest` that is enough, within a tolerance, or `None` if there is none.
 
-    If a number is enough, every larger one must be enough too. Raises `InvalidInput` for a highest number or a
-    tolerance below 0.
+    If a number is enough, all larger numbers must be enough too. Raises `InvalidInput` if `highest` or `tolerance` is
+    below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75

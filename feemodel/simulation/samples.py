@@ -25,16 +25,16 @@ from feemodel.simulation._axes import (
 )
 from feemodel.simulation.surfaces import Workload
 
-TRANSACTION = "transaction"  # dimension of a workload
-SOBOL_LIMIT = 1 << 30  # number of points of the 30-bit sequence
+TRANSACTION = "transaction"  # name of the dimension of a workload
+SOBOL_LIMIT = 1 << 30  # number of points of the 30-bit Sobol sequence
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Product of axes, with inputs that stay constant.
+    """Product of axes, together with constant inputs.
 
-    Dimensions are ordered: points or draws, listed axes in the given order, transactions. Expensive inputs vary
-    slowest.
+    The order of the dimensions is: points or draws, listed axes in the given order, transactions. Inputs that are
+    expensive to compute thus vary slowest.
     """
 
     axes: tuple[Axis, ...]
@@ -77,7 +77,7 @@ class Samples:
         return (*(name for axis in self.axes for name in axis.names), *self.constants)
 
     def __mul__(self, other: "Samples") -> "Samples":
-        """Return every combination of both: the same draws at each point of a grid.
+        """Return all combinations of both, for example the same draws at each point of a grid.
 
         >>> (grid(margin=[1.0, 1.2]) * sobol(4, gas=(21_000, 90_000))).shape
         (4, 2)
@@ -97,7 +97,7 @@ def rows(**columns: Any) -> Rows:
 
     Parameters
     ----------
-    columns : input = its values, of shape (n,), with the same n for all; at least one input.
+    columns : input = its values, of shape (n,), with the same n for all inputs; at least one input.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def rows(**columns: Any) -> Rows:
 
     Raises
     ------
-    InvalidInput : no column, columns of different lengths, or values that are not finite numbers.
+    InvalidInput : a call without columns, columns of different lengths, or values that are not finite numbers.
 
     >>> l1 = rows(base_fee=[70.0, 80.0, 90.0], blob_base_fee=[1.0, 2.0, 3.0])
     >>> drawn = monte_carlo(1_000, rng=1, l1=l1).axes[0].values(0, 1_000)
@@ -123,9 +123,9 @@ def rows(**columns: Any) -> Rows:
 
 
 def whole_numbers(distribution: Any) -> WholeNumbers:
-    """Round a continuous distribution, such as a lognormal one of sizes, to int64 for compiled formulas.
+    """Round the values of a continuous distribution to int64, which compiled formulas require for sizes and gas.
 
-    Discrete distributions, such as `scipy.stats.poisson`, do not need it.
+    Discrete distributions, such as `scipy.stats.poisson`, need no rounding.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def whole_numbers(distribution: Any) -> WholeNumbers:
 
     Raises
     ------
-    InvalidInput : not a frozen `scipy.stats` distribution.
+    InvalidInput : an argument that is not a frozen `scipy.stats` distribution.
 
     >>> from scipy import stats
     >>> sizes = monte_carlo(3, rng=1, compressed_size=whole_numbers(stats.lognorm(s=0.5, scale=120)))
@@ -150,12 +150,12 @@ def whole_numbers(distribution: Any) -> WholeNumbers:
 
 
 def grid(**axes: Any) -> Samples:
-    """Combine the values of all axes in every possible way.
+    """Return all combinations of the values of all axes.
 
     Parameters
     ----------
-    axes : input = its values, of shape (n,); a number or text, which stays constant; a `Workload`, whose sizes and gas
-        vary together along the dimension "transaction"; or `rows`.
+    axes : input = its values, of shape (n,), or a number or text, which stays constant; any name = a `Workload`, whose
+        sizes and gas vary together along the dimension "transaction", or `rows`.
 
     Returns
     -------
@@ -163,7 +163,8 @@ def grid(**axes: Any) -> Samples:
 
     Raises
     ------
-    InvalidInput : no axis, an axis without values or with a duplicate, or values that are not finite numbers.
+    InvalidInput : a call without axes, an axis without values or with duplicates, or values that are not finite
+        numbers.
 
     >>> samples = grid(margin=[1.0, 1.1, 1.2], variable_cost=[10**9, 2 * 10**9], gas=21_000)
     >>> samples.dims, samples.size, samples.constants
@@ -176,15 +177,15 @@ def grid(**axes: Any) -> Samples:
 
 
 def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
-    """Fill ranges evenly with points of a scrambled Sobol sequence.
+    """Return samples that cover ranges evenly: points of a scrambled Sobol sequence.
 
     Parameters
     ----------
-    count : number of points, a power of two, which the balance of the sequence requires.
+    count : number of points, a power of two, so that the points are balanced.
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
-    ranges : input = `(low, high)`, with integers from low to high if both are integers, else doubles from low to below
-        high; a frozen `scipy.stats` distribution, evaluated at quantiles; `rows`; a number, which stays constant; or a
-        `Workload`, which adds an axis.
+    ranges : input = `(low, high)`: integers from low to high if both are integers, otherwise doubles from low to below
+        high; a frozen `scipy.stats` distribution, which is evaluated at its quantiles; or a number, which stays
+        constant; any name = `rows`, or a `Workload`, which adds an axis.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
 
     Raises
     ------
-    InvalidInput : a count that is not a power of two, no range, or a range that is empty or not finite.
+    InvalidInput : a count that is not a power of two, a call without ranges, or a range that is empty or not finite.
 
     >>> sobol(8, rng=1, gas=(21_000, 21_003)).axes[0].values(0, 4)["gas"].tolist()
     [21001, 21003, 21002, 21000]
@@ -214,9 +215,9 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     ----------
     count : number of draws.
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
-    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal probability; a
-        number, which stays constant; a `Workload`, which adds an axis, so that every draw is combined with every
-        transaction; or any name = `rows`, drawn as whole rows.
+    distributions : input = a frozen `scipy.stats` distribution, a list of numbers, which are drawn with equal
+        probability, or a number, which stays constant; any name = `rows`, which are drawn as whole rows, or a
+        `Workload`, which adds an axis, so that every draw is combined with every transaction.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
     Raises
     ------
-    InvalidInput : a count below 1, nothing to draw, or a distribution whose draws are not finite numbers.
+    InvalidInput : a count below 1, a call without distributions, or a distribution whose draws are not finite numbers.
 
     >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000]).axes[0].values(0, 5)["gas"].tolist()
     [21000, 46000, 21000, 21000, 46000]
@@ -237,7 +238,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
 
 def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Return the inputs to draw, after checking those that are neither distributions nor rows."""
+    """Return the inputs to draw, after checking the inputs that are neither distributions nor rows."""
     return {
         name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
         for name, value in varied.items()
@@ -246,7 +247,7 @@ def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dic
 
 def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
     listed, constants = _listed_and_constants(rest)
-    generated.example()  # raises for an invalid distribution
+    generated.example()  # raises an error for an invalid distribution
     return Samples((generated, *listed), constants)
 
 
@@ -280,7 +281,7 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
 
 
 def _check_distinct(name: str, values: NDArray[Any]) -> None:
-    """Raise `InvalidInput` for a duplicate value of an axis; rows may be equal."""
+    """Raise `InvalidInput` for a duplicate value of an axis."""
     _, first, counts = np.unique(values, return_index=True, return_counts=True)
     if (counts > 1).any():
         value = values[first[counts > 1].min()]
@@ -303,7 +304,7 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # NumPy converts Python ints beyond 63 bits to doubles or objects; `whole` reports them.
+    # NumPy converts Python ints of more than 63 bits to doubles or objects. `whole` raises an error for them.
     ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
     checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
     return np.asarray(checked)

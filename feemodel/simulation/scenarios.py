@@ -1,9 +1,9 @@
 """L1 fees for experiments: observed histories and block bootstraps of histories.
 
-A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas]; if known `tip` [wei / gas],
-`gas_used_ratio` and `blob_gas_used_ratio` [1]; and the coordinate `elapsed` (step) [s], the start of each step. A step
-lasts until the next one; the last step is as long as the median step. `feemodel.simulation.l1_demand` simulates
-scenarios.
+A scenario is a Dataset over `path` and `step`. Its variables are `base_fee` and `blob_base_fee` [wei / gas] and, if
+known, `tip` [wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1]. The coordinate `elapsed` (step) is the start
+of each step [s]. A step lasts until the next step starts; the last step is as long as the median step.
+`feemodel.simulation.l1_demand` simulates scenarios.
 """
 
 from collections.abc import Mapping
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
-FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; the range of such fees is not checked
-LARGEST_SCENARIO = 1 << 27  # steps of all paths; 1 GiB per column
-MIN_SECONDS = 600.0  # minimum of blocks and horizons; smaller numbers are probably hours or days
+FEES_UNIT = "fees_unit"  # attribute with the unit given by the caller; if it is set, the range of fees is not checked
+LARGEST_SCENARIO = 1 << 27  # maximum number of steps of all paths, 1 GiB per column
+MIN_SECONDS = 600.0  # minimum length of blocks and horizons; smaller numbers are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
-MAX_PER_SECOND = 100_000.0  # transactions; larger numbers are probably transactions per day
+MAX_PER_SECOND = 100_000.0  # maximum number of transactions per second; larger numbers are probably per day
 PER_SECOND = "a second; 125,280 a day are 1.45"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
@@ -65,20 +65,20 @@ def replay(
 
     Parameters
     ----------
-    table : table of `feemodel.io.read_l1_fees`, `feemodel.io.FeeHistory`, or table of pandas, Arrow or Polars, with
-        rows in order of time. It has the columns `base_fee` [wei / gas], and `time` (datetimes, UTC if they have no
-        zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas`;
-        `gas_used_ratio` [1], or `gas_used` and `gas_limit`; `blob_gas_used_ratio` [1] or `blob_gas_used`; and `tip`
-        [wei / gas]. A column without any value is ignored.
+    table : table of `feemodel.io.read_l1_fees`, `feemodel.io.FeeHistory`, or a pandas, Arrow or Polars table, with rows
+        in order of time. Required columns are `base_fee` [wei / gas], and `time` (datetimes, UTC if they have no time
+        zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas` [gas];
+        `gas_used_ratio` [1], or `gas_used` and `gas_limit` [gas]; `blob_gas_used_ratio` [1] or `blob_gas_used` [gas];
+        and `tip` [wei / gas]. A column without any values is ignored.
     source : description of the data, for the attributes of results; `None` means type and length of the table.
-    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, and fees that
-        are probably in another unit are rejected, see `feemodel.ethereum._fee_units`; "wei" accepts all fees.
+    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
+        are probably in another unit are rejected, see `feemodel.ethereum._fee_units`. "wei" accepts all fees.
 
     Returns
     -------
-    Scenario of one path. Its attribute `assumed` lists assumptions about missing data: blob base fees are the minimum
-    by EIP-7918, base fee / 16; blocks of a fee history are 12 s apart; fees are constant over gaps. The attribute
-    `gaps` describes the intervals longer than 2.5 medians and 60 s.
+    Scenario of one path. Its attribute `assumed` lists the assumptions about missing data: missing blob base fees are
+    the minimum of EIP-7918, base fee / 16; blocks of a fee history are 12 s apart; fees are constant during gaps. The
+    attribute `gaps` describes the gaps, intervals longer than 2.5 median intervals and longer than 60 s.
 
     Raises
     ------
@@ -128,24 +128,24 @@ def bootstrap(
     method: Literal["stationary", "circular"] = "stationary",
     rng: Rng,
 ) -> xr.Dataset:
-    """Draw paths by a block bootstrap: concatenate blocks of a history, drawn with replacement.
+    """Draw paths by a block bootstrap: concatenate blocks of a history that are drawn with replacement.
 
-    Rows are drawn whole, so that base fee and blob base fee of a time stay together, and their order within a block is
-    kept. The history is treated as circular, so that all rows are equally likely. Blocks start at any time of day.
+    Base fee and blob base fee of the same time stay together, and the order of rows within a block is kept. The history
+    is treated as circular, so all rows are equally likely. Blocks can start at any time of day.
 
     Parameters
     ----------
     history : scenario of one path.
     paths : number of paths. Each has its own random stream, so that more paths do not change the first ones.
-    block_seconds : length of a block, or its mean [s]; a day mostly preserves the daily cycle.
-    horizon : length of a path [s]; `None` means that of the history.
-    method : "circular", with blocks of one length (Politis and Romano, 1992), or "stationary", with geometrically
-        distributed lengths, whose result is a stationary series (Politis and Romano, 1994).
+    block_seconds : length of a block, or mean length with "stationary" [s]. A day mostly preserves the daily cycle.
+    horizon : length of a path [s]; `None` means the length of the history.
+    method : "circular", with blocks of equal length (Politis and Romano, 1992), or "stationary", with blocks of
+        geometrically distributed length, which give a stationary series (Politis and Romano, 1994).
     rng : seed, SeedSequence or Generator.
 
     Returns
     -------
-    Scenario of `paths` paths.
+    Scenario with the number of paths given by `paths`.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
 
 def _assumed_of_rows(history: xr.Dataset) -> str:
-    """Return the assumption about a history whose rows are placed one median step apart.
+    """Return the text of the assumption that the rows of a history are one median step apart.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> _assumed_of_rows(replay(rows, source="by hand"))
@@ -217,7 +217,7 @@ def scenario(
     columns : name → array of shape (path, step).
     elapsed : start of each step [s].
     source : description of the data, for the attributes of results.
-    unit : unit of fees and tips, as in `replay`.
+    unit : unit of fees and tips: "wei", "kwei", "gwei", "eth", or `None`, as in `replay`.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def generator_of(rng: Rng) -> Generator:
 
 
 def check_scenario(name: str, found: Any) -> None:
-    """Raise `InvalidInput` for a value that is not a scenario, or fees that are not finite and above 0.
+    """Raise `InvalidInput` for a value that is not a scenario, and for fees that are not finite or not above 0.
 
     >>> check_scenario("l1_fees", [1.0])
     Traceback (most recent call last):
@@ -365,12 +365,12 @@ def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:
-    """Return statistics of each path: quantiles, autocorrelations, and the correlation of the two fees.
+    """Return statistics of each path: quantiles and autocorrelations of both fees, and their correlation.
 
     Returns
     -------
-    Dataset over `path` and `moment`: `value`. Quantiles are those of the fees [gwei / gas]; autocorrelations and the
-    correlation are those of the logarithms [1]. If a path is too short for a lag, the value is NaN.
+    Dataset over `path` and `moment`: `value`. Quantiles are computed from the fees [gwei / gas], autocorrelations and
+    the correlation from their logarithms [1]. If a path is too short for a lag, the value is NaN.
 
     >>> fees = [1e9, 2e9, 4e9]
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
@@ -406,8 +406,8 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
 
     Returns
     -------
-    Dataset over `moment`: `observed`, `simulated` (the median), `low`, `high`, and `inside`, whether the observed
-    value is within the band.
+    Dataset over `moment`: `observed`; `simulated`, the median of the simulated paths; `low` and `high`, the ends of the
+    band; and `inside`, whether the observed value is within the band.
 
     >>> times = np.arange(0, 8 * 86_400, 600)  # long enough for every lag
     >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
@@ -444,7 +444,7 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
 
 
 def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
-    """Return the checked start of each step [s]."""
+    """Return the start of each step [s], after checking it."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
     elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
@@ -455,14 +455,14 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Return the row of the history for each step of a block bootstrap.
+    """Return the index of the history's row for each step of a block bootstrap.
 
     Parameters
     ----------
     stream : random stream of the path.
     rows : number of rows of the history.
     steps : number of steps of the path.
-    length : length of a block, or its mean [steps].
+    length : length of a block, or mean length with "stationary" [steps].
     method : "stationary" or "circular".
 
     >>> drawn = drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3, method="circular")
@@ -479,6 +479,6 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
         begins_block = stream.random(steps) < 1 / length
         begins_block[0] = True
     indices = np.arange(steps)
-    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of the block of each step
+    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # start of the block that each step belongs to
     starts = stream.integers(rows, size=steps)
     return np.asarray((starts[newest] + indices - newest) % rows)

@@ -1,4 +1,4 @@
-"""Fees of transactions and coverage of L1 costs, as functions of the parameters of a pricing form.
+"""Fees of transactions and the share of L1 costs that they cover, for ranges of L1 fees or pricing parameters.
 
 Results are Datasets with the inputs as coordinates.
 """
@@ -50,7 +50,8 @@ Fees = TypeVar("Fees", bound=float | Labelled)  # L1 fees: numbers, arrays, Seri
 class Workload:
     """Sizes and gas of a set of transactions.
 
-    Two workloads are equal if name, sizes and gas are. They are not hashable, because their arrays are mutable.
+    Two workloads are equal if their names, sizes and gas are equal. Workloads are not hashable because their arrays are
+    mutable.
 
     Raises `InvalidInput` for columns that are empty, of different lengths, or not integers.
 
@@ -62,7 +63,7 @@ class Workload:
     compressed_size: WholeArray  #: compressed size of each transaction [byte]
     gas: WholeArray  #: gas of each transaction [gas]
     timestamp: WholeArray | None = None  #: time of each transaction since 1970, if known [s]
-    calldata: WholeArray | None = None  #: calldata of each transaction, if known [byte]
+    calldata: WholeArray | None = None  #: length of each transaction's calldata, if known [byte]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -96,22 +97,22 @@ class Workload:
         chain_id: int = LINEA_CHAIN_ID,
         threads: int | None = None,
     ) -> Self:
-        """Return the measured transactions of a table.
+        """Return the workload of a table of transactions, with their measured compressed sizes.
 
         Parameters
         ----------
-        table : table of `feemodel.io.read_transactions`, or another one with the same column names.
+        table : table of `feemodel.io.read_transactions`, or another table with the same column names.
         codec, packed, chain_id, threads : arguments of `feemodel.fee_sizes`.
         name : name of the workload, for the attributes of results; assumptions are appended.
 
         Notes
         -----
-        Gas is the gas used if it is known for all transactions, otherwise the gas limit, which is higher. Timestamps
-        are kept if all are known.
+        Gas is the gas used if it is known for all transactions. Otherwise it is the gas limit, which is higher.
+        Timestamps are kept if they are known for all transactions.
 
         Raises
         ------
-        InvalidInput : a transaction that `feemodel.fee_payloads` refuses, or gas used that is known for some rows only.
+        InvalidInput : a transaction that `feemodel.fee_payloads` rejects, or gas used that is known for some rows only.
         """
         sent = transactions_of(table, chain_id=chain_id)
         assumed = assumptions(table, sent, chain_id=chain_id)
@@ -139,7 +140,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Submission of compressed bytes to L1: one full blob per transaction."""
+    """L1 transaction that posts compressed bytes in one full blob."""
 
     execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
@@ -164,7 +165,8 @@ class Submission:
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
         """Return the cost of posting a byte: the cost of a submission divided by its capacity [wei / byte].
 
-        The coordinator's variable cost is slightly lower, because it divides by `COORDINATOR.bytes_per_submission`.
+        The coordinator's variable cost is slightly lower because the coordinator divides by
+        `COORDINATOR.bytes_per_submission`.
 
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
@@ -187,16 +189,16 @@ def recovery_over_l1_fees(
     margin: NDArray[np.float64],
     unit: str | None = None,
 ) -> "xarray.Dataset":
-    """Return revenue at constant announced costs divided by the cost of posting, for ranges of L1 fees.
+    """Compute revenue at constant announced costs divided by the cost of posting, for ranges of L1 fees.
 
     Parameters
     ----------
     workload : sizes and gas of transactions.
     form : pricing form with the announced costs.
     submission : submission that posts the bytes.
-    base_fee : L1 base fees, one axis [wei / gas].
-    blob_base_fee : L1 blob base fees, one axis [wei / gas].
-    margin : margins, one axis [1].
+    base_fee : L1 base fees, a number or of shape (n,) [wei / gas].
+    blob_base_fee : L1 blob base fees, a number or of shape (m,) [wei / gas].
+    margin : margins, a number or of shape (k,) [1].
     unit : unit of the L1 fees, as in `feemodel.simulation.scenarios.replay`.
 
     Returns
@@ -248,15 +250,15 @@ def verification_surface(
     gas_price_ratio: NDArray[np.float64],
     margin: NDArray[np.float64],
 ) -> "xarray.Dataset":
-    """Return quantiles of fees and the share of costs recovered, in the verification-cost form.
+    """Compute quantiles of fees, and the share of costs that fees cover, in the verification-cost form.
 
     Parameters
     ----------
     workload : sizes and gas of transactions.
-    form : pricing form; its gas cost and ratio are replaced by those of the axes.
-    verification_gas_cost : L1 gas of one verification, one axis [gas].
-    gas_price_ratio : L1 gas price divided by L2 gas price, one axis [1].
-    margin : margins, one axis [1].
+    form : pricing form; its verification gas cost and gas price ratio are replaced by the values of the axes.
+    verification_gas_cost : L1 gas of one verification, a number or of shape (n,) [gas].
+    gas_price_ratio : L1 gas price divided by L2 gas price, a number or of shape (m,) [1].
+    margin : margins, a number or of shape (k,) [1].
 
     Returns
     -------
@@ -313,7 +315,7 @@ def verification_surface(
 
 
 def _axis(name: str, values: Any) -> RealArray:
-    """Return the values of an axis, at least one."""
+    """Return the values of an axis, which must have at least one value."""
     axis = np.atleast_1d(np.asarray(real(name, values)))
     if axis.ndim != 1 or not axis.size:
         raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)

@@ -1,5 +1,6 @@
-"""Attacks: the cost of denying blob space or a rollup's block space, in published models and by protocol rules.
+"""Cost of attacks that fill L1's blob space or a rollup's blocks, by published models and by the protocol's rules.
 
-`saturation` fills L1's blob space, `denial` fills a rollup's blocks, `surge` raises Arbitrum's gas prices.
-Linea's protection against full blocks, calldata pressure, is in `feemodel.simulation.demand`.
+`saturation` simulates attacks that fill L1's blob space, `denial` attacks that fill a rollup's blocks, and `surge` the
+rise of Arbitrum's gas price under high demand. Calldata pressure, Linea's protection against full blocks, is in
+`feemodel.simulation.demand`.
 """

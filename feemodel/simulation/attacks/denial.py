@@ -1,10 +1,11 @@
 """Denial of service by filling a rollup's blocks: cost for the attacker, and cost of posting for the operator.
 
 `published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the
-abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), equal to the printed digits. In
-these models the blob base fee starts at 1 wei and grows by a factor of 1.15 per block, without a limit on blobs, and
-the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: a block has a maximum number of
-blobs, the rest waits; fees start at given values and follow EIP-1559, EIP-4844 and EIP-7918.
+abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). Their results equal all published
+digits. In these models the blob base fee starts at 1 wei and grows by a factor of 1.15 per block, the number of blobs
+is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol. There, a
+block has a maximum number of blobs, and further blobs wait. Fees start at given values and follow EIP-1559, EIP-4844
+and EIP-7918.
 """
 
 import math
@@ -38,15 +39,15 @@ from feemodel.simulation.attacks.saturation import (
 )
 
 L1_BLOCK_TIME = 12.0  # seconds
-ROUNDING = 1e-9  # error of sums of fractions of blobs
-PUBLISHED_CALLDATA_GAS = 5_124_000  # for the bytes of one blob, at Ethereum's calldata floor (3 % zero bytes)
-ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # for the bytes of one blob on ZKsync Era, 10 gas per byte
-PUBLISHED_SATURATION = 398  # blocks that 10 ETH saturate in `l2da.py`: twice 199
+ROUNDING = 1e-9  # rounding error of sums of fractions of blobs
+PUBLISHED_CALLDATA_GAS = 5_124_000  # gas for the bytes of one blob at Ethereum's calldata floor price (3 % zero bytes)
+ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas for the bytes of one blob on ZKsync Era, 10 gas per byte
+PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH saturate according to `l2da.py`: twice 199
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """Rollup under attack; `PUBLISHED` has the rollups of the paper's scripts."""
+    """Rollup under attack. `PUBLISHED` has the rollups of the scripts of arXiv 2509.17126."""
 
     name: str
     block_time: float  #: time between L2 blocks [s]
@@ -57,8 +58,8 @@ class Victim:
     gas_price: float  #: L2 gas price without the priority fee [wei / gas]
     priority_fee: float = 200_000_000.0  #: priority fee that the attacker pays [wei / gas]
     calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of one blob [gas]
-    variable_cost: float | None = None  #: price of data, if it is not the blob fee of L1 [wei / byte]
-    pays_transaction_gas: bool = True  #: whether the fixed gas of transactions is counted
+    variable_cost: float | None = None  #: price of data; `None` means the blob fee of L1 [wei / byte]
+    pays_transaction_gas: bool = True  #: whether the attacker's cost includes the fixed gas of transactions
 
     def __post_init__(self) -> None:
         gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
@@ -72,12 +73,12 @@ class Victim:
 
     @property
     def blocks(self) -> int:
-        """L2 blocks per L1 block."""
+        """Number of L2 blocks per L1 block."""
         return int(L1_BLOCK_TIME / self.block_time)
 
     @property
     def blobs(self) -> float:
-        """Blobs per L1 block that full L2 blocks fill."""
+        """Number of blobs per L1 block that full L2 blocks fill."""
         return self.blocks * min(self.batch_blobs, self.block_blobs)
 
     @property
@@ -88,7 +89,7 @@ class Victim:
         return (self.blobs * self.calldata_gas + transactions) * price
 
     def batches(self, waiting: float) -> tuple[float, float]:
-        """Return the batches committed per L1 block and the blobs left over, given the blobs left over before."""
+        """Return the batches committed in an L1 block and the blobs that remain, given the blobs that waited before."""
         held = self.blobs + waiting
         if self.batch_blobs == self.block_blobs:
             return float(self.blocks), held % self.batch_blobs
@@ -100,7 +101,7 @@ PUBLISHED = (
            gas_price=39e6),
     Victim(name="Linea", block_time=2.0, batch_blobs=6, block_blobs=1, commit_gas=400_030, block_transactions=2,
            gas_price=83e6, variable_cost=90e6, pays_transaction_gas=False),
-    # The script prices Era's calldata with Ethereum's gas; its sibling `l2da.py` uses `ERA_CALLDATA_GAS`.
+    # The script `dos.py` uses Ethereum's calldata gas for Era, while `l2da.py` uses `ERA_CALLDATA_GAS`.
     Victim(name="ZKsync Era", block_time=1.0, batch_blobs=1, block_blobs=1, commit_gas=232_524, block_transactions=1,
            gas_price=45e6, priority_fee=0.0),
     Victim(name="Base", block_time=2.0, batch_blobs=7, block_blobs=6, commit_gas=21_000, block_transactions=1,
@@ -112,7 +113,7 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum at its speed limit. Only `l2da.py` has it: transactions are first come, first served, without bids.
+#: Arbitrum at its speed limit. Only `l2da.py` includes Arbitrum, where transactions are first come, first served.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,
@@ -124,21 +125,23 @@ def published_denial(
 ) -> xr.Dataset:
     """Return the cost of a denial of service in each L1 block, by the published model.
 
-    As in the script, ZKsync Era pays Ethereum's calldata gas, and the priority fee for the fixed gas of transactions.
+    As in the script, an attack on ZKsync Era pays Ethereum's calldata gas, and pays the priority fee of the other
+    rollups, but only for the fixed gas of transactions.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : duration of the attack [L1 blocks].
-    update_blocks : L1 blocks between two updates of the rollup's blob price. As in the script's queue, an update takes
-        the next price since the start, so that the price lags more and more.
+    update_blocks : number of L1 blocks between two updates of the rollup's blob price. As in the script, each update
+        advances the price by only one block, so the price falls further and further behind the blob base fee.
     growth : factor on the blob base fee in each block, if the rollup fills more than six blobs [1].
 
     Returns
     -------
-    Dataset over `block`: `paid` by the attacker, the part for `data`, and `blob_fees` by L1's price [wei].
+    Dataset over `block`: `paid`, the attacker's cost; `data`, the part of it for data; and `blob_fees`, the fees of the
+    blobs on L1 [wei].
 
-    Half an hour on Optimism, 1.983 ETH:
+    Half an hour on Optimism costs 1.983 ETH:
 
     >>> found = published_denial(PUBLISHED[5], 150)
     >>> round(float(found.paid.sum()) / 1e18, 3)
@@ -146,7 +149,7 @@ def published_denial(
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
-    if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is the largest double
+    if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is close to the largest double
         raise InvalidInput("growth", f"expected a growth whose fee fits in a double after {count:,} blocks", growth)
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
@@ -163,7 +166,7 @@ def published_denial(
 
 
 def _published_execution(victim: Victim) -> float:
-    """Return `Victim.execution` with the priority fee of the other chains for Era's transactions."""
+    """Return `Victim.execution`; for ZKsync Era, add the other rollups' priority fee on the gas of transactions."""
     if victim.priority_fee:
         return victim.execution
     return victim.execution + victim.blocks * victim.block_transactions * TRANSACTION_GAS * 200_000_000.0
@@ -172,12 +175,12 @@ def _published_execution(victim: Victim) -> float:
 def published_finality_delay(victim: Victim, budget: float) -> int:
     """Return the delay of a rollup's finality that a budget buys, as in `l2da.py` [L1 blocks].
 
-    The attack lasts k blocks; each leaves more batches than nine blobs hold, and the delay is counted as
-    2·k + k · ⌈blobs left / 9⌉.
+    The attack lasts k blocks. In each block, it fills more batches than fit in nine blobs. The delay is counted as
+    2·k + k · ⌈remaining blobs / 9⌉.
 
-    Raises `InvalidInput` if the attack fills at most one batch per L1 block, because then it amplifies nothing.
+    Raises `InvalidInput` if the attack fills at most one batch per L1 block, because the delay is not amplified then.
 
-    10 ETH delay Base by 1,086 blocks, 2.73 times the 398 blocks of L1 that they saturate:
+    10 ETH delay the finality of Base by 1,086 blocks, 2.73 times the 398 L1 blocks that 10 ETH saturate:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -214,9 +217,9 @@ def denial(
     """Simulate a denial of service by the rules of the protocol, block by block of L1.
 
     The attacker pays L2 gas, the blob fee of all bytes, and the gas for committing batches, at the L1 prices of the
-    rollup's last update. A victim with a `variable_cost` charges the cost that Linea's coordinator announces at these
-    prices instead of blob fee and commit gas. An L1 block has room for `maximum − other_blobs` blobs; the others wait,
-    and are posted and paid for later.
+    rollup's last update. If the victim has a `variable_cost`, the cost that Linea's coordinator announces at these
+    prices replaces the blob fee and the commit gas. An L1 block has room for `maximum − other_blobs` blobs. Further
+    blobs wait, and the operator posts and pays for them later.
 
     Parameters
     ----------
@@ -224,18 +227,18 @@ def denial(
     blocks : maximum duration of the attack [L1 blocks].
     l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
     budget : budget of the attacker; the attack ends when it is spent. `None` means no limit [wei].
-    update_blocks : L1 blocks between two updates of the rollup's view of L1 prices.
+    update_blocks : number of L1 blocks between two updates of the L1 prices that the rollup uses.
     rule : parameters of Linea's coordinator; `None` means the published defaults.
 
     Returns
     -------
-    Dataset over `block`: `paid` by the attacker and the part for `data`; the operator's cost of `posting` [wei];
-    `blob_base_fee`, `base_fee` [wei / gas]; and the `backlog` [blobs]. The attribute `clearing` is the number of L1
-    blocks after the attack until the backlog is posted.
+    Dataset over `block`: `paid`, the attacker's cost, and `data`, the part of it for data [wei]; `posting`, the
+    operator's cost of posting [wei]; `blob_base_fee` and `base_fee` [wei / gas]; and `backlog`, the blobs that wait
+    [blobs]. The attribute `clearing` is the number of L1 blocks after the attack until the backlog is posted.
 
     Raises
     ------
-    InvalidInput : no room for blobs of the rollup, or a budget below the cost of the first block.
+    InvalidInput : L1 blocks without room for the rollup's blobs, or a budget below the cost of the first block.
     LimitExceeded : a blob base fee that exceeds the range of a block header.
 
     Half an hour on Base, which fills 36 blobs per L1 block. L1 accepts 21, so the backlog grows by 15 per block:
@@ -285,15 +288,15 @@ def denial(
 
 @printed_as_table
 class FinalityDelay(NamedTuple):
-    """Delays that a budget causes, by attacking a rollup or L1's blob space [L1 blocks]."""
+    """Delays that the same budget causes by attacking a rollup or L1's blob space, in L1 blocks."""
 
-    attack: int  #: blocks for which the budget fills the rollup's blocks
-    clearing: int  #: blocks until the backlog is posted, the maximum delay of a batch; 0 without a backlog
-    saturated: int  #: blocks for which the budget fills L1's blob space
+    attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
+    clearing: int  #: number of L1 blocks until the backlog is posted, which is the maximum delay of a batch
+    saturated: int  #: number of L1 blocks whose blob space the budget fills
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:
-    """Return how long a budget fills a rollup's blocks by the rules of the protocol, and the time to clear the backlog.
+    """Compute how long a budget fills a rollup's blocks by the protocol's rules, and the time to post the backlog.
 
     Parameters
     ----------
@@ -301,8 +304,9 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
     budget : budget of the attacker [wei].
     l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
 
-    Raises the errors of `denial`. At the fees of January 2026, 10 ETH fill Base for 127 blocks, or L1's blob space for
-    142:
+    Raises the same errors as `denial`.
+
+    At the fees of January 2026, 10 ETH fill the blocks of Base for 127 L1 blocks, or L1's blob space for 142 blocks:
 
     >>> finality_delay(PUBLISHED[3], 10**19, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
     FinalityDelay(attack=127, clearing=91, saturated=142)

@@ -1,9 +1,10 @@
-"""Attack that fills every L1 block with blobs: number of blocks that a budget buys, and recovery of the fee.
+"""Attack that fills every L1 block with blobs: number of blocks that a budget fills, and time until the fee recovers.
 
-The published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) multiplies
-the fee by 1.15 per block; the fee recovers in as many blocks as the attack lasts. By the protocol, a full block
-multiplies it by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all schedules so far; EIP-7918 keeps it
-above base_fee / 16; and it falls faster than it rises if the target is more than half the maximum.
+In the published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
+block multiplies the blob base fee by 1.15, and the fee recovers in as many blocks as the attack lasts. By the rules of
+the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all
+schedules so far. EIP-7918 keeps the fee above base_fee / 16. The fee falls faster than it rises if the target is more
+than half of the maximum.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from feemodel.ethereum.fee_market import (
 
 PUBLISHED_GROWTH = 1.15  # factor on the blob base fee per full block [1]
 PUBLISHED_BLOBS = 9  # blobs in a full block
-GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter [gas]
+GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter [gas]
 MAX_BLOCKS = 1_000_000
 
 
@@ -54,7 +55,7 @@ def upgrade(name: str) -> BlobRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class L1State:
-    """L1 fees at the start of an attack, and other use during it.
+    """L1 fees at the start of an attack, and the use of L1 by others during the attack.
 
     >>> L1State(base_fee=69_000_000, blob_base_fee=4_000_000).excess_blob_gas
     177628090
@@ -64,8 +65,9 @@ class L1State:
     base_fee: int = 1_000_000_000  #: base fee [wei / gas]
     blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
     tip: int = 0  #: priority fee of postings [wei / gas]
-    other_blobs: int = 0  #: blobs of others in every block, which take precedence over the attacked rollup
-    gas_used_ratio: float = 0.5  #: gas used in every block: with 0.5 the base fee is constant, 1 raises it by 1/8 [1]
+    other_blobs: int = 0  #: number of blobs of other users in every block, included before those of the rollup
+    #: Gas used in every block divided by the gas limit: 0.5 keeps the base fee constant, 1 raises it by 1/8 [1].
+    gas_used_ratio: float = 0.5
 
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
@@ -78,17 +80,17 @@ class L1State:
 
     @property
     def schedule(self) -> Schedule:
-        """Blob rules at any time, for `feemodel.ethereum.fee_market`."""
+        """Schedule with the same blob rules at all times, for `feemodel.ethereum.fee_market`."""
         return Schedule((replace(self.rules, timestamp=0),))
 
     @property
     def excess_blob_gas(self) -> int:
-        """Smallest excess blob gas whose fee is at least `blob_base_fee` [gas]."""
+        """Smallest excess blob gas at which the fee is at least `blob_base_fee` [gas]."""
         return excess_behind(self.blob_base_fee, self.rules.update_fraction)
 
     @property
     def reserve(self) -> int:
-        """Floor of the blob base fee under EIP-7918, base_fee / 16 [wei / gas]; 0 without a reserve.
+        """Minimum of the blob base fee by EIP-7918, base_fee / 16; 0 if the rules have no reserve price [wei / gas].
 
         >>> L1State(base_fee=1_000_000_000).reserve
         62500000
@@ -103,13 +105,13 @@ class Saturation(NamedTuple):
     blocks: int  #: number of blocks that the budget fills
     spent: int  #: cost of these blocks [wei]
     blob_base_fee: int  #: fee after the last of these blocks [wei / gas]
-    cooling: int | None  #: blocks until the fee is at most twice its start, `None` if it stays above
+    cooling: int | None  #: number of blocks until the fee is at most twice the initial fee; `None` if it stays above
 
 
 def published_saturation(
     budget: float, *, growth: float = PUBLISHED_GROWTH, blobs: int = PUBLISHED_BLOBS, blob_base_fee: float = 1.0
 ) -> int:
-    """Return the number of full blocks that a budget buys, if each multiplies the blob base fee by a constant.
+    """Return the number of full blocks that a budget buys, if every block multiplies the blob base fee by a constant.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ def published_saturation(
 
     Raises
     ------
-    InvalidInput : an invalid number, or a growth of at most 1.
+    InvalidInput : an invalid number, or a `growth` of at most 1.
     LimitExceeded : more than 1,000,000 blocks.
 
     >>> [published_saturation(ether * 1e18) for ether in (1, 10, 100)]
@@ -144,21 +146,25 @@ def published_saturation(
 def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
     """Simulate an attack that fills L1 blocks with blobs by the rules of the protocol, until the budget is spent.
 
-    The attacker buys all blobs of every block. During the attack the base fee follows `l1.gas_used_ratio`; afterwards
-    it is constant, until the blob base fee has fallen.
+    The attacker buys all blobs of every block. During the attack, the base fee changes with `l1.gas_used_ratio`. After
+    the attack, the base fee is constant.
 
     Parameters
     ----------
     budget : budget of the attacker [wei].
     l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
-    blobs_while_cooling : number of blobs in every block after the attack.
+    blobs_while_cooling : number of blobs in every block after the attack, while the blob base fee falls.
+
+    Returns
+    -------
+    Number of blocks, their cost, the fee after them, and the number of blocks until the fee has fallen.
 
     Raises
     ------
     InvalidInput : an invalid number.
     LimitExceeded : more than 1,000,000 blocks.
 
-    1 ETH buys 307 blocks from a fee of 1 wei, but 113 from the fees of January 2026:
+    1 ETH buys 307 blocks if the fee starts at 1 wei, but only 113 blocks at the fees of January 2026:
 
     >>> saturate(10**18).blocks
     307
@@ -183,18 +189,18 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
 
 def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
-    """Return the number of blocks until the fee is at most `target`, `None` if it stays above."""
+    """Return the number of blocks until the blob base fee is at most `target`, or `None` if it stays above."""
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # the rule depends on the excess only, so it does not fall later either
+        if following >= excess:  # the next excess depends only on this one, so it never falls
             return None
         excess, blocks = following, blocks + 1
     return blocks
 
 
 def base_fee_after_block(base_fee: int, gas_used_ratio: float) -> int:
-    """Return the base fee after a block that used a share of its gas limit [wei / gas].
+    """Return the base fee after a block that used a given share of the gas limit [wei / gas].
 
     >>> base_fee_after_block(8_000_000, 1.0)
     9000000

@@ -1,7 +1,7 @@
-"""Arbitrum's gas price by its legacy rule and by constraints: during a surge of demand, and under constant use.
+"""Arbitrum's gas price by its legacy rule and by gas constraints, during a surge of demand and under constant use.
 
-As in Arbitrum's own simulator, prices change every second. Demand rises, stays constant and falls, and it is lower at
-higher fees. Gas used is added to the backlogs, which shrink every second. The new fee applies immediately; in real
+As in Arbitrum's own simulator, prices change every second. Demand rises, stays constant and falls, and higher fees
+reduce demand. Gas used is added to the backlogs, which decrease every second. The new fee applies immediately; in real
 blocks it applies one block later.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
@@ -40,17 +40,17 @@ from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000  # seconds
-MIN_GAS_A_SECOND = 10_000  # smaller numbers are probably millions of gas
+MIN_GAS_A_SECOND = 10_000  # minimum gas per second; smaller numbers are probably in millions of gas
 GAS_A_SECOND = "in gas per second; 7 Mgas are 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
-    """Demand at the minimum base fee; the defaults are those of Arbitrum's simulator."""
+    """Demand over time at the minimum base fee. The defaults are those of Arbitrum's simulator."""
 
     demand: int = 200_000_000  #: maximum demand [gas / s]
-    duration: int = 30  #: duration of the maximum [s]
-    ramp: int = 10  #: duration of the rise, and of the fall, at least 1 [s]
+    duration: int = 30  #: time during which demand is at its maximum [s]
+    ramp: int = 10  #: duration of the rise and of the fall, each at least 1 [s]
     throughput: int = 128_000_000  #: maximum throughput of the sequencer [gas / s]
 
     def __post_init__(self) -> None:
@@ -69,17 +69,17 @@ class SurgePath(NamedTuple):
     base_fees: NDArray[np.int64]  #: base fee after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: gas used in each second [gas]
     peak: int  #: maximum base fee [wei / gas]
-    peak_second: int  #: index of the second in which it is first reached [s]
+    peak_second: int  #: index of the second in which the maximum is first reached [s]
 
 
 def surge_path(
     surge: Surge, *, constraints: Sequence[GasConstraint] | None = None, min_base_fee: int = 20_000_000
 ) -> SurgePath:
-    """Return the base fee during a surge and afterwards, starting with empty backlogs.
+    """Return the base fee during and after a surge that starts with empty backlogs.
 
     Parameters
     ----------
-    surge : demand at the minimum base fee. As in the simulator, it is at least the chain's long-term target.
+    surge : demand at the minimum base fee. As in the simulator, demand is never below the chain's long-term target.
     constraints : gas constraints of the chain; `None` means the legacy rule, 7 million gas per second.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
@@ -89,7 +89,7 @@ def surge_path(
 
     Raises
     ------
-    InvalidInput : no constraint, or a minimum base fee that is not an integer of at least 1.
+    InvalidInput : empty `constraints`, or a minimum base fee that is not an integer of at least 1.
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> old, new = surge_path(Surge()), surge_path(Surge(), constraints=DIA_CONSTRAINTS)
@@ -124,7 +124,7 @@ def surge_path(
 
 
 def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int) -> tuple[int, int]:
-    """Return gas used in a second and gas left for the next one; a `price` of 1 is the minimum base fee."""
+    """Return the gas used in a second and the gas left for the next second; `price` is a multiple of the minimum."""
     end = 2 * surge.ramp + surge.duration
     demand = 0.0
     if second < surge.ramp:
@@ -147,13 +147,13 @@ def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstra
 
     Parameters
     ----------
-    surge : demand at the minimum base fee, here 1 gwei; `None` means that of Arbitrum's simulator.
-    constraints : gas constraints; demand is at least the target of the constraint with the longest window.
+    surge : demand at the minimum base fee of 1 gwei; `None` means the demand of Arbitrum's simulator.
+    constraints : gas constraints. Demand is at least the target of the constraint with the longest window.
 
     Returns
     -------
-    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee` after the second [wei / gas], `gas_used` in
-    the second [gas], and fees `paid` for it at the previous base fee [wei].
+    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee` after the second [wei / gas]; `gas_used` in
+    the second [gas]; and `paid`, the fees for this gas at the base fee before the second [wei].
 
     >>> found = surge_prices()
     >>> (found.base_fee.max("second") / 1e9).round(4).values.tolist(), found.base_fee.argmax("second").values.tolist()
@@ -179,7 +179,7 @@ def sustained_use(
     min_base_fee: int,
     constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
 ) -> xr.Dataset:
-    """Return the base fee and the fees paid under constant use of gas, which does not respond to prices.
+    """Return the base fee and the fees paid if gas use is constant and does not depend on prices.
 
     Parameters
     ----------
@@ -190,11 +190,11 @@ def sustained_use(
 
     Returns
     -------
-    Dataset over `second`: `base_fee` [wei / gas], `paid` [wei].
+    Dataset over `second`: `base_fee` [wei / gas], and the fees `paid` [wei].
 
     Raises
     ------
-    InvalidInput : an invalid number, or constraints that are not valid.
+    InvalidInput : an invalid number, or invalid constraints.
     LimitExceeded : more than 10,000,000 seconds.
 
     After a second of 120 million gas the exponent is 1111 + 370 + 95 + 23 + 5 + 1 basis points:
@@ -207,7 +207,7 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
-    # Gas of a block affects the base fee two blocks later; its users pay the fee of the block between.
+    # The gas of block i first affects the base fee of block i + 2. Its users pay the base fee of block i + 1.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)

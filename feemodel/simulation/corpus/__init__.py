@@ -1,7 +1,7 @@
 """Generate realistic transactions for tests of compression, without data of real users.
 
-`_calldata` defines forms of calldata. Lengths, words, addresses and gas are drawn from distributions that
-`scripts/fit-corpus` fitted to Linea mainnet transactions and wrote to `linea.json`.
+`_calldata` defines the forms of calldata. Lengths, words, addresses and gas are drawn from the distributions in
+`linea.json`, which `scripts/fit-corpus` fitted to Linea mainnet transactions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,8 +19,8 @@ from feemodel.simulation.corpus._calldata import SHAPES, Pools, Shape, draw_amou
 from feemodel.simulation.corpus._fitted import LINEA, Fitted, Indices, ShapeFit, Shares, draw_between_strata, draw_keys
 from feemodel.simulation.scenarios import Rng, generator_of
 
-CHUNK = 8_192  # transactions drawn at once from one random stream
-MAX_COUNT = 10_000_000  # transactions in memory, about 10 GB
+CHUNK = 8_192  # number of transactions drawn from one random stream
+MAX_COUNT = 10_000_000  # maximum number of transactions, about 10 GB of memory
 
 _KINDS = np.array([shape.kind for shape in SHAPES])
 _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
@@ -32,11 +32,11 @@ LINEA_MIX: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Generated transactions, in random order like on a chain.
+    """Generated transactions, in random order as on a chain.
 
     Parameters
     ----------
-    payloads : sender ‖ unsigned transaction, the bytes whose compressed size an estimate uses.
+    payloads : sender ‖ unsigned transaction of each transaction, the bytes whose compressed size determines the fee.
     calldata : calldata of each transaction.
     kinds : kind of each transaction, a key of `LINEA_MIX`, of shape (n,).
     gas : gas used by each transaction, of shape (n,) [gas].
@@ -62,8 +62,8 @@ def corpus(
     Parameters
     ----------
     count : number of transactions.
-    rng : seed, `SeedSequence` or `Generator`; equal seeds give equal corpora.
-    mix : relative weight of each kind of transaction; kinds are the keys of `LINEA_MIX`.
+    rng : seed, `SeedSequence` or `Generator`; equal seeds give equal transactions.
+    mix : kind → relative weight of this kind of transaction; the kinds are the keys of `LINEA_MIX`.
 
     Returns
     -------
@@ -76,11 +76,11 @@ def corpus(
 
     Notes
     -----
-    The kinds: `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators and
-    the multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (every
-    other function: a selector and words of the fitted mixture) and `deployment` (words of the mixture alone).
-    Contracts and users are drawn from two pools by Zipf's law, so that addresses and selectors recur as on a chain. The
-    size of the pools is that of the real data, independent of `count`.
+    The kinds are `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators
+    and multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (all
+    other functions: a selector and words of the fitted mixture) and `deployment` (only words of the fitted mixture).
+    Contracts and users are drawn from two pools by Zipf's law, so addresses and selectors repeat as on a chain. The
+    pools are as large as in the real data, independent of `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])
@@ -92,7 +92,7 @@ def corpus(
     generator = generator_of(rng)
     pools = Pools.draw(LINEA, generator)
     sizes = [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
-    seeds = generator.integers(0, 2**63, (len(sizes), 2)).tolist()  # a stream for each chunk
+    seeds = generator.integers(0, 2**63, (len(sizes), 2)).tolist()  # seeds of each chunk's random stream
     parts = [_draw(size, weights, pools, np.random.default_rng(seed)) for size, seed in zip(sizes, seeds, strict=True)]
     return Corpus(
         payloads=[payload for part in parts for payload in part.payloads],
@@ -114,7 +114,7 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the share of each shape: the share of its kind, divided between shapes by their real frequency."""
+    """Return the share of each shape. The share of a kind is divided among its shapes by their real frequencies."""
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
@@ -132,7 +132,7 @@ def draw_transactions(
 ) -> tuple[list[bytes], list[bytes], list[int]]:
     """Draw transactions of one shape: payloads (sender ‖ unsigned transaction), calldata, and gas used [gas].
 
-    `feemodel.simulation.corpus.corpus` calls it for each shape:
+    `feemodel.simulation.corpus.corpus` calls this function for each shape:
 
     >>> from feemodel.simulation.corpus import corpus
     >>> drawn = corpus(20, rng=1)
@@ -180,7 +180,7 @@ def _transactions(
             type=DYNAMIC_FEE if dynamic else LEGACY,
             chain_id=LINEA_CHAIN_ID,
             nonce=nonce,
-            gas_price=high,  # a transaction contains only the prices of its type
+            gas_price=high,  # a transaction contains only the price fields of its type
             max_priority_fee=low,
             max_fee=high,
             gas_limit=limit,
@@ -191,7 +191,7 @@ def _transactions(
 
 
 def _integers(shares: Shares, count: int, rng: np.random.Generator) -> Indices:
-    """Draw integers by their number of bytes; the first byte is not zero."""
+    """Draw integers with random numbers of bytes; the first byte is not zero."""
     lengths = draw_keys(shares, rng, count)
     lowest = np.where(lengths > 0, 256.0 ** (lengths - 1), 0)
     return (lowest + rng.random(count) * (256.0**lengths - lowest)).astype(np.int64)

@@ -1,6 +1,6 @@
-"""Calldata by shape: well-known functions word by word, and fitted mixtures of words for all others.
+"""Calldata by shape: well-known functions word by word, and fitted mixtures of words for all other functions.
 
-A shape is a selector and a list of 32-byte words. The name of a word tells its content:
+A shape is a selector and a list of 32-byte words. The name of a word determines its content:
 
     zero, max               32 zero bytes, 32 bytes of 0xff
     tiny, small, medium     an integer of 1, 2, 3 bytes; most are offsets and counts
@@ -8,14 +8,14 @@ A shape is a selector and a list of 32-byte words. The name of a word tells its 
     pool_fee                the fee of a pool, in hundredths of a basis point
     amount                  an amount of a token, 6 to 16 bytes, often round
     contract, user, sender  an address: of a contract, of any user, of the transaction's own sender
-    packed                  1 to 28 bytes at the left, like the end of `bytes`
+    packed                  1 to 28 bytes at the left, like the last word of a `bytes` value
     digest                  32 random bytes: hashes, keys, signatures
     same                    the previous word again
     repeat                  any earlier word again
     tail                    a random number of words from the fitted mixture of the shape
-    =0x60                   this integer
+    =0x60                   the integer 0x60
     length                  the length of the tail in bytes
-    @0x1a0                  this integer plus the length of the tail: the offset of the data after the tail
+    @0x1a0                  0x1a0 plus the length of the tail: the offset of the data after the tail
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ Bytes: TypeAlias = NDArray[np.uint8]  # one row for each address, selector or wo
 WORD = 32
 LONGEST_AMOUNT = 16
 POOL_FEES = (100, 500, 3_000, 10_000)  # Uniswap v3
-DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, as the fitted transactions
+DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, like the fitted transactions
 
 
 class Shape(NamedTuple):
-    """Form of calldata; `selector` is "*" if the called contract determines it."""
+    """Form of calldata. The `selector` is "*" if the called contract determines the selector."""
 
     name: str
     kind: str
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
         return words[:tail], words[tail + 1 :]
 
 
-# A v0.6 user operation alone in its bundle: 11 words of head, then initCode, callData, paymasterAndData, signature.
+# A bundle with a single v0.6 user operation: 11 words of head, then initCode, callData, paymasterAndData and signature.
 USER_OPERATION = (
     "user amount =0x160 =0x180 medium medium medium time same @0x1a0 @0x1c0 "
     "zero length tail zero =65 digest digest packed"
@@ -87,7 +87,7 @@ SHAPES = (
 
 
 class Pools(NamedTuple):
-    """Addresses that transactions use repeatedly, 20 bytes each, and a selector of each contract."""
+    """Addresses of 20 bytes that transactions use repeatedly, and one selector for each contract."""
 
     contracts: Bytes
     selectors: Bytes
@@ -137,12 +137,12 @@ def draw_calldata(
 
 
 class _Layout(NamedTuple):
-    """Row indices of the first word of each calldata and of the word after its last."""
+    """Kinds of all words in order, and the row indices at which the words of each calldata start and end."""
 
     starts: Indices
     ends: Indices
-    names: NDArray[np.str_]  # one for each row
-    numbers: Indices  # one for each row, of those that hold a number
+    names: NDArray[np.str_]  # name of the word in each row
+    numbers: Indices  # integer in each row, for words that are a known integer
 
 
 def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) -> _Layout:
@@ -188,7 +188,7 @@ def _fill(layout: _Layout, fitted: Fitted, pools: Pools, senders: Bytes, rng: np
             source[rows] = first + (rng.random(len(rows)) * (rows - first)).astype(np.int64)
         else:
             words[rows] = _DRAWN[name](fitted.words, rng, len(rows))
-    while np.any(source != source[source]):  # a repeated word may itself repeat one
+    while np.any(source != source[source]):  # a repeated word may repeat another word itself
         source = source[source]
     return words[source]
 

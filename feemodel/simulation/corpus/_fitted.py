@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
 Indices: TypeAlias = NDArray[np.int64]
 
-# A distribution is stored as means of strata between these quantiles, which preserves the mean and most of the tail.
+# A distribution is stored as the means between these quantiles (strata), which preserves its mean and most of its tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
@@ -24,7 +24,7 @@ class ShapeFit:
     Parameters
     ----------
     seen : number of real transactions of this shape.
-    dynamic_fee, with_value : share of them of type 2, and share that transfers ether [1].
+    dynamic_fee, with_value : share of these transactions that have type 2, and share that transfer ether [1].
     execution_gas : stratum means of gas used beyond the intrinsic gas [gas].
     tail : stratum means of the number of words in the tail; empty if the shape has no tail.
     mixture : kind of word → share of the words in the tail [1].
@@ -40,7 +40,7 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """Shares of integers, amounts and packed bytes within a word, each a number or one number per length in bytes."""
+    """Fitted shares of words: of integers by meaning, and of amounts and packed bytes by their length in bytes."""
 
     offsets_in_tiny: float
     counts_in_tiny: float
@@ -53,7 +53,7 @@ class WordFit:
 
 @dataclass(frozen=True)
 class Zipf:
-    """Pool in which the member of rank r is used in proportion to r ** -exponent."""
+    """Pool whose member of rank r is drawn with a probability proportional to r ** -exponent."""
 
     members: int
     exponent: float
@@ -82,11 +82,11 @@ class Fitted:
 
 
 def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int) -> NDArray[Any]:
-    """Draw keys in proportion to their shares.
+    """Draw keys with probabilities proportional to their shares.
 
     Parameters
     ----------
-    shares : key → share; shares need not add up to 1.
+    shares : key → share; the shares need not add up to 1.
     rng : random generator.
     count : number of draws.
 
@@ -102,12 +102,12 @@ def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int)
 
 
 def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Draw stratum means in proportion to the widths of their strata."""
+    """Draw stratum means with probabilities equal to the widths of their strata."""
     return rng.choice(np.array(means, dtype=np.int64), count, p=np.diff(STRATA))
 
 
 def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Draw integers from the quantile function that interpolates stratum means linearly.
+    """Draw integers from the distribution whose quantile function interpolates the stratum means linearly.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
 
 
 def parse_fitted(text: str) -> Fitted:
-    """Parse the JSON output of `scripts/fit-corpus`, in which tuples are lists and counts of bytes are text."""
+    """Parse the JSON output of `scripts/fit-corpus`, which stores tuples as lists and numbers of bytes as text keys."""
     fit: dict[str, Any] = json.loads(text, object_hook=_whole_keys)
     made: dict[str, Any] = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
     made["words"] = WordFit(**fit["words"])
