@@ -151,7 +151,7 @@ def plot_fee_fan(
     fee: str = "base_fee",
     history: "xarray.Dataset | None" = None,
 ) -> Axes:
-    """Plot quantile bands of an L1 fee over the paths of a scenario, and its first path (log axis).
+    """Plot quantile bands of an L1 fee over the paths of a scenario, and the first path (log axis).
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Listed:
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """Return attributes that describe the axis, for results without its values."""
+        """Return attributes that describe the axis, for results that do not contain its values."""
         return {f"{self.dim}_values": self.described}
 
 

@@ -352,7 +352,9 @@ def smallest_margin(
     tolerance: float = 1e-3,
     brackets: Sequence[Bracket] | None = None,
 ) -> Calibration:
-    """Find the smallest margin at which at most a given share of independent paths has a loss, with its interval.
+    """Find the smallest margin at which at most a given share of paths has a loss, with a confidence interval.
+
+    The paths must be independent.
 
     If `k` of `n` paths have a loss at a margin, the Clopper-Pearson interval of k / n is the confidence interval of the
     loss probability at that margin. `margin` is the smallest margin at which k / n does not exceed the limit. `high` is
@@ -375,7 +377,7 @@ def smallest_margin(
     InvalidInput : a number out of range, or a surplus that is not a finite number.
     LimitExceeded : more than 16,777,216 paths.
 
-    Nine tenths of 1,000 paths break even below a margin of 1.9:
+    Of 1,000 paths, half break even below a margin of 1.5, and nine tenths below 1.9:
 
     >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing

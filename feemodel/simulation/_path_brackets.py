@@ -116,7 +116,7 @@ class PathBrackets:
         return Bracket(low, self._first_paying(sides, high, pays))
 
     def _first_paying(self, sides: Callable[[float], tuple[bool, bool]], high: float, pays: float) -> float:
-        """Return a margin slightly above the largest one at which the path may have a loss."""
+        """Return a margin slightly above the largest margin at which the path may have a loss."""
         step = 2.0 * FINEST
         while (margin := high * (1.0 + step)) < min(pays, self.highest):
             if sides(margin)[1]:

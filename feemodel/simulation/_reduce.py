@@ -286,7 +286,7 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 
 
 class Table:
-    """Cells of a result, into which the moments of blocks are merged."""
+    """Moments of all cells of a result, merged from the moments of blocks."""
 
     def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
         self._wanted, self._shape = wanted, shape

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn, some minutes; every design is below it at 1,000 resamples
+LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn, some minutes; 1,000 resamples are possible for any design
 RESAMPLED_AT_ONCE = 1 << 18  # number of resampled values in memory at a time, 2 MiB
 
 
@@ -78,7 +78,7 @@ def sobol_indices(
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
     resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
-    tolerance : width of an interval above which `NotConverged` is warned [1].
+    tolerance : width of an interval above which a `NotConverged` warning is issued [1].
     second_order : whether second-order indices are computed.
     executor, workers : as in `feemodel.sweep`.
     inputs : ranges of inputs that have the name of a parameter of this function, such as `{"workers": (1, 8)}`.
@@ -170,7 +170,7 @@ class _Matrices(NamedTuple):
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:
-    """Return the rows of A, of B, of A with one column of B per input, and, for second orders, the reverse."""
+    """Return the rows of A, B, A with one column of B per input, and, for second orders, B with one column of A."""
     from scipy.stats import qmc
 
     inputs, count = len(points.ranges), len(points)

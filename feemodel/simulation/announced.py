@@ -82,7 +82,7 @@ class PricingRule:
     bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: bytes that share the cost of a submission [byte]
     tip: float = ASSUMED_L1_TIP  #: assumed L1 priority fee, if the scenario has no tips [wei / gas]
     usage_exponent: float = 0.0  #: exponent of a block's weight, fee**exponent, if usage ratios are unknown [1]
-    pressure: CalldataPressure | None = None  #: calldata pressure, applied at every update; `None` means no pressure
+    pressure: CalldataPressure | None = None  #: applied at every update (every block if the interval is 2 s)
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")

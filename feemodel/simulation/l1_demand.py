@@ -64,7 +64,7 @@ class DemandModel:
 
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
     log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
-    tail_scale: float  #: mean amount by which logarithms above the last quantile exceed it [1]
+    tail_scale: float  #: mean difference between the logarithms above the last quantile and that quantile [1]
     cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
     fast_share: float  #: share of the variance of z around the cycle that is due to the fast process [1]
@@ -112,7 +112,7 @@ class DemandModel:
         return f"DemandModel({values})"
 
     def price(self, score: RealArray) -> RealArray:
-        """Return the demand price for a normal score, at least the lowest observed one [wei / gas]."""
+        """Return the demand price for a normal score, at least the lowest observed price [wei / gas]."""
         from scipy.special import log_ndtr, ndtr
 
         inside = np.interp(ndtr(score), self.probabilities, self.log_prices)
@@ -125,7 +125,7 @@ def fit(history: xr.Dataset) -> DemandModel:
 
     Parameters
     ----------
-    history : scenario of one path with dates. It is at least eight days long, and its steps last at most an hour.
+    history : scenario of one path with dates, at least eight days long, whose steps last at most an hour.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def simulate(
     paths : number of paths; each has its own random stream.
     horizon : length of a path [s].
     timestamp : start of the paths since 1970, which determines the blob rules and the hour of the daily cycle [s].
-    blocks_per_step : number of blocks in a step; a step has the averages of its blocks.
+    blocks_per_step : number of blocks that are averaged to one step of the scenario.
     schedule : blob rules of the chain.
     rng : seed, SeedSequence or Generator.
 

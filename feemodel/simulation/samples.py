@@ -92,8 +92,8 @@ class Samples:
 def rows(**columns: Any) -> Rows:
     """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    `grid` uses every row, along one dimension; `monte_carlo` draws whole rows with equal probability; `sobol` uses one
-    coordinate for the row, in the given order.
+    `grid` uses every row, along one dimension. `monte_carlo` draws whole rows with equal probability. `sobol` selects
+    the row by one coordinate of its points, with rows in the given order.
 
     Parameters
     ----------

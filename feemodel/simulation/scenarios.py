@@ -136,7 +136,7 @@ def bootstrap(
     Parameters
     ----------
     history : scenario of one path.
-    paths : number of paths. Each has its own random stream, so that more paths do not change the first ones.
+    paths : number of paths. Each path has its own random stream, so it does not depend on the number of paths.
     block_seconds : length of a block, or mean length with "stationary" [s]. A day mostly preserves the daily cycle.
     horizon : length of a path [s]; `None` means the length of the history.
     method : "circular", with blocks of equal length (Politis and Romano, 1992), or "stationary", with blocks of
@@ -339,7 +339,9 @@ def duration(found: xr.Dataset) -> float:
 
 
 def step_starts(found: xr.Dataset) -> RealArray:
-    """Return the start of each step since the first one [s]; also works for a part of a scenario.
+    """Return the time from the start of the first step to the start of each step [s].
+
+    `found` can be a part of a scenario.
 
     >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
     >>> step_starts(replay(rows, source="by hand").isel(step=slice(1, 3)))

@@ -138,7 +138,7 @@ def published_denial(
 
     Returns
     -------
-    Dataset over `block`: `paid`, the attacker's cost; `data`, the part of it for data; and `blob_fees`, the fees of the
+    Dataset over `block`: `paid`, the attacker's total cost; `data`, the cost of data; and `blob_fees`, the fees of the
     blobs on L1 [wei].
 
     Half an hour on Optimism costs 1.983 ETH:
@@ -232,9 +232,10 @@ def denial(
 
     Returns
     -------
-    Dataset over `block`: `paid`, the attacker's cost, and `data`, the part of it for data [wei]; `posting`, the
-    operator's cost of posting [wei]; `blob_base_fee` and `base_fee` [wei / gas]; and `backlog`, the blobs that wait
-    [blobs]. The attribute `clearing` is the number of L1 blocks after the attack until the backlog is posted.
+    Dataset over `block`: `paid`, the attacker's total cost [wei]; `data`, the attacker's cost of data [wei]; `posting`,
+    the operator's cost of posting [wei]; `blob_base_fee` and `base_fee` [wei / gas]; and `backlog`, the number of
+    waiting blobs [blobs]. The attribute `clearing` is the number of L1 blocks after the attack until the backlog is
+    posted.
 
     Raises
     ------
@@ -291,7 +292,7 @@ class FinalityDelay(NamedTuple):
     """Delays that the same budget causes by attacking a rollup or L1's blob space, in L1 blocks."""
 
     attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
-    clearing: int  #: number of L1 blocks until the backlog is posted, which is the maximum delay of a batch
+    clearing: int  #: number of L1 blocks until the backlog is posted, the maximum delay of a batch (0: no backlog)
     saturated: int  #: number of L1 blocks whose blob space the budget fills
 
 

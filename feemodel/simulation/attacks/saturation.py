@@ -193,7 +193,7 @@ def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Sche
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # the next excess depends only on this one, so it never falls
+        if following >= excess:  # the same rule applies to later blocks, so the excess never falls
             return None
         excess, blocks = following, blocks + 1
     return blocks
