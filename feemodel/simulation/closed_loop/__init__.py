@@ -1,4 +1,4 @@
-"""A rollup in a closed loop with L1, its users and its operator: prices, demand, posting and the balance interact."""
+"""Simulation of a rollup in a closed loop: prices, demand, posting and the operator's balance affect each other."""
 
 from feemodel._lazy import lazy_names
 

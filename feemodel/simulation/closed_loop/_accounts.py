@@ -1,4 +1,4 @@
-"""Data types of the compiled loop: its inputs for one path, and the records that it fills."""
+"""Data types of the compiled loop: the inputs for one path, and the records that the loop fills."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ LINES = (
 )  # fmt: skip
 DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 
-#: Sums of a day. `_results.DAILY` has the units and descriptions of the fields that results contain.
+#: Totals of a day. `_results.DAILY` contains the units and descriptions of the fields that appear in results.
 DAY = np.dtype(
     [
         (name, np.float64)
@@ -36,9 +36,9 @@ ACCOUNTS = np.dtype(
     [
         ("balance", np.float64),  # balance of the operator [wei]
         ("peak", np.float64),  # maximum balance so far [wei]
-        ("drawdown", np.float64),  # maximum drawdown: largest fall below an earlier balance [wei]
-        ("waited", np.float64),  # sum over bytes of their waiting times [byte · s]
-        ("at_deadline", np.float64),  # bytes posted because of the deadline [byte]
+        ("drawdown", np.float64),  # maximum drawdown: largest decrease from an earlier balance [wei]
+        ("waited", np.float64),  # total waiting time of all posted bytes [byte · s]
+        ("at_deadline", np.float64),  # bytes posted because the deadline was reached [byte]
         ("arrived", np.float64),  # bytes that have arrived [byte]
         ("posted", np.float64),  # bytes that have been posted [byte]
         ("front", np.int64),  # step in which the oldest unposted byte arrived
@@ -51,7 +51,7 @@ ACCOUNTS = np.dtype(
         ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day
         ("steps_left_in_day", np.int64),
-        ("refused", np.int64),  # number of the step whose prices were not valid, from 1; 0 if all were valid
+        ("refused", np.int64),  # number of the step with invalid prices, counted from 1; 0 if there is none
     ],
     align=True,
 )
@@ -81,7 +81,7 @@ class Clock(NamedTuple):
     start: float  #: time of the first step, since 1970 [s]
     step: float  #: length of a step [s]
     day_steps: int  #: number of steps in a day
-    offset: int  #: number of steps of the first day before the path starts
+    offset: int  #: number of steps from the start of the first day to the start of the path
 
 
 class DemandTerms(NamedTuple):
@@ -104,16 +104,16 @@ class PostingTerms(NamedTuple):
     kind: int
     capacity: float  #: capacity of a blob [byte]
     need: float  #: size of a full submission [byte]
-    execution_gas: float  #: [gas]
-    further_blob_gas: float  #: [gas]
-    blob_gas: float  #: [gas]
+    execution_gas: float  #: execution gas of a submission with one blob [gas]
+    further_blob_gas: float  #: execution gas of each further blob [gas]
+    blob_gas: float  #: blob gas of a blob [gas]
     deadline: float  #: [s]
     layer_cost: float  #: [wei / byte]
     commitment_gas: float  #: [gas]
     target_delay: float  #: [s]
     adjustment: float  #: [1]
-    tip_paid: bool  #: whether a submission pays the tip that the price cap allows, or a constant tip
-    from_first_byte: bool
+    tip_paid: bool  #: true: a submission pays the tip that the price cap allows; false: it pays the L1 tip of the step
+    from_first_byte: bool  #: true: the cap rises from the arrival of the first byte; false: from a full submission
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
 
@@ -124,25 +124,25 @@ class CostTerms(NamedTuple):
     finalizes: bool
     finalization_gas: float  #: [gas]
     finalization_gas_per_blob: float  #: [gas]
-    finalize_blobs: float  #: blobs after which to finalize; 0 turns this off
-    finalize_seconds: float  #: interval of finalizations; 0 turns this off [s]
+    finalize_blobs: float  #: number of blobs after which a finalization is due; 0 disables the rule
+    finalize_seconds: float  #: time between finalizations; 0 disables the rule [s]
     proving_per_gas: float  #: [wei / gas]
     proving_per_byte: float  #: [wei / byte]
     overhead: float  #: overhead per step [wei]
 
 
 class Caps(NamedTuple):
-    """Limits on fees for postings that wait; the arrays are empty for other postings."""
+    """Fee limits of posting policies that wait. For a policy that does not wait, the arrays are empty."""
 
     base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
-    hours: RealArray  #: factor of each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: cheapest step in which to post what is full in each step
+    hours: RealArray  #: factor on the price cap in each hour of the week [1]
+    cheapest: NDArray[np.int64]  #: for a submission that is full in a given step, the cheapest step to post it
     limits: StoppingLimits  #: maximum costs from the forecast
 
 
 class PolicyTerms(NamedTuple):
-    """Fields of a policy that the loop applies itself."""
+    """Fields of a policy that the loop applies, so that the policy's functions do not have to."""
 
     level: float  #: factor on the data price [1]
     l1_lag: int  #: age of the L1 fees that the policy observes [steps]
@@ -154,7 +154,7 @@ class Found(NamedTuple):
     prices: RealArray  #: data price in each step [wei / byte]
     arrived: RealArray  #: bytes that have arrived by the end of each step [byte]
     days: NDArray[Any]  #: `DAY` records
-    waits: RealArray  #: number of bytes for each number of steps waited [byte]
+    waits: RealArray  #: number of bytes that waited for each number of steps [byte]
     series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
 
 
@@ -163,7 +163,7 @@ class Path(NamedTuple):
 
     execution: Any  #: state of the price of execution, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: factor on demand apart from prices, for each step or constant [1]
+    activity: RealArray  #: factor on demand that does not depend on prices: one value per step, or a constant [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms

@@ -1,4 +1,4 @@
-"""Short names of the policies and postings of the baseline, in a module that is quick to import."""
+"""Short names of the baseline's pricing and posting policies. This module imports quickly."""
 
 from feemodel.simulation.policies import POLICIES
 

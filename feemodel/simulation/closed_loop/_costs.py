@@ -1,4 +1,4 @@
-"""Costs of the operator besides posting data: finalization, proving, overhead."""
+"""Costs of the operator other than posting data: finalization, proving and overhead."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ MONTH = 30 * 86_400.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs of the operator besides submissions; all are 0 by default.
+    """Costs of the operator other than submissions. All of them are 0 by default.
 
-    In January 2026 Linea paid 66,000–67,000 gas per posted blob for finalization, as much as for data.
+    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, as much as the submissions of data.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True
@@ -22,8 +22,8 @@ class Costs:
 
     finalization_gas: float = 0.0  #: L1 gas of a finalization, including its proof [gas]
     finalization_gas_per_blob: float = 0.0  #: additional L1 gas per finalized blob [gas]
-    finalize_blobs: int | None = None  #: number of posted blobs after which to finalize
-    finalize_seconds: float | None = None  #: interval of finalizations, instead of `finalize_blobs` [s]
+    finalize_blobs: int | None = None  #: number of posted blobs after which a finalization is due
+    finalize_seconds: float | None = None  #: time between finalizations, an alternative to `finalize_blobs` [s]
     proving_per_gas: float = 0.0  #: cost of proving per L2 gas [wei / gas]
     proving_per_byte: float = 0.0  #: cost of proving per byte of data [wei / byte]
     overhead_per_month: float = 0.0  #: overhead in 30 days [wei]

@@ -1,4 +1,4 @@
-"""L1 fees and posting parameters for the compiled loop, one value per step, with percentiles and cheapest steps."""
+"""Inputs of the compiled loop: posting parameters, and L1 fees, their percentiles and the cheapest steps, by step."""
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from feemodel.simulation.scenarios import check_scenario, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
-    """Return the rolling quantile over `window` values, interpolated linearly; the first windows are shorter.
+    """Return the rolling quantile over `window` values, with linear interpolation. The first windows are shorter.
 
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
@@ -71,7 +71,7 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """Return the cheapest of each step and the `window` steps after it; of equal costs the last one.
+    """Return, for each step, the cheapest of this step and the next `window` steps; the last one if costs are equal.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
@@ -83,7 +83,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # monotonic queue: from tail to head later steps with lower costs
+    queue = np.empty(count, dtype=np.int64)  # monotonic queue: towards the head, steps get later and costs lower
     head, tail = 0, 0
     for k in range(count - 1, -1, -1):
         while tail > head and costs[queue[tail - 1]] > costs[k]:
@@ -100,7 +100,7 @@ MIB = 1 << 20
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
-    """Return the index of the scenario's row that is valid in each step. A row is valid until the next one.
+    """Return the index of the scenario row that applies in each step. A row applies until the next row starts.
 
     >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
@@ -113,7 +113,7 @@ def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
 
 
 def first_second(l1_fees: xr.Dataset) -> float | None:
-    """Return the start of a scenario since 1970, if it has dates [s].
+    """Return the start of a scenario as a Unix time, or `None` if the scenario has no dates [s].
 
     >>> from feemodel.simulation.scenarios import replay
     >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7e7] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
@@ -125,7 +125,9 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
 
 
 def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
-    """Return base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its start [s].
+    """Return the L1 fees of a scenario of one path in each step [wei / gas], and the start of the scenario [s].
+
+    The fees are the base fee, the blob base fee and the tip.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
@@ -143,7 +145,7 @@ def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[Re
 
 
 def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
-    """Return the limits on fees in each step for a posting that waits; the arrays are empty for other kinds.
+    """Return the fee limits of a posting policy in each step. For a policy that does not wait, the arrays are empty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Describe the parameters of policies, posting, demand and costs as text, and copy such objects with changes."""
+"""Describe policies, posting, demand and costs as text, and copy them with changed parameters."""
 
 import inspect
 import json
@@ -77,5 +77,5 @@ def described(record: Any) -> str:
 def _accepted(record: Any) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(type(record)).parameters)
-    except (TypeError, ValueError):  # a class without a signature, for example of a compiled module
+    except (TypeError, ValueError):  # the class has no signature, for example because its module is compiled
         return {}

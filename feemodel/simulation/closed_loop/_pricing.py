@@ -1,4 +1,4 @@
-"""Check pricing policies, create their states, and compile the loop with them."""
+"""Check pricing policies, create their states, and compile the loop for them."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -32,14 +32,14 @@ from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
-MIN_SIMILARITY = 0.75  # ratio of `difflib` above which a name is probably a misspelled attribute
+MIN_SIMILARITY = 0.75  # `difflib` ratio above which a name counts as a misspelled attribute
 
 
 def checked_pricing(pricing: Any) -> Pricing:
     """Check a policy, and convert a `PricingRule` to `LineaPricing` and an execution price to `Fixed`.
 
-    Raises `InvalidInput` for an object without the required functions, for a level, lag or target balance out of range,
-    and for an attribute whose name is probably a misspelling of one of these.
+    Raises `InvalidInput` if a required function is missing, if the level, a lag or the target balance is out of range,
+    or if an attribute probably has a misspelled name.
 
     >>> checked_pricing(PricingRule(window=600.0)).window
     600.0
@@ -71,7 +71,7 @@ def _is_built_in(function: Any) -> bool:
 
 
 def has_own_loop(pricing: Any) -> bool:
-    """Return whether a policy is built in and unmodified, so that its module has a compiled loop for it."""
+    """Return whether a policy is built in and unmodified. Its module then contains a compiled loop for the policy."""
     functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
     return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
 
@@ -85,7 +85,7 @@ def _check_names(pricing: Any) -> None:
 
 
 def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
-    """Run a user's policy on the first step in plain Python, which detects an index out of range.
+    """Run the first step of a user's policy in plain Python, to detect errors such as an index out of range.
 
     Raises `InvalidInput` for an invalid state, and if one of the three functions raises an exception.
     """
@@ -134,12 +134,12 @@ def _is_named_tuple(state: Any) -> bool:
 
 
 def _as_records(part: NDArray[Any]) -> Any:
-    """Convert structured values to records, whose fields are attributes also in plain Python."""
+    """Convert structured values to records, so that their fields are attributes in plain Python too."""
     return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
 def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
-    """Return the state of the price of L2 execution. A user's policy announces this price itself.
+    """Return the initial state of the L2 execution price. A user's policy sets this price in its own `announce`.
 
     >>> execution_of(Fixed(price=1e8), Setting(12.0, 119.42, 165_000.0, 0.0, False)).terms.per_gas.item()
     0.0
@@ -150,7 +150,7 @@ def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
 
 
 def runner(pricing: Any) -> Callable[[State, Path], None]:
-    """Return the loop with a policy; built-in ones are cached on disk, others are compiled in each process.
+    """Return the loop for a policy. The loops of built-in policies are cached on disk; others are compiled per process.
 
     >>> runner(Fixed(price=1e8)) is Fixed.run
     True

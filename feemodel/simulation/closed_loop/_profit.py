@@ -1,11 +1,12 @@
 """The operator's profit and loss by day, in ETH and USD, on a cash and an accrual basis.
 
     fees paid by users = data + execution + operator fees
-    rent paid to L1 = data fee + blob fee + verification fee; of it base fee burned and priority fee
+    rent paid to L1 = data fee + blob fee + verification fee
     onchain profit = fees paid by users − rent paid to L1
     profit = onchain profit − proving − overhead
 
-The terms are those of growthepie, L2BEAT and the Dune spell `rollup_economics_ethereum`.
+The rent includes the base fee that is burned and the priority fee. The terms are those of growthepie, L2BEAT and the
+Dune spell `rollup_economics_ethereum`.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from feemodel.linea.revenue_vault import RevenueVault, burn_and_bridge, submit_i
 
 BASES = ("cash", "accrual")
 
-#: Line → the variables of `simulate` that it sums.
+#: Line → variables of the result of `simulate` whose sum is the line.
 LINES: dict[str, tuple[str, ...]] = {
     "data_fees": ("data_fees",),
     "execution_fees": ("execution_fees",),
@@ -49,9 +50,9 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
     Returns
     -------
-    Dataset over `path` and `day`: every line [ETH], and the same with the suffix `_usd` [USD]. `rent_paid_to_l1`,
-    `onchain_profit` and `profit` are also over `basis`: "cash" counts payments of the day, "accrual" the cost of the
-    bytes that arrived on the day. `data_fee` includes all calldata.
+    Dataset over `path` and `day`: every line [ETH] and, with `eth_usd`, the same line with the suffix `_usd` [USD].
+    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`: "cash" counts the payments
+    of the day, "accrual" counts the cost of the bytes that arrived on the day. `data_fee` includes all calldata.
 
     Raises
     ------
@@ -87,12 +88,14 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
 
 def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
-    """Return how Linea's revenue vault uses each day's fees: costs first, then 20 % burned and 80 % spent on LINEA.
+    """Return how Linea's revenue vault uses the fees of each day.
+
+    The vault pays costs first. Of the remaining ETH, it burns 20 % and spends 80 % on LINEA tokens.
 
     Parameters
     ----------
     result : result of `feemodel.simulate`; the invoice of a day is its cash costs, rounded to whole wei.
-    minimum_fee : fee of the bridge's message [wei].
+    minimum_fee : fee of the bridge message [wei].
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Compute the statistics of a simulated path, and collect those of all paths in a Dataset."""
+"""Compute the statistics of a simulated path, and collect the statistics of all paths in a Dataset."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
 SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # units
 
-#: Variables over path and day: units, long name.
+#: Variables with the dimensions path and day: unit and long name.
 DAILY = {
     "data_fees": ("wei", "fees that users paid for data"),
     "execution_fees": ("wei", "fees that users paid for L2 execution"),
@@ -32,7 +32,7 @@ DAILY = {
     "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
 }
 
-#: Variables over path: units, long name.
+#: Variables with the dimension path: unit and long name.
 PATH_VARIABLES = {
     "recovery": ("1", "data fees divided by the cost of posting"),
     "total_recovery": ("1", "all fees divided by all costs"),
@@ -79,7 +79,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Sum over rows of a contiguous table: the order of a sum over a field depends on strides.
+    # Sum over the rows of a contiguous table. For a single field, NumPy's order of summation depends on strides.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()
@@ -122,9 +122,11 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
 
 
 def volatility(prices: RealArray, step: float) -> float:
-    """Return the standard deviation of the changes of log hourly means; NaN with a mean of 0 or a single hour.
+    """Return the standard deviation of the hourly changes of the logarithm of hourly mean prices.
 
-    Prices of 1, e and 1 wei in three hours change by 1 and −1:
+    The result is NaN if a mean is 0, or if there are fewer than two hours.
+
+    If the prices of three hours are 1, e and 1 wei, their logarithm changes by 1 and −1:
 
     >>> volatility(np.repeat([1.0, np.e, 1.0], 300), 12.0)
     1.0
@@ -140,7 +142,7 @@ def volatility(prices: RealArray, step: float) -> float:
 
 
 def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
-    """Return the results of all paths over `path` and `day`, and over `step` for recorded paths.
+    """Return the results of all paths over `path` and `day`, and the series of recorded paths over `step`.
 
     >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(PATH_VARIABLES, 1.0), None)
     >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)

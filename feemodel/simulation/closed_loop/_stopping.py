@@ -1,9 +1,9 @@
-"""Optimal stopping for submissions that may wait: the maximum costs at which to submit, from a forecast.
+"""Optimal stopping for submissions that may wait: compute maximum costs at which to submit from a forecast.
 
 Waiting has a cost. The best time is found by dynamic programming over the distribution of future costs, as in
 Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). Their state includes the
-number of waiting batches. Here each submission is decided separately, because delays are counted per submission and L1
-accepts any number of submissions; the state is the time until the deadline.
+number of waiting batches. Here each submission is a separate decision, because its delay is counted separately and L1
+accepts any number of submissions. The state is the time until the deadline.
 
 The logarithm of the cost is forecast as a curve over the time of day plus a deviation that decays:
 
@@ -22,13 +22,13 @@ from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real
 from feemodel.errors import InvalidInput
 
 MIN_STEP = 1e-3  # [s]
-BIN_SECONDS = 1_200.0  # interval with one maximum cost; at least one step
+BIN_SECONDS = 1_200.0  # length of a bin, for which one maximum cost applies [s]; a bin has at least one step
 DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
 MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history that a fit uses [days]
 HARMONICS = 3  # number of harmonics of the time of day
 RIDGE = 1.0  # penalty on the curve's harmonics, in bins
-POINTS = 81  # grid points of the deviation
-MAX_LIMITS = 1 << 26  # 512 MiB
+POINTS = 81  # number of grid points for the deviation
+MAX_LIMITS = 1 << 26  # maximum number of limits, which need 512 MiB
 MARGIN = math.log(2.0)  # margin of the grid beyond the deviations of the history
 ERRORS = 64  # quantiles that represent the distribution of errors
 ROUNDING = 1e-9  # relative saving below which waiting is not worthwhile
@@ -37,7 +37,7 @@ ROUNDING = 1e-9  # relative saving below which waiting is not worthwhile
 class StoppingLimits(NamedTuple):
     """Maximum costs at which to submit."""
 
-    costs: RealArray  #: (bins, waits): by time, and by the number of bins until the deadline [wei]
+    costs: RealArray  #: (bins, waits): maximum cost for each time and each number of bins until the deadline [wei]
     steps: int  #: number of steps in a bin
 
 
@@ -46,15 +46,15 @@ class _Model(NamedTuple):
 
     curve: RealArray  #: (7): coefficients of the constant and of three harmonics
     deviations: RealArray  #: (points): grid of deviations, increasing and evenly spaced
-    transition: RealArray  #: (points, points): probability of each deviation one bin later, given the present one
+    transition: RealArray  #: (points, points): probability of each deviation in the next bin, given the present one
 
 
 def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> StoppingLimits:
     """Return the maximum cost at which to submit, at each time and for each remaining time until the deadline.
 
-    Submitting is best as soon as the cost is at most the expected cost of submitting later, including the cost of
-    waiting. At the deadline any cost is accepted, and also in the first three days, when no forecast is possible. The
-    limits of a bin depend only on costs before the bin.
+    It is best to submit as soon as the cost is no higher than the expected cost of submitting later, including the cost
+    of waiting. Any cost is accepted at the deadline, and in the first three days, when no forecast is possible. The
+    limits of a bin depend only on costs before that bin.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     InvalidInput : costs that are not a one-dimensional array of numbers of at least 0, or a step longer than a day.
     LimitExceeded : more limits than fit in memory.
 
-    With constant fees the limit is the cost itself:
+    If the cost is constant, the limit is equal to it:
 
     >>> limits = posting_limits(np.full(8 * 144, 1e13), step=600.0, deadline=3_600.0, delay_cost=0.0)
     >>> limits.costs.shape, round(float(limits.costs[-1, -1]) / 1e13, 3)
@@ -92,7 +92,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     waits = math.ceil(deadline / (steps * step))
     a_day = max(1, round(DAY_SECONDS / (steps * step)))
     starts = np.arange(bins) * steps
-    # A transaction costs at least one wei; the logarithm of 0 is not defined.
+    # Use a cost of at least 1 wei, because the logarithm of 0 is not defined.
     sums = np.add.reduceat(np.log(np.maximum(costs, 1.0)), starts)
     means = sums / np.diff(np.append(starts, len(costs)))
     found = np.full((bins, waits + 1), np.inf)
@@ -131,7 +131,11 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
 
 
 def _transition(points: RealArray, following: RealArray) -> RealArray:
-    """Return transition probabilities between points; each equally likely value is split between its neighbours."""
+    """Return the transition probabilities between grid points.
+
+    All values in a row of `following` are equally likely. The probability of a value is split between the two nearest
+    grid points.
+    """
     position = np.interp(following, points, np.arange(len(points)))
     lower = np.minimum(position.astype(np.int64), len(points) - 2)
     found = np.zeros((len(points), len(points)))
@@ -147,17 +151,17 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
 
     Parameters
     ----------
-    costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing [wei].
-    transition : probabilities of deviations one bin later, (points, points).
+    costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing in each row [wei].
+    transition : probabilities of the deviations in the next bin, (points, points).
     delay_cost : cost of waiting for one bin [wei].
-    limits : filled except for remaining time 0, at which any cost is accepted, (bins, waits + 1) [wei].
+    limits : output, (bins, waits + 1) [wei]. The column for remaining time 0 is unchanged: any cost is accepted then.
     """
     count, points = limits.shape[0], costs.shape[1]
-    values = costs.copy()  # expected costs of the best decisions, here with no bin left
+    values = costs.copy()  # expected costs of the best decisions, initially with no bin left until the deadline
     waiting = np.empty(points)
     for left in range(1, limits.shape[1]):
         for k in range(count + limits.shape[1] - 1 - left):
-            following = values[k + 1]  # with one bin less until the deadline
+            following = values[k + 1]  # expected costs in the next bin, with one bin less until the deadline
             for i in range(points):
                 expected = 0.0
                 for j in range(points):
@@ -170,7 +174,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
-    """Return the maximum cost at which submitting is at most as expensive as waiting, interpolated linearly."""
+    """Return the maximum cost at which submitting costs no more than waiting, by linear interpolation."""
     for i in range(costs.size):
         if costs[i] > waiting[i]:
             if i == 0:

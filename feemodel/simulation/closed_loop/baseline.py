@@ -1,8 +1,8 @@
-"""Baseline for comparisons: each policy on the same month, demand and posting, with documented parameters.
+"""Baseline for comparisons of policies: the same month of L1 fees, the same demand, posting and parameters.
 
-Demand is 1.45 transactions per second of 119.42 bytes, as a continuous flow. Each submission has one blob of 130,048
-bytes, 65,250 gas and a tip of 0.1 gwei; the remainder at the end is posted in one last blob. Only data prices are
-compared.
+Demand is a continuous flow of 1.45 transactions per second, with 119.42 bytes each. Each submission carries one blob of
+130,048 bytes, uses 65,250 gas and pays a tip of 0.1 gwei. The bytes that remain at the end are posted in one last blob.
+Only data prices are compared.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -45,7 +45,7 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     ----------
     l1_fees : scenario of one path.
     posting : when data is posted.
-    demand : transactions; their elasticity is taken as 0.
+    demand : demand for transactions; its elasticity is replaced by 0.
     step : length of a step [s].
 
     Returns
@@ -54,7 +54,7 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
 
     Raises
     ------
-    InvalidInput : an invalid scenario, one shorter than a step, or demand with a rate of 0.
+    InvalidInput : a scenario that is invalid or shorter than a step, or demand with a rate of 0.
     LimitExceeded : more steps than fit in memory.
 
     >>> from feemodel.simulation.scenarios import replay
@@ -77,7 +77,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.PRICINGS`.
-    even : break-even price and mean costs, from which controllers start.
+    even : break-even price and mean costs, the initial values of controllers.
     window_blocks : length of Linea's averaging window [steps].
     step : length of a step [s].
 
@@ -109,7 +109,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
     sla : target delay of "price-cap"; maximum wait of "deadline", "forecast" and "clairvoyant"; unused by "fill" [s].
-    tip : tip of "price-cap", see `PriceCap`.
+    tip : tip that "price-cap" pays, see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
     3600.0
@@ -125,17 +125,17 @@ def fitted(
     l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
     *, step: float = 12.0,
 ) -> Pricing:  # fmt: skip
-    """Scale a policy to the level at which it recovers the posting cost of a history, with demand that ignores prices.
+    """Set the level of a policy so that fees equal the posting cost of a history, with demand that ignores prices.
 
-    The level is fitted with hindsight, so that its result is an upper bound of what was achievable.
+    The fit uses the whole history, so the result is an upper bound on the results that were achievable at the time.
 
     Parameters
     ----------
     l1_fees : scenario of one path.
     pricing : policy with a `level`.
     posting : when data is posted.
-    demand : transactions; their elasticity is taken as 0.
-    costs : costs of the operator besides submissions; `None` means none.
+    demand : demand for transactions; its elasticity is replaced by 0.
+    costs : costs of the operator other than submissions; `None` means no such costs.
     step : length of a step [s].
 
     Returns
@@ -144,7 +144,7 @@ def fitted(
 
     Raises
     ------
-    InvalidInput : no level recovers the cost.
+    InvalidInput : a policy without a level, or a policy whose fees do not equal the cost at any level.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

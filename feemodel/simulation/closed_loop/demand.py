@@ -20,13 +20,13 @@ RESPONSES = ("data", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Rate of transactions, and the size and gas of each.
+    """Rate of transactions, and the size and gas of one transaction.
 
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 
-    per second, as a continuous flow or as Poisson draws. f is the fee of a typical transaction: its data fee, or its
-    total fee. At the fees of 2026, the data fee is 0.2–3 % of the total on Linea, so policies for data prices are
-    compared with `responds_to="data"`.
+    Arrivals are transactions per second, as a continuous flow or as Poisson draws. f is the fee of a typical
+    transaction: its data fee, or its total fee. At the fees of 2026, the data fee is 0.2–3 % of the total fee on Linea,
+    so policies for data prices are compared with `responds_to="data"`.
 
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
@@ -41,7 +41,7 @@ class Demand:
     choke: float = 10.0  #: maximum factor on demand at a low price [1]
     responds_to: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
     cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from midnight UTC, or 168 from Monday [1]
-    l1_correlation: float = 0.0  #: exponent of the L1 base fee over its median [1]
+    l1_correlation: float = 0.0  #: exponent of the L1 base fee divided by its median [1]
     lag: int = 0  #: age of the price that users respond to [steps]
     poisson: bool = False  #: whether the number of transactions is a Poisson draw
 
@@ -65,7 +65,7 @@ class Demand:
         check_limit(self.lag, "steps of lag", MAX_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
-        """Return the factor on demand in each step apart from the price, or a single 1 if it is constant [1].
+        """Return the factor on demand from L1 fees and the time of day, in each step, or one 1 if it is constant [1].
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Demand:
         if self.l1_correlation:
             factors = factors * (base_fee / typical_base_fee) ** self.l1_correlation
         if self.cycle is not None:
-            # 1970-01-01 was a Thursday: three days after a Monday.
+            # 1970-01-01 was a Thursday, three days after a Monday.
             hour = (times // 3_600.0).astype(np.int64) + 3 * 24
             factors = factors * np.asarray(self.cycle, dtype=np.float64)[hour % len(self.cycle)]
         return np.asarray(factors)

@@ -13,7 +13,7 @@ from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds in which 1.45 transactions per second of 119.42 bytes fill a blob
-FIRST_DUE = 7 * 86_400.0  # seconds, the window of the percentiles
+FIRST_DUE = 7 * 86_400.0  # seconds; equal to the window of the percentiles
 
 
 def price_of_finality(
@@ -30,15 +30,16 @@ def price_of_finality(
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
     posting : posting of kind "price-cap", "forecast" or "clairvoyant"; other kinds do not wait.
-    interval : time between two submissions; the first byte of each arrives when the one before is due [s].
+    interval : time between two submissions; the first byte of one arrives when the previous one is due [s].
     first_due : time at which the first submission is due [s].
     step : interval at which L1 fees are checked [s].
 
     Returns
     -------
     Dataset over `submission`: times `due` and `sent` since the start, `delay` [s], `cost` and `cost_when_due` [wei].
-    `saving` is the share of the cost when due that waiting saves, negative if waiting costs more [1]; `mean_delay` [s].
-    The cost when due includes the submission's own tip. Submissions still waiting at the end are sent then.
+    `cost_when_due` is the cost if the submission is sent when it is due, with its own tip. `saving` is the share of
+    this cost that waiting saves; it is negative if waiting costs more [1]. `mean_delay` is the mean of `delay` [s].
+    Submissions that still wait at the end of the scenario are sent at the end.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def price_of_finality(
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
-    """Return the step at which each submission is sent, at the latest the last one, and the tip that it pays."""
+    """Return the step in which each submission is sent, not later than the last step, and the tip that it pays."""
     sent, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
     last = fees.base_fee.size - 1
     for i in range(due.size):
@@ -119,7 +120,7 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
-    """Return the step at which each submission is sent, at the latest the last one."""
+    """Return the step in which each submission is sent, not later than the last step."""
     sent = np.empty(due.size, dtype=np.int64)
     last = fees.base_fee.size - 1
     for i in range(due.size):

@@ -1,4 +1,4 @@
-"""Compiled loop of one path.
+"""Compiled loop that simulates one path.
 
 Each step: (1) the policy announces prices from what it has observed; (2) users see the prices and send transactions;
 (3) they pay; (4) data is posted according to L1 fees; (5) costs are paid; (6) the step is recorded; (7) the policy's
@@ -20,7 +20,7 @@ from feemodel.simulation.closed_loop._execution import announce_execution, settl
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, a Thursday
-CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonzero byte, at the floor
+CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a nonzero calldata byte at the floor price
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
@@ -31,7 +31,7 @@ def _value_at(values, k):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def _hour_of_week(time):  # type: ignore[no-untyped-def]
-    """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` since 1970 [s]."""
+    """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` is in seconds since 1970."""
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
 
@@ -56,7 +56,7 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
-    """Return whether to send, in step `k`, a submission that became full in step `full`."""
+    """Return whether a submission that became full in step `full` should be sent in step `k`."""
     waited = k - full
     if waited * step >= terms.deadline:
         return True
@@ -75,7 +75,7 @@ def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
-    """Assign costs to bytes [start, end) of the stream, on the day of their arrival; return the step of `end`."""
+    """Assign costs to bytes [start, end) of the stream, by day of arrival; return the step in which `end` arrived."""
     clock, found, accounts = path.clock, path.found, path.accounts
     while start < end:
         upto = min(end, found.arrived[front])
@@ -132,7 +132,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """Return the number of bytes to submit now, 0 for none, and their tip."""
+    """Return the number of bytes to submit now, which may be 0, and the tip of the submission."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:
@@ -179,7 +179,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
-    """Finalize if that is due and, with a price cap, if the cap allows it; return the cost [wei]."""
+    """Finalize if a finalization is due and the price cap, if there is one, allows it; return the cost [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
     blobs, ended = accounts.unfinalized_blobs, (k + 1) * clock.step
     if blobs <= 0.0:
@@ -207,7 +207,7 @@ def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untype
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
-    """Finalize what is due, and assign the cost to the finalized bytes; return the cost [wei]."""
+    """Finalize if due, and assign the cost to the finalized bytes; return the cost [wei]."""
     accounts = path.accounts
     cost = _finalization(k, last, fees, path, day, accounts)
     if cost > 0.0 and accounts.posted > accounts.finalized:
@@ -221,8 +221,8 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
-    """Store the value of step `k` in a ring buffer of lag + 1 values; return the value of lag steps ago."""
-    if ring.size == 1:  # avoids the slow remainder in the usual case
+    """Store the value of step `k` in a ring buffer of lag + 1 values; return the value from lag steps ago."""
+    if ring.size == 1:  # without a lag, skip the slow modulo operation
         return value
     index = k % ring.size
     ring[index] = value
@@ -231,13 +231,13 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def _poisson(rng, mean):  # type: ignore[no-untyped-def]
-    """Return a Poisson draw; a separate function, because numba's returns an array."""
+    """Return a Poisson draw. This is a separate function because numba's implementation returns an array."""
     return float(rng.poisson(mean))
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
-    """Return the transactions of the step, and the mean number lost compared to the reference fee."""
+    """Return the number of transactions in the step, and the mean number lost relative to the reference fee."""
     demand = path.demand
     reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)
     mean = reference_demand
@@ -254,7 +254,7 @@ def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _observe(k, path):  # type: ignore[no-untyped-def]
-    """Set the observations: L1 fees of `l1_lag` steps ago and the balance of `balance_lag` steps ago."""
+    """Set the observations: L1 fees from `l1_lag` steps ago and the balance from `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
     then = min(max(k - path.policy.l1_lag, 0), k)
     seen.step, seen.time = k, clock.start + k * clock.step
@@ -281,7 +281,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
-    """Pay L1 for the submissions of the step, and the operator's other costs, from the balance."""
+    """Add the fees of the step to the balance, and pay for submissions and the operator's other costs."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
     fees = SubmissionFees(path.l1.base_fee[k], path.l1.blob_base_fee[k], _value_at(path.l1.tip, k))
     accounts.step_bytes, accounts.step_cost = 0.0, 0.0
@@ -301,7 +301,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     accounts.drawdown = max(accounts.drawdown, accounts.peak - accounts.balance)
     settled.posted_bytes, settled.posted_cost = accounts.step_bytes, accounts.step_cost
     settled.end_balance = settled.seen_balance = accounts.balance
-    if path.balances.size > 1:  # relative to the end of the step, the lag is one step shorter
+    if path.balances.size > 1:  # the lag counts from the end of step k, which is the start of step k + 1
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
@@ -329,18 +329,18 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _advance(k, path):  # type: ignore[no-untyped-def]
-    """Run the part of a step between the policy's two functions; return whether its prices are valid."""
+    """Run the part of a step between `announce` and `settle` of the policy; return whether the prices are valid."""
     per_byte, accepted = _announced(k, path)
     if not accepted:
         return False
     demand, clock, accounts, settled = path.demand, path.clock, path.accounts, path.settled
-    # (2) users respond to the price of `lag` steps ago
+    # (2) users respond to the price from `lag` steps ago
     number, lost = _transactions(k, per_byte, path.price, path)
     settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
     settled.arrived_bytes = number * demand.bytes_per_transaction
     accounts.arrived += settled.arrived_bytes
     path.found.arrived[k] = accounts.arrived
-    path.seen.calldata = number * demand.calldata_per_transaction  # observed at the next announcement
+    path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes this value in the next step
     # (3) users pay
     settled.data_fees = settled.arrived_bytes * per_byte
     settled.execution_fees = settled.gas_used * path.price.per_gas
@@ -366,7 +366,7 @@ def _begin(path):  # type: ignore[no-untyped-def]
 
 @inlined(nogil=True, error_model="numpy")
 def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
-    """Fill `path.found` and `path.accounts`.
+    """Simulate one path: fill `path.found` and `path.accounts`.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
     state : initial state of the policy.
     path : a `Path`.
     """
-    # Reference counting of arrays is slow, so functions get the whole path and allocate no arrays.
+    # Reference counting of arrays is slow. Therefore functions receive the whole path and do not allocate arrays.
     seen, price, settled = path.seen, path.price, path.settled
     _begin(path)
     for k in range(path.found.prices.size):
@@ -391,7 +391,7 @@ _types: dict[Any, Any] = {}
 
 @typeof_impl.register(Path)
 def _type_of_path(path: Path, context: Any) -> Any:
-    """Return the numba type of a path; cached, because numba inspects every field of every record."""
+    """Return the numba type of a path. It is cached because numba otherwise inspects every field of every record."""
     layout = _layout(path)
     if layout not in _types:
         _types[layout] = typeof_impl.dispatch(tuple)(path, context)

@@ -1,8 +1,8 @@
-"""Records that a pricing policy reads when it announces prices and after each step, and the record of its prices.
+"""Records of a pricing policy: observations before a step, results after the step, and the announced prices.
 
 A policy is an object with three functions: `start(setting)` returns the state; `announce(state, seen, price)` fills
 `price`; `settle(state, settled)` updates the state after the step. `seen`, `price` and `settled` are records, whose
-fields are attributes in compiled functions and in plain Python. A state is a record of `policy_state`, a
+fields are attributes in compiled functions and in plain Python. A state is a record made by `policy_state`, a
 one-dimensional array of numbers, a structured array, or a named tuple of these.
 """
 
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 
-#: Observations before a step: L1 fees of `l1_lag` steps ago, and the balance of `balance_lag` steps ago.
+#: Observations before a step: L1 fees from `l1_lag` steps ago, and the balance from `balance_lag` steps ago.
 SEEN = np.dtype(
     [
         ("step", np.int64),  # index of the step
-        ("time", np.float64),  # since 1970, or since the start of a scenario without dates [s]
+        ("time", np.float64),  # time since 1970, or since the start if the scenario has no dates [s]
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
-        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has none [1]
-        ("blob_gas_used_ratio", np.float64),  # [1]
-        ("balance", np.float64),  # at the start of the step [wei]
-        ("calldata", np.float64),  # of the previous step [byte]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has no ratios [1]
+        ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 without ratios [1]
+        ("balance", np.float64),  # balance at the start of a step [wei]
+        ("calldata", np.float64),  # calldata of the previous step [byte]
     ],
     align=True,
 )
@@ -38,10 +38,10 @@ SETTLED = np.dtype(
         ("gas_used", np.float64),  # gas used by the transactions of this step [gas]
         ("arrived_bytes", np.float64),  # bytes that arrived in this step [byte]
         ("end_balance", np.float64),  # balance after the step [wei]
-        ("seen_balance", np.float64),  # balance of `balance_lag` steps ago, for rules that act at a posting [wei]
+        ("seen_balance", np.float64),  # balance from `balance_lag` steps ago, for price updates after a posting [wei]
         ("transactions", np.float64),  # number of transactions in this step
         ("execution_fees", np.float64),  # fees for L2 execution in this step [wei]
-        ("operator_fees", np.float64),  # fees per transaction in this step [wei]
+        ("operator_fees", np.float64),  # sum of the fees charged per transaction in this step [wei]
     ],
     align=True,
 )
@@ -49,9 +49,9 @@ SETTLED = np.dtype(
 #: Prices of a step. They are 0 at first, and keep their values until a policy changes them.
 PRICE = np.dtype(
     [
-        ("per_byte", np.float64),  # [wei / byte]
-        ("per_gas", np.float64),  # of L2 execution [wei / gas]
-        ("per_transaction", np.float64),  # [wei]
+        ("per_byte", np.float64),  # price of data [wei / byte]
+        ("per_gas", np.float64),  # price of L2 execution [wei / gas]
+        ("per_transaction", np.float64),  # additional fee of each transaction [wei]
     ],
     align=True,
 )
@@ -61,11 +61,11 @@ State: TypeAlias = Any
 
 
 class Setting(NamedTuple):
-    """Facts that a policy may use when it starts."""
+    """Properties of the simulation that a policy may use to create its state."""
 
     step: float  #: length of a step [s]
-    bytes_per_transaction: float  #: in the compressed stream [byte]
-    gas_per_transaction: float  #: of L2 execution [gas]
+    bytes_per_transaction: float  #: size of a transaction in the compressed stream [byte]
+    gas_per_transaction: float  #: L2 gas of a transaction [gas]
     target_balance: float  #: balance of the operator at the start of the path [wei]
     tips_known: bool  #: whether the scenario has tips; otherwise `seen.tip` is the tip of submissions
 
@@ -75,7 +75,7 @@ def policy_state(**values: Any) -> np.record:
 
     Parameters
     ----------
-    values : field = a number, stored as a double, or an array of fixed length.
+    values : value of each field: a number, which is stored as a double, or an array of fixed length.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def policy_state(**values: Any) -> np.record:
 
 
 def empty_record(dtype: "np.dtype[Any]") -> np.record:
-    """Return a record of zeros, which compiled functions fill.
+    """Return a record of zeros that compiled functions can fill.
 
     >>> empty_record(PRICE).per_gas
     np.float64(0.0)
@@ -113,7 +113,7 @@ def empty_record(dtype: "np.dtype[Any]") -> np.record:
 
 
 def records(count: int, dtype: "np.dtype[Any]") -> NDArray[Any]:
-    """Return records of zeros, whose fields are attributes also in plain Python.
+    """Return an array of records of zeros. The fields of a record are attributes in plain Python too.
 
     >>> records(2, PRICE)[1].per_gas
     np.float64(0.0)

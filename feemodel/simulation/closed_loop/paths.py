@@ -77,12 +77,12 @@ from feemodel.simulation.scenarios import (
 )
 
 DAY_SECONDS = 86_400.0
-MAX_STEPS = 1 << 27  # steps of a path; a series of them takes 1 GiB
-MAX_SUBMISSIONS = 100_000_000  # submissions of a path
+MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series over them takes 1 GiB
+MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # steps; the distribution of waits counts longer ones together
+LONGEST_WAIT = 1 << 15  # steps; the distribution of waiting times counts all longer waits together
 DAYS = ("elapsed", "utc")
-LONGEST_ERROR = 200  # characters of an error message; those of a compiler may have pages
+LONGEST_ERROR = 200  # characters; error messages of a compiler can be several pages long
 
 Checked = TypeVar("Checked")
 
@@ -91,12 +91,12 @@ Checked = TypeVar("Checked")
 class Bootstrap:
     """Settings of a block bootstrap of L1 fees, as in `feemodel.simulation.scenarios.bootstrap`.
 
-    The worker that simulates a path also draws it, so memory does not grow with the number of paths.
+    Each path is drawn by the worker that simulates it, so memory does not grow with the number of paths.
     """
 
     paths: int  #: number of paths
-    block_seconds: float = DAY_SECONDS  #: mean length of a block, or its length [s]
-    horizon: float | None = None  #: length of a path; `None` means that of the history [s]
+    block_seconds: float = DAY_SECONDS  #: length of a block, or mean length if "stationary" [s]
+    horizon: float | None = None  #: length of a path; `None` means the length of the history [s]
     method: str = "stationary"  #: "stationary" or "circular"
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ def path_job(
     record: int = 0,
     rng: Rng = 1,
 ) -> "PathJob":
-    """Check the arguments of `simulate`, and return the job that simulates a path by its number.
+    """Check the arguments of `simulate`, and return a job that simulates the path with a given number.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -164,7 +164,7 @@ def path_job(
 
 
 def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """Return a value of exactly this class. A subclass could pass unchecked numbers to the compiled loop."""
+    """Return a value if its class is exactly `kind`. A subclass could pass unchecked numbers to the compiled loop."""
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
@@ -172,7 +172,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathJob:
-    """Function of the number of a path that simulates it. Workers receive a copy."""
+    """Callable that simulates the path with a given number. Each worker receives a copy."""
 
     l1_fees: xr.Dataset
     pricing: Pricing
@@ -187,7 +187,7 @@ class PathJob:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Row of the scenario that is valid in each step."""
+        """Index of the scenario row that applies in each step."""
         return rows_by_step(self.l1_fees["elapsed"].to_numpy(), self.step)
 
     @property
@@ -209,12 +209,12 @@ class PathJob:
 
     @property
     def start_time(self) -> float | None:
-        """Time of the first step since 1970, if the scenario has dates [s]."""
+        """Unix time of the first step, or `None` if the scenario has no dates [s]."""
         return first_second(self.l1_fees)
 
     @property
     def day_offset(self) -> int:
-        """Number of steps of the first day before the path starts."""
+        """Number of steps from the start of the first day to the start of the path."""
         return 0 if self.days == "elapsed" else int((self.start_time or 0.0) % DAY_SECONDS // self.step)
 
     @property
@@ -225,7 +225,7 @@ class PathJob:
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
 
     def columns(self, path: int) -> dict[str, RealArray]:
-        """Return the L1 fees of a path, step by step. Columns that the scenario lacks are one constant value."""
+        """Return the L1 fees of a path in each step. A column that is not in the scenario is one constant value."""
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
@@ -240,7 +240,7 @@ class PathJob:
 
     @cached_property
     def typical_base_fee(self) -> float:
-        """Median L1 base fee, at which the correlation of demand with L1 has no effect [wei / gas]."""
+        """Median L1 base fee. At this fee, the correlation of demand with L1 has no effect [wei / gas]."""
         return float(np.median(self.l1_fees["base_fee"].to_numpy()))
 
     def __call__(self, path: int) -> PathResult:
@@ -320,7 +320,7 @@ class PathJob:
 
     @property
     def not_counted(self) -> str:
-        """Costs that are 0 by assumption, as text."""
+        """Names of the costs that are assumed to be 0, as text."""
         costs = self.costs
         lines = {
             "finalization": costs.finalizes,

@@ -44,24 +44,24 @@ def simulate(
 
     Parameters
     ----------
-    l1_fees : scenario of `feemodel.simulation.scenarios`. A row that is longer than a step is valid until the next
-        row; the last row then only marks the end of the previous one.
+    l1_fees : scenario of `feemodel.simulation.scenarios`. If rows are longer than a step, each row applies until the
+        next row starts, and the last row only marks the end of the row before it.
     pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
-    posting : when data is posted; `None` means filled blobs. Its `stream_ratio` must be 1, because the demand's
-        `bytes_per_transaction` is already the size in the shared stream.
+    posting : when data is posted; `None` means that each blob is posted when it is full. `stream_ratio` must be 1,
+        because `bytes_per_transaction` of the demand is already the size in the shared stream.
     demand : transactions of the users; `None` means the defaults of `Demand`.
-    costs : costs besides submissions; `None` means none.
+    costs : costs other than submissions; `None` means no such costs.
     step : length of a step [s].
-    bootstrap : draw paths from the history `l1_fees` instead of using its own.
+    bootstrap : settings for drawing paths from the history `l1_fees`; `None` means the paths of `l1_fees` themselves.
     days : "elapsed" counts 24 hours from the first step; "utc" counts from midnight to midnight, with partial days at
         the ends.
-    record : number of paths whose series over steps are kept.
+    record : number of paths for which the result contains series over steps.
     rng : seed, SeedSequence or Generator; each path has its own stream.
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
     workers : number of threads or processes; the result does not depend on it.
     finished : store for finished paths, such as a `feemodel.io.FinishedFolder`, so that an interrupted run can be
         resumed.
-    progress : `True` for a progress bar, or a function that is called with the number of new paths.
+    progress : `True` for a progress bar, or a function that is called with the number of newly finished paths.
 
     Returns
     -------
@@ -71,10 +71,10 @@ def simulate(
 
     Raises
     ------
-    InvalidInput : an argument of another kind, a scenario shorter than a step, or a policy without its functions.
+    InvalidInput : an argument of the wrong type, a scenario shorter than a step, or a policy without the functions.
     LimitExceeded : more steps or paths than fit in memory.
 
-    At 1,000 wei per byte users pay 119.42 · 1,000 · 1.45 · 12 wei per step:
+    At 1,000 wei per byte, users pay 119.42 · 1,000 · 1.45 · 12 wei per step:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> from feemodel.simulation.policies.fixed import Fixed
@@ -105,13 +105,14 @@ PARTS = ("pricing", "posting", "demand", "costs")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
-    """Function of parameters that simulates one path. The input `demand_elasticity` sets the `elasticity` of `demand`.
+    """Callable that simulates one path with given parameters.
 
-    Called with arrays that broadcast, it simulates once for each element. Integral values are converted to `int` for
-    fields of integers. The outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
+    The name of an input is the name of an argument and of its field: `demand_elasticity` sets `demand.elasticity`.
+    Inputs may be arrays that broadcast; one path is simulated for each element. Integral values are converted to `int`
+    for integer fields. The outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
 
-    Raises `InvalidInput` for an input that is not a field, an output that is not a statistic, or a value that a class
-    rejects.
+    Raises `InvalidInput` for an input that is not a field, an output that is not a statistic, or a value that is not
+    valid for its field.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.scenarios import replay
@@ -159,7 +160,7 @@ class Experiment:
             if part not in PARTS or term not in parameters(getattr(self, part)):
                 raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
-            # Drawn inputs are doubles; a field of integers gets an integral value as an int.
+            # Drawn inputs are doubles, so convert integral values to int for integer fields.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
         made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}

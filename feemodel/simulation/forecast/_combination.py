@@ -6,11 +6,11 @@ from feemodel.checks import RealArray
 from feemodel.simulation.forecast._series import DAY
 from feemodel.simulation.forecast.scores import pinball
 
-HALF_LIFE = 2 * DAY  # half-life of losses in the mean [bins]
+HALF_LIFE = 2 * DAY  # half-life of the weight of a loss in the mean [bins]
 POWER = 8.0  # weights are losses to the power of −8
 EVEN_HORIZON = 3 * DAY // 4  # horizon at which known and provisional losses count equally [bins]
 PROVISIONAL_SCORES = 24  # approximate number of forecasts in a provisional loss
-MIN_LOSS = 1e-4  # smaller losses count as equal; 0.01 % of a fee [log(wei / gas)]
+MIN_LOSS = 1e-4  # smaller losses are replaced by this loss, 0.01 % of a fee [log(wei / gas)]
 
 
 def combined(
@@ -20,9 +20,9 @@ def combined(
 
     A weight is the inverse of K^(8 − p) · P^p. K is the forecaster's mean pinball loss over known targets, with a
     half-life of two days. P is its provisional loss: the loss of forecasts whose targets are not known yet, with the
-    value at the origin instead of the target. At a horizon of a day, K reacts to a new level of fees only a day later;
-    P reacts within hours. The exponent p rises with the horizon, from 0.07 at ten minutes to 4.6 at a day. Before any
-    target is known, p is 8.
+    value at the origin instead of the target. At a horizon of a day, K reacts to a new level of fees only after a day,
+    whereas P reacts within hours. The exponent p rises with the horizon, from 0.07 at ten minutes to 4.6 at a day. As
+    long as no target is known, p is 8.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Adaptive conformal calibration: adjust quantiles until their coverage equals their probability.
 
-Each quantile's distance from the median is multiplied by a factor. After a target beyond the quantile the factor grows,
-otherwise it shrinks. The steps balance if the coverage is nominal (Gibbs, Candès, "Adaptive conformal
-inference under distribution shift", NeurIPS 2021; the quantile tracker of Angelopoulos, Candès, Tibshirani, "Conformal
-PID control for time series prediction", NeurIPS 2023). The long-run coverage is nominal for any series for
-which the factors stay within their bounds.
+Each quantile's distance from the median is multiplied by a factor. The factor grows after a target beyond the quantile,
+and shrinks otherwise. The changes cancel out if the coverage is nominal (Gibbs, Candès, "Adaptive conformal inference
+under distribution shift", NeurIPS 2021; the quantile tracker of Angelopoulos, Candès, Tibshirani, "Conformal PID
+control for time series prediction", NeurIPS 2023). If the factors stay within their bounds, the long-run coverage is
+nominal for any series.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # change of the logarithm of a factor after a target beyond its quantile [1]
-# Bounds of the logarithm of a factor. They limit the effect of a factor from a previous regime, in which other
-# forecasters had more weight: a distance at most about doubles.
+# Bounds of the logarithm of a factor: a distance can at most about double. They limit the effect of a factor that was
+# adjusted while other forecasters had more weight.
 NARROWEST, WIDEST = -1.0, 0.75
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Return quantiles with distances from the median that are adjusted to the coverage known at each origin.
+    """Adjust the distances of quantiles from the median to the coverage that is known at each origin.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, h
     -------
     Calibrated quantiles, (origins, q), increasing along each row; the median is unchanged.
 
-    All targets are above the upper quantile, so that quantile rises:
+    All targets are above the upper quantile, so the upper quantile rises:
 
     >>> forecasts = np.tile([0.0, 1.0, 2.0], (4, 1))
     >>> calibrated(forecasts, np.full(3, 9.0), np.array([0.1, 0.5, 0.9]), 1)[:, 2].round(4)

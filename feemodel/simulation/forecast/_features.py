@@ -31,10 +31,10 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 
 
 def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
-    """Return values that a fee may stay at or return to, from values up to each origin; each of shape (bins,).
+    """Return three simple estimates of a future fee from values up to each origin, each of shape (bins,).
 
-    `newest` is the newest fee, `seasonal` the fee at the target's time of day on the newest complete day, and `level`
-    the mean of `seasonal` and the mean of three days.
+    `newest` is the newest fee. `seasonal` is the fee at the target's time of day on the newest complete day. `level` is
+    the average of `seasonal` and the mean fee of three days.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(145), np.exp(np.arange(145.0)))
@@ -52,16 +52,16 @@ def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
 def features(series: FeeSeries, horizon: int) -> RealArray:
     """Return the regressors of each origin, of shape (bins, 14); NaN in the first day.
 
-    They are the newest fee; the mean of its bin, of an hour, six hours and a day; the value one day and seven days
-    before the target; the change over an hour; the standard deviation over six hours; two harmonics of the target's
-    time of day; and whether the target is on a weekend. In a series of less than a week, the value one day before the
-    target replaces that of seven days before.
+    The regressors are the newest fee; the means over its bin, an hour, six hours and a day; the values one day and
+    seven days before the target; the change over an hour; the standard deviation over six hours; two harmonics of the
+    target's time of day; and whether the target is on a weekend. If the series starts less than seven days before the
+    target, the value one day before the target is used twice.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
     (300, 14)
     """
-    means = series.means - series.means[0]  # close to 0, so that sums are exact enough
+    means = series.means - series.means[0]  # values close to 0 reduce the rounding errors of sums
     a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon

@@ -1,4 +1,4 @@
-"""Compiled simulation of L1 fees, block by block, that follow given prices within the rules of the protocol."""
+"""Compiled simulation of L1 fees, block by block. The fees follow given prices as far as the protocol allows."""
 
 import math
 
@@ -8,7 +8,7 @@ from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 
-RESPONSE = 8.0  # time constant with which excess blob gas approaches that of a price [blocks]
+RESPONSE = 8.0  # time constant with which excess blob gas approaches its value at the given blob price [blocks]
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -18,17 +18,17 @@ def follow(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Fill arrays with the base fee and the excess blob gas of every `every`-th block, path by path.
 
-    A block uses half of its gas limit times price / base fee, at most its limit. Its number of blobs is the target plus
-    a fraction of the difference between the excess blob gas at the blob price and the present one. Fees follow from the
-    parent block by EIP-1559, EIP-4844 and EIP-7918.
+    A block uses half of its gas limit times price / base fee, but not more than its gas limit. Its number of blobs is
+    the target plus a fraction of the difference between the excess blob gas at the given blob price and the present
+    excess blob gas. Fees are computed from the parent block by EIP-1559, EIP-4844 and EIP-7918.
 
     Parameters
     ----------
     times : times of the knots, (knots,), increasing, the first at most 0 [s].
     prices : logarithms of base fees at the knots, (paths, knots), interpolated linearly [log(wei / gas)].
-    blob_prices : the same of blob base fees [log(wei / gas)].
-    noise : deviation of the logarithm of demand from its price in each block, (paths, blocks) [1].
-    blob_noise : deviation of the number of blobs in each block, (paths, blocks) [blobs].
+    blob_prices : logarithms of blob base fees at the knots, with the same shape [log(wei / gas)].
+    noise : random deviation of the logarithm of the demand for gas in each block, (paths, blocks) [1].
+    blob_noise : random deviation of the number of blobs in each block, (paths, blocks) [blobs].
     base_fee, excess : base fee [wei / gas] and excess blob gas [gas] of the first block.
     gas_limit : gas limit of a block [gas].
     target, maximum : target and maximum number of blobs in a block.

@@ -13,12 +13,12 @@ from feemodel.simulation.forecast._path_kernels import blob_base_fees, follow
 from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries
 
 SLOT = 12.0  # time between L1 blocks [s]
-GAS_LIMIT = 60_000_000  # of an L1 block; assumed, because only ratios to it matter
+GAS_LIMIT = 60_000_000  # gas limit of an L1 block; an assumption without effect, because only ratios to it are used
 GAS_NOISE = 0.3  # standard deviation of the logarithm of demand around its price; assumed
-BLOB_NOISE = 4.4  # standard deviation of a block's blobs, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-RETURN = 36.0  # time constant of the return of a fee to its seasonal value, before the adjustment [bins]
-SAME_TIME = 18  # maximum difference in the time of day of past origins that changes are drawn from [bins]
-CHUNK = 128  # paths that are simulated at a time; about 15 MB of noise per day
+BLOB_NOISE = 4.4  # standard deviation of blobs per block, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
+RETURN = 36.0  # time constant with which a fee returns to its seasonal value, before the adjustment [bins]
+SAME_TIME = 18  # changes are drawn from past origins whose time of day differs by at most this much [bins]
+CHUNK = 128  # number of paths that are simulated at a time, with about 15 MB of noise per day
 
 
 class SampledPaths(NamedTuple):
@@ -26,7 +26,7 @@ class SampledPaths(NamedTuple):
 
     elapsed: RealArray  #: time of each step since the newest row, (steps,) [s]
     base_fee: WholeArray  #: base fee of the first block of each step, (paths, steps) [wei / gas]
-    blob_base_fee: WholeArray  #: the same of the blob base fee, (paths, steps) [wei / gas]
+    blob_base_fee: WholeArray  #: blob base fee of the first block of each step, (paths, steps) [wei / gas]
 
 
 class Beginning(NamedTuple):
@@ -77,14 +77,14 @@ def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArr
 
 
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
-    """Adjust paths so that their distribution at each knot has the forecast quantiles, and their ranks are kept.
+    """Adjust paths so that their distribution at each knot has the forecast quantiles.
 
-    Between two knots, the adjustment of a path is interpolated linearly.
+    The adjustment does not change the order of the paths at a knot. Between two knots, it is interpolated linearly.
 
     Parameters
     ----------
     values : paths, (paths, bins + 1); the first column is the newest fee and does not change.
-    knots : columns of the knots, (k,), increasing, the last one the last column [bins].
+    knots : columns of the knots, (k,), increasing; the last knot is the last column [bins].
     quantiles : forecast quantiles at each knot, (k, q).
     levels : probabilities of the quantiles, (q,).
 
@@ -121,7 +121,7 @@ def driven(
 
     Parameters
     ----------
-    prices : "base_fee" and "blob_base_fee" → paths of `moved`, (paths, bins + 1) [log(wei / gas)].
+    prices : "base_fee" and "blob_base_fee" → paths from `moved`, (paths, bins + 1) [log(wei / gas)].
     begin : first block.
     rules : blob rules, constant along the path.
     every : number of blocks in a step.

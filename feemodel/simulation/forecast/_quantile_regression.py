@@ -26,7 +26,7 @@ def fit_quantiles(
 ) -> RealArray:
     """Return the coefficients of a linear quantile regression, one row for each quantile.
 
-    The intercept is not penalized. The coefficients are proportional to the response.
+    The intercept is not penalized. If the response is scaled, the coefficients scale with it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Recommend fee parameters of a chain for a target, from sample paths of L1 fees.
+"""Recommend fee parameters of a chain that meet a target on sample paths of L1 fees.
 
 The rule of a chain computes the price of a byte from L1 fees. Users pay before their bytes are posted, and most rules
-ignore the L1 tip. The recommended factor on the rule covers both with the requested probability.
+ignore the L1 tip. Fees at the recommended factor on the price cover posting with the requested probability.
 """
 
 import math
@@ -65,16 +65,16 @@ class Recommendation:
 
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: factor on the chain's rule; 1 covers constant L1 fees, without a tip that the rule ignores [1]
+    factor: float  #: factor on the price of the chain's rule; 1 covers constant L1 fees, without ignored tips [1]
     loss_probability: float  #: probability that fees over `hold` do not cover posting [1]
     expected_margin: float  #: median of fees divided by the cost of posting, minus 1 [1]
     hold: float  #: time for which the parameters are planned to be used [s]
     valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
-    valid_until: str  #: the end of this time, ISO 8601, UTC
+    valid_until: str  #: end of `valid_for`, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: 5, 50 and 95 % quantiles of the mean cost over `hold` [wei / byte]
-    #: Over `quantile` and `step`, with a step for each submission up to twice `hold`: `cost_per_byte` of posting the
-    #: bytes of a step and the `price_per_byte` that they paid [wei / byte]. Over `step`: `loss_probability` of all
-    #: steps so far [1], and the coordinates `elapsed` [s] and `time`.
+    #: Dataset with one step for each submission, up to twice `hold`. Over `quantile` and `step`: `cost_per_byte`, the
+    #: cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for them [wei / byte]. Over
+    #: `step`: `loss_probability`, for all steps up to this one [1], and the coordinates `elapsed` [s] and `time`.
     outlook: xr.Dataset = field(compare=False, repr=False)
 
 
@@ -96,11 +96,11 @@ def recommend(
 
     | family | recommended parameters |
     |---|---|
-    | linea | the coordinator's margin, `variableCost` and `fixedCost` now, and the `estimate_margin` |
-    | op-stack | the two scalars from Ecotone on, and an operator fee per transaction, which covers the tip |
+    | linea | the coordinator's margin, the present `variableCost` and `fixedCost`, and the `estimate_margin` |
+    | op-stack | the two scalars since Ecotone, and an operator fee per transaction, which covers the tip |
     | scroll | the two scalars of Galileo |
     | zksync | the multiplier on the price of pubdata in blobs |
-    | arbitrum | the reward per unit; the controller follows L1 itself |
+    | arbitrum | the reward per unit; the controller adapts its price to L1 fees |
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def recommend(
         0.05, unless `margin` is given.
     margin : target for the median of fees divided by the cost of posting, minus 1, instead of a loss probability [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
-    interval : time between two submissions, at most a day and `hold`, a multiple of two minutes [s].
+    interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].
     submission : submission that carries the bytes to L1.
     bytes_per_transaction : posted bytes per transaction, for an operator fee per transaction [byte].
     method, paths, rng : arguments of `feemodel.forecast`.
@@ -154,7 +154,7 @@ def recommend(
     cost = found["cost"].to_numpy() / submission.capacity
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
-    # Bytes that arrive in an interval pay the prices of its steps, and are posted in the block after it.
+    # Bytes that arrive in an interval pay the prices of its steps. They are posted in the block after the interval.
     count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]
@@ -225,11 +225,11 @@ def _rule_price(
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
-        # On the OP Stack an operator fee per transaction covers the tip. The other rules have no tip.
+        # On the OP Stack, an operator fee per transaction covers the tip. The other rules do not include a tip.
         counted = tip if family == "op-stack" else 0.0
         plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity
         return plain, float(plain[0, 0])
-    # The coordinator averages L1 over 12,000 s.
+    # The coordinator averages L1 fees over 12,000 s.
     window = round(COORDINATOR.window / STEP)
     bins = -(-window // PARTS)
     past = [

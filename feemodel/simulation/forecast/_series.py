@@ -21,7 +21,7 @@ class FeeSeries:
     first_bin: int  #: number of the first bin since 1970 [10 min]
     means: RealArray  #: (bins,): mean logarithm; a bin without rows repeats the previous bin [log(wei / gas)]
     newest: RealArray  #: (bins,): logarithm of the newest fee at the end of each bin [log(wei / gas)]
-    interpolated: RealArray  #: (bins,): as `means`, with linear interpolation in bins without rows
+    interpolated: RealArray  #: (bins,): like `means`, but with linear interpolation in bins without rows
     empty: NDArray[np.bool_]  #: (bins,): whether a bin has no rows
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 def days_before(horizon: int) -> int:
     """Return the smallest whole number of days that is at least a horizon [bins].
 
-    So many bins before a target, the value at the same time of day is already known.
+    The value that lies this number of bins before a target is known at the origin and has the same time of day.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)

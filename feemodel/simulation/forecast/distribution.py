@@ -50,11 +50,11 @@ KNOTS = (1, 6, 36, 144)  # bins at which paths are adjusted to quantiles, beside
 class History(NamedTuple):
     """L1 fees up to the origin of a forecast."""
 
-    series: Mapping[str, FeeSeries]  #: series of each of `FEES`, with the same bins
+    series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all have the same bins
     newest: float  #: time of the newest row [s since 1970]
-    fees: Mapping[str, float]  #: newest value of each of `FEES` [wei / gas]
-    gas_used_ratio: float | None  #: of the newest row, if known [1]
-    tip: float | None  #: median of the newest day, if known [wei / gas]
+    fees: Mapping[str, float]  #: newest value of each fee in `FEES` [wei / gas]
+    gas_used_ratio: float | None  #: gas used ratio of the newest row, if known [1]
+    tip: float | None  #: median tip of the newest day, if known [wei / gas]
     source: str  #: description of the rows
     assumed: str  #: assumptions about missing data
 
@@ -76,14 +76,15 @@ def forecast(
 ) -> xr.Dataset:
     """Forecast the distribution of L1 fees after the newest row of a history.
 
-    Quantiles are those of the geometric mean fee in a bin of ten minutes, `horizon` after the bin of the newest row.
-    They are between 1 wei and 10 million gwei.
+    The quantiles describe the geometric mean of a fee over a bin of ten minutes, which is `horizon` after the bin of
+    the newest row. They are between 1 wei and 10 million gwei.
 
     Parameters
     ----------
-    l1 : table of `feemodel.io.read_l1_fees`, another table for `feemodel.simulation.scenarios.replay` with times, or a
-        scenario of one path with times. At least six days; good forecasts need about a month.
-    horizons : multiples of ten minutes, up to seven days: seconds, or text such as "6h".
+    l1 : L1 fees: a table of `feemodel.io.read_l1_fees`, another table with times that
+        `feemodel.simulation.scenarios.replay` accepts, or a scenario of one path with times. At least six days are
+        required, and good forecasts need about a month.
+    horizons : horizons in seconds or as text such as "6h", in multiples of ten minutes, up to seven days.
     quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
     method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
     paths : number of joint sample paths of both fees, up to the longest horizon. With 0 the result has no quantiles of
@@ -128,7 +129,7 @@ def forecast(
         newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
         return newest
 
-    # Adjust paths to the default quantiles too, so that they do not depend on a few requested ones only.
+    # Adjust paths to the default quantiles too, because there may be only a few requested quantiles.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
@@ -221,7 +222,7 @@ def _assumed(assumed: str, seconds: RealArray) -> str:
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
     """Return distinct horizons in bins, in increasing order.
 
-    Raises `InvalidInput` for a horizon that is not a multiple of ten minutes, up to seven days.
+    Raises `InvalidInput` for a horizon that is not a multiple of ten minutes or is longer than seven days.
 
     >>> horizon_bins(["6h", 600])
     array([ 1, 36])
@@ -259,7 +260,7 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
 
 
 def _beginning(history: History, update_fraction: int) -> Beginning:
-    """Return the block after the newest row. Its base fee is updated if the gas used in that row is known."""
+    """Return the block after the newest row. Its base fee is computed from the gas used in that row, if known."""
     fee = max(1, round(history.fees["base_fee"]))
     if history.gas_used_ratio is not None:
         fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)

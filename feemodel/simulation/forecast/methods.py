@@ -22,10 +22,10 @@ Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
-SKIPPED = 2 * DAY  # first origins of a series, which methods are not fitted to [bins]
-RECENT = 3 * DAY  # history of the recent persistence forecaster of `auto` [bins]
-LONGEST_FIT = 45 * DAY  # maximum history that regressions are fitted to [bins]
-WARM_UP = WEEK  # origins before the first one, to initialize weights and calibration of `auto` [bins]
+SKIPPED = 2 * DAY  # start of a series that fits leave out [bins]
+RECENT = 3 * DAY  # length of the history for the "recent persistence" forecaster of `auto` [bins]
+LONGEST_FIT = 45 * DAY  # maximum length of the history for fits of regressions [bins]
+WARM_UP = WEEK  # additional earlier origins that initialize the weights and the calibration of `auto` [bins]
 LARGEST_STRIDE = 6  # bins between fitted targets at horizons of at least six hours; otherwise 2
 LARGEST_FEE = MAXIMUM  # maximum of forecasts and histories [wei / gas]
 MIN_ROWS = DAY  # minimum number of targets for a fit
@@ -75,8 +75,8 @@ def rolling_quantiles(
 
     Returns
     -------
-    Quantiles, (origins, q), for each origin from the first to the newest bin. They are between 1 wei, the minimum by
-    the protocol, and `LARGEST_FEE` [log(wei / gas)].
+    Quantiles, (origins, q), for each origin from the first to the newest bin. They are between the minimum of the
+    protocol, 1 wei, and `LARGEST_FEE` [log(wei / gas)].
 
     Raises
     ------

@@ -108,7 +108,7 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
 
     Returns
     -------
-    Losses of the broadcast shape, in the unit of the targets.
+    Scores of the broadcast shape, in the unit of the targets.
 
     Raises
     ------
@@ -135,7 +135,8 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
 
     Returns
     -------
-    Shares, (q + 1,), with sum 1. For calibrated quantiles they are the differences of 0, the probabilities, and 1.
+    Shares, (q + 1,), with sum 1. For calibrated quantiles, they equal the differences between consecutive numbers of
+    the sequence 0, probabilities of the quantiles, 1.
 
     Raises
     ------
@@ -198,7 +199,7 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
 
 class OperatorLoss(NamedTuple):
-    """Losses of prices that were set before costs were known; each of shape (q,), one for each column of prices."""
+    """Losses from prices that were set before costs were known. Each array has one value per column of prices, (q,)."""
 
     under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of costs
     overcharged: RealArray  #: mean of max(0, price − cost)

@@ -1,4 +1,4 @@
-"""Pricing policies of a closed loop. Each module has the class of a policy and its compiled `announce` and `settle`.
+"""Pricing policies of a closed loop. A module contains the class of a policy and its compiled functions.
 
 Importing this package does not import the policies.
 """

@@ -17,7 +17,7 @@ from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
-#: A batch that has been posted and not yet reported.
+#: A batch that has been posted but not reported yet.
 BATCH = np.dtype([("surplus", np.float64), ("units", np.float64)], align=True)
 
 
@@ -65,14 +65,14 @@ def run(state, path):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumPricing(BuiltIn):
-    """Arbitrum's L1 pricing controller: a batch report changes the price according to the surplus and its change."""
+    """Arbitrum's L1 pricing controller. A batch report changes the price, depending on the surplus and its change."""
 
-    price: float  #: at the start [wei / byte]
-    equilibration_units: float = 160_000_000.0  #: [unit]
-    inertia: float = 10.0  #: [1]
-    reward: float = 0.0  #: [wei / unit]
-    report_delay: int = 0  #: [batches]
-    units_per_byte: float = UNITS_PER_BYTE  #: [unit / byte]
+    price: float  #: initial price [wei / byte]
+    equilibration_units: float = 160_000_000.0  #: number of units over which a surplus is returned [unit]
+    inertia: float = 10.0  #: divisor of `equilibration_units` in the damping of price changes [1]
+    reward: float = 0.0  #: reward that is paid for each posted unit [wei / unit]
+    report_delay: int = 0  #: number of batches posted between a batch and its report [batches]
+    units_per_byte: float = UNITS_PER_BYTE  #: L1 calldata units of a compressed byte [unit / byte]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 

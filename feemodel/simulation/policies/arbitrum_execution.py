@@ -1,4 +1,4 @@
-"""Arbitrum's L2 base fee from backlogs of gas."""
+"""Arbitrum's L2 base fee, which depends on gas backlogs."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee and the backlogs by the blocks of a step, each of one second and with equal gas."""
+    """Update the base fee and the backlogs for each block of a step. A block takes one second; all use equal gas."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
@@ -30,13 +30,13 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    # The next step rejects prices that are not finite, so also a price that does not fit in 64 bits.
+    # A price that does not fit in 64 bits becomes infinite. The next step rejects prices that are not finite.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumExecution(ExecutionPrice):
-    """Arbitrum's L2 base fee from backlogs of gas, one for each constraint, in blocks of one second."""
+    """Arbitrum's L2 base fee, which depends on one gas backlog per constraint, with blocks of one second."""
 
     min_base_fee: int = 20_000_000  #: [wei / gas]
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS

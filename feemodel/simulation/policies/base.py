@@ -14,14 +14,14 @@ from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.simulation.closed_loop.observations import Setting, State
 from feemodel.simulation.policies.execution import ExecutionPrice
 
-MAX_LAG = 1 << 20  # steps: some 145 days of L1 blocks
+MAX_LAG = 1 << 20  # steps, about 145 days of L1 blocks
 
 
 class Pricing(Protocol):
     """Interface of a policy for `simulate`. Your own policy may be any object with these methods.
 
-    `announce` and `settle` are compiled with `numba.njit`, or are plain Python functions of the same records, which
-    are slow. The attributes `level`, `l1_lag`, `balance_lag` and `target_balance` are optional.
+    `announce` and `settle` are functions compiled with `numba.njit`, or plain Python functions of the same records.
+    Plain functions are slow. The attributes `level`, `l1_lag`, `balance_lag` and `target_balance` are optional.
     """
 
     def start(self, setting: Setting) -> State:
@@ -38,8 +38,8 @@ class Pricing(Protocol):
 class BuiltIn(ABC):
     """Base class of the built-in policies for data prices: a level, lags, and a price of execution.
 
-    The module of a policy defines the compiled functions `announce`, `settle` and `run`; `run` is the loop with the
-    other two. numba can cache the machine code of a function on disk only if a module defines it.
+    The module of a policy defines the compiled functions `announce`, `settle` and `run`. `run` is the loop that calls
+    the other two. It is defined in a module because numba can then cache its machine code on disk.
     """
 
     level: float = 1.0  #: factor on the announced data price [1]

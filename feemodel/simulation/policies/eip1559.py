@@ -27,7 +27,7 @@ MAX_ELASTICITY = 1_000
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee by the blocks of a step with equal gas, in integers as in a node."""
+    """Update the base fee for each block of a step, with integers as in a node. All blocks use equal gas."""
     terms = execution.terms
     used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
     fee = np.int64(terms.per_gas)
@@ -55,8 +55,8 @@ class Eip1559(ExecutionPrice):
     max_base_fee: int = MAX_PRICE  #: [wei / gas]
     block_time: float = 2.0  #: [s]
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: factor on it: 1e-6 in Isthmus, 100 since Jovian [1]
-    operator_fee_constant: float = 0.0  #: per transaction [wei]
+    operator_fee_multiplier: float = 1e-6  #: factor on the scalar: 1e-6 in Isthmus, 100 since Jovian [1]
+    operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
 
     def __post_init__(self) -> None:
         maximum = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}

@@ -1,7 +1,7 @@
 """Prices of L2 execution: the record that all rules share, and a constant price.
 
-A price of execution is the attribute `execution` of a policy for data prices. It can also be simulated alone, with data
-free of charge.
+A policy for data prices has the price of execution as its attribute `execution`. A price of execution can also be
+simulated alone; the price of data is then 0.
 """
 
 from abc import ABC, abstractmethod
@@ -17,11 +17,11 @@ from feemodel.ethereum._fee_units import IN_WEI
 from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
 LONGEST_BLOCK = 60.0  # seconds; larger numbers are probably milliseconds
-MIN_LIMIT = 21_000  # gas limit of a block that fits a transfer; smaller numbers are probably millions of gas
+MIN_LIMIT = 21_000  # gas of a transfer, the minimum of a gas limit; smaller numbers are probably millions of gas
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
 MAX_PRICE = 2**53  # [wei / gas]; a double represents every integer up to it exactly
 
-# Rules of prices. With the last one, the policy announces the prices itself.
+# Rules for the price of execution. With `SET_BY_POLICY`, the policy's `announce` sets the price.
 FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)
 
 TERMS = np.dtype(
@@ -29,10 +29,10 @@ TERMS = np.dtype(
         ("rule", np.int64),
         ("per_gas", np.float64),  # price that the rule updates [wei / gas]
         ("further_per_gas", np.float64),  # constant price, added to `per_gas` [wei / gas]
-        ("per_transaction", np.float64),  # [wei]
+        ("per_transaction", np.float64),  # additional fee of each transaction [wei]
         ("blocks", np.int64),  # number of L2 blocks in a step
-        ("gas_limit", np.int64),  # of a block [gas]
-        ("target", np.int64),  # gas target of a block, the divisor of a change [gas]
+        ("gas_limit", np.int64),  # gas limit of a block [gas]
+        ("target", np.int64),  # gas target of a block, used as the divisor of a change [gas]
         ("compared_target", np.int64),  # gas target that the gas used is compared with [gas]
         ("denominator", np.int64),  # [1]
         ("min_base_fee", np.int64),  # [wei / gas]

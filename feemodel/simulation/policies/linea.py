@@ -22,7 +22,7 @@ from feemodel.simulation.closed_loop.observations import Setting, State, empty_r
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
-#: L1 fees of a block times their weights, and the weights. The sums over a window have the same fields.
+#: L1 fees of a block multiplied by their weights, and the weights. The sums over a window have the same fields.
 WEIGHTED = np.dtype(
     [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
 )
@@ -38,7 +38,7 @@ class LineaState(NamedTuple):
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Add the block to the averages; at an update, announce the cost at the averages."""
+    """Add the block to the averages, update the cost if an update is due, and announce the price."""
     terms = state.terms
     tip = seen.tip if terms.tip < 0.0 else terms.tip
     _replace_oldest(state, seen, tip)
@@ -66,7 +66,7 @@ def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
-    """Announce the variable cost at the averages, or at the fees of the block if all weights are 0."""
+    """Compute the variable cost from the average fees, or from the fees of the block if all weights are 0."""
     base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
     if sums.weight > 0.0:
         base_fee, tip = sums.base_fee / sums.weight, sums.tip / sums.weight
@@ -98,7 +98,7 @@ def run(state, path):  # type: ignore[no-untyped-def]
 class LineaPricing(PricingRule):
     """Linea's coordinator in a closed loop, with the parameters of `PricingRule`.
 
-    The window is a whole number of steps, and with `l1_lag` 0 it includes the L1 fees of the present step. Averages are
+    The window is a whole number of steps. If `l1_lag` is 0, it includes the L1 fees of the present step. Averages are
     weighted by usage ratios if the scenario has them. The price of execution is
     `base_fee + estimate_margin · fixed_cost` per gas.
     """
@@ -131,11 +131,11 @@ class LineaPricing(PricingRule):
             upper_bound=math.inf if self.upper_bound is None else self.upper_bound,
             update_steps=updates,
             estimate_margin=self.estimate_margin,
-            denominator=0.0,  # of calldata pressure; 0 turns it off
+            denominator=0.0,  # denominator of the calldata pressure; 0 disables the pressure
             calldata_target=1.0,  # calldata between two updates at which the pressure is 0 [byte]
-            tip=-1.0 if setting.tips_known else self.tip,  # used instead of the observed tip, unless negative
+            tip=-1.0 if setting.tips_known else self.tip,  # replaces the observed tip, unless negative
             announced=0.0,  # announced cost, without the estimate margin [wei / byte]
-            calldata=0.0,  # since the last update [byte]
+            calldata=0.0,  # calldata since the last update [byte]
             oldest=0.0,  # index of the oldest block in the window
         )
         if self.pressure is not None:

@@ -1,7 +1,7 @@
 """Prices from L1 fees (feed-forward) and the operator's balance (feedback).
 
-Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
-copied).
+Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (the formulas, not
+the code).
 """
 
 import math
@@ -58,13 +58,13 @@ class VaultPricing(BuiltIn):
     `range` is `max_price − min_price` if `max_price` is finite, as in the source, otherwise 1 wei per byte.
     """
 
-    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: 0 turns it off [gas / byte]
-    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: [gas / byte]
-    kp: float = 0.0  #: [range]
-    ki: float = 0.0  #: per step [range]
-    kd: float = 0.0  #: [range]
+    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: factor on base fee and tip [gas / byte]
+    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: factor on the blob base fee [gas / byte]
+    kp: float = 0.0  #: gain of the P term [range]
+    ki: float = 0.0  #: gain of the I term per step [range]
+    kd: float = 0.0  #: gain of the D term [range]
     min_proportional: float = -math.inf  #: minimum of the P term [wei / byte]
-    min_integral: float = 0.0  #: minimum of Σ error; with 0 the I term cannot correct an overshoot
+    min_integral: float = 0.0  #: minimum of Σ error; if it is 0, the I term cannot correct an overshoot
     max_integral: float = 10.0  #: maximum of Σ error
     derivative_memory: float = 0.8  #: coefficient β of the low-pass filter on changes of the error [1]
     min_price: float = 0.0  #: [wei / byte]
@@ -129,7 +129,7 @@ def proportional(at: Baseline) -> VaultPricing:
 
 
 def proportional_integral(at: Baseline) -> VaultPricing:
-    """Return a policy with a P term and an I term. After four days of a constant error the I term equals the P term.
+    """Return a policy with a P term and an I term. The two terms are equal after four days of a constant error.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> round(proportional_integral(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).ki)

@@ -1,7 +1,7 @@
-"""Price that each posting multiplies by a factor, which depends on the distance of the balance from its target.
+"""Price that is multiplied at each posting by a factor, which depends on the balance and its target.
 
-Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (described, not
-copied).
+Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (the formulas, not
+the code).
 """
 
 import math
@@ -23,7 +23,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Multiply the price by its factor, if data was posted in this step."""
+    """Multiply the price by the factor if data was posted in this step."""
     if settled.posted_bytes > 0.0:
         error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
         state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
@@ -42,7 +42,7 @@ class VaultEip1559(BuiltIn):
     The error is `(target − balance) / target`, as in `VaultPricing`.
     """
 
-    price: float  #: at the start [wei / byte]
+    price: float  #: initial price [wei / byte]
     denominator: float = 8.0  #: [1]
     min_price: float = 0.0  #: [wei / byte]
     max_price: float = math.inf  #: [wei / byte]
