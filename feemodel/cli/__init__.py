@@ -1,14 +1,14 @@
-"""The command line: `feemodel VERB …`. Runs the module of the verb and turns errors into exit codes.
+"""The command line: `feemodel VERB …`. It runs the module of the verb and converts errors to exit codes.
 
 0    done
 1    the answer is no, for the verbs in `NO`
-2    invalid input: an option, a value, a call
-3    a file that cannot be read or written
-4    an upstream node or cluster that failed
+2    invalid input, such as an option, a value or a call
+3    a file cannot be read or written
+4    an upstream node or cluster failed
 70   an unexpected error; `--debug` shows its traceback
 130  interrupted
 
-An error is one line on standard error.
+An error is printed as one line on standard error.
 """
 
 import argparse
@@ -100,7 +100,7 @@ class VerbParser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """Store the value of an option, which may be given once. The error omits the value: it may be a password."""
+    """Store the value of an option that may be given only once. The error omits the value, which may be a password."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         if option_string is not None:
@@ -130,9 +130,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without our signs, a file name that is no text
+            stream.reconfigure(errors="backslashreplace")  # characters that a terminal lacks, invalid file names
     with warnings.catch_warnings():
-        warnings.simplefilter("default", UserWarning)  # a line on standard error each, whatever the interpreter's flags
+        warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
         try:
             return _run(given)
@@ -165,7 +165,7 @@ def _run(given: Sequence[str]) -> int:
         if error.name is None or error.name.partition(".")[0] == "feemodel":
             raise
         return _failed(2, f"{given[0]} needs the package {error.name}: {install_command(error.name)}")
-    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+    except BrokenPipeError:  # the reader of a pipe, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -174,7 +174,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
-    """Return the parser of `feemodel`, with the options of the verbs in `words`; other modules are not loaded.
+    """Return the parser of `feemodel`, with the options of the verbs in `words`. Modules of other verbs are not loaded.
 
     If the first word is a verb, the parser contains this verb only.
     """

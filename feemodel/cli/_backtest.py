@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
-BLOCK_HOURS = 24.0  # which keeps the daily cycle mostly whole
+BLOCK_HOURS = 24.0  # blocks of a day mostly preserve the daily cycle
 MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "max_drawdown")
 OF_RULE = (
     "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
@@ -45,7 +45,7 @@ class BacktestArguments(NamedTuple):
     rule: Any
     posting: Any
     arrival_rate: float
-    calldata: Any  #: of each transaction, where calldata pressure is on
+    calldata: Any  #: calldata of each transaction, if calldata pressure is enabled
     rng: int
 
 
@@ -180,9 +180,9 @@ SUBMISSION_GAS = ("execution_gas", "blob_gas")
 
 
 def submission_gas(what_if: "WhatIf") -> dict[str, int]:
-    """Return gas and blob gas of Linea's submissions under custom rules; empty if they do not change Linea.
+    """Return the gas and blob gas of Linea's submissions under custom rules, or nothing if Linea is not changed.
 
-    Raises `InvalidInput` for parameters that do not act in a simulation.
+    Raises `InvalidInput` for parameters that have no effect in a simulation.
     """
     from feemodel.rollups.rules import parameters_of
 
@@ -260,7 +260,7 @@ _LABELS = {
 
 
 def _read_workload(options: argparse.Namespace) -> "Workload":
-    """Return the transactions of the package, or of a file with a column of sizes or with payloads to measure."""
+    """Return the transactions of the package, or of a file that contains sizes, or payloads to measure."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions
@@ -329,7 +329,7 @@ def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.
 def read_history(options: argparse.Namespace) -> "xarray.Dataset":
     """Return the L1 fees of the options, unchanged."""
     history = l1_history(options.l1, read_columns(options.l1_columns))
-    # What is asked for counts before what the file says.
+    # The option --tip takes precedence over tips in the file.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")
 
 
@@ -356,7 +356,7 @@ def l1_history(path: str | None, columns: dict[str, str] | None = None) -> "xarr
     table = read_l1_fees(path, columns=columns)
     try:
         history = replay(table, source=Path(path).name)
-        step_seconds(history)  # which two steps at least have
+        step_seconds(history)  # raises an error for a history with fewer than two steps
         return history
     except InvalidInput as error:
         raise UnreadableFile(f"{path}: {error}") from None

@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
-    """Return the rules to compare, reasons for rules that are left out, and notes on a file of rules."""
+    """Return the rules to compare, the reasons why other rules are left out, and notes on a file of rules."""
     from feemodel.rollups._chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
     from feemodel.rollups.rules import all_rules, rule, rules_at
@@ -181,7 +181,7 @@ def _transactions(
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
     """Return the transactions, gas used and senders if known, and the assumptions.
 
-    Of a file, those of type 4 only with `set_code`: if every rule prices them.
+    Transactions of type 4 in a file are included only with `set_code`, that is, if every rule has a price for them.
     """
     if options.subject != "-" and not options.subject.strip().startswith(("0x", "{")):
         return _file(options, set_code)
@@ -189,7 +189,7 @@ def _transactions(
     gas = estimated_gas(subject, options.gas)
     if isinstance(subject, Transaction):
         return [subject], [gas], None, []
-    # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
+    # A call has no signature. Use a placeholder of the same length, as nodes do for estimates.
     check_no_blobs(subject)
     signed = fill(subject, gas=gas, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
     return [signed], [gas], [subject.sender or bytes(20)], []
@@ -211,7 +211,7 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """Return the L1 fees of the options, or a quantile of the package's month or of the day `--at` [wei / gas]."""
+    """Return the L1 fees of the options, or a quantile over the month in the package or the day `--at` [wei / gas]."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 
@@ -243,6 +243,6 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
 
 def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-    """Return name and parts of a row, in wei of ETH."""
+    """Return the name and the parts of the fee in a row, in wei of ETH."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

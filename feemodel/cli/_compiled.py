@@ -1,4 +1,4 @@
-"""A folder for compiled kernels if numba's own folder is not writable."""
+"""Provide a folder for compiled kernels if the default folder of numba is not writable."""
 
 import os
 import shutil
@@ -15,9 +15,9 @@ VARIABLE = "NUMBA_CACHE_DIR"
 
 @contextmanager
 def compiled_kernels() -> Iterator[None]:
-    """Let numba cache compiled code in a temporary folder if the installation is read-only, until the block ends.
+    """Let numba cache compiled code in a temporary folder during the block, if the installation is read-only.
 
-    It begins with the kernels that are in the folder named by NUMBA_CACHE_DIR, as an image has them.
+    Kernels in the folder NUMBA_CACHE_DIR, for example of a container image, are first copied to the temporary folder.
     """
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))

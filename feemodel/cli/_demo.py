@@ -1,4 +1,4 @@
-"""`feemodel demo`: price generated and real transactions in both forms and compare fees with the cost of L1."""
+"""`feemodel demo`: price generated and real transactions with both forms of the fee, and compare fees with L1 costs."""
 
 import argparse
 import textwrap
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from feemodel.simulation.recovery import Revenue
     from feemodel.simulation.surfaces import Workload
 
-# What Linea paid on L1 from 2026-01-08 to 02-09, 0.196 ETH: data/processed/l1_rent/daily_rollup_rent_components.csv of
-# AysajanE/autonomous-agentic-research-swarm at 832f2418, computed there from the public chain.
-FINALIZATION_GAS = 66_500  # for each blob posted, on ordinary days: as much again as the blob itself [gas]
-PAID_TIP = 0.113107 / 0.078722  # of the base fee's part of the rent [1]
+# Linea's costs on L1 from 2026-01-08 to 02-09, 0.196 ETH. Source: data/processed/l1_rent/
+# daily_rollup_rent_components.csv of AysajanE/autonomous-agentic-research-swarm at 832f2418, from public chain data.
+FINALIZATION_GAS = 66_500  # per posted blob on ordinary days, about as much as for posting the blob itself [gas]
+PAID_TIP = 0.113107 / 0.078722  # tips divided by base fees, in the costs on L1 [1]
 RENT_SHARES = {"finalization": 0.587, "data": 0.413, "tips": 0.576, "base fee": 0.401, "blobs": 0.023}
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
     lines = _cost_lines(l1_fees, submission)
     for row in rows:
-        if row["pricing"] == CostPerByte.name:  # the other form's cost is a verification's already
+        if row["pricing"] == CostPerByte.name:  # the cost of the other form already is that of a verification
             row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {
@@ -103,7 +103,7 @@ def _with_known_gas(table: "pandas.DataFrame") -> "Workload":
 
 
 def _generated(count: int, seed: int) -> tuple["Workload", "NDArray[np.int64]", dict[str, Any]]:
-    """Return sizes and lengths of generated transactions, and the rate of compression."""
+    """Return generated transactions, their lengths before compression, and totals with the speed of compression."""
     from feemodel.simulation.corpus import corpus
     from feemodel.simulation.surfaces import Workload
     from feemodel.sizes._codecs import compressed_sizes
@@ -142,7 +142,7 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
 
 
 def _cost_lines(l1_fees: Any, submission: Any) -> dict[str, dict[str, float]]:
-    """Return the cost of a compressed byte on L1 at the assumed tip and at the tip paid [wei / byte]."""
+    """Return the parts of the L1 cost of a compressed byte, at the assumed tip and at the paid tip [wei / byte]."""
     base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
     lines = {}
     for name, tip in (("assumedTip", submission.tip), ("paidTip", PAID_TIP * base_fee)):

@@ -37,9 +37,9 @@ def draw(
     submission: Submission,
     corpora: Mapping[str, tuple[Any, Any]],
 ) -> tuple[list[Path], int]:
-    """All figures, written to the folder, and how many fees they took.
+    """Write all figures to the folder. Return their paths, and the number of fees that were computed for them.
 
-    `corpora`: label → lengths before and after compression [byte], of the real and the generated transactions.
+    `corpora` maps a label to the lengths of transactions before and after compression [byte].
     """
     margins = np.array(sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin}))
     figures = {

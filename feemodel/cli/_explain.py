@@ -88,7 +88,7 @@ def _each(
     subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]],
     options: argparse.Namespace,
 ) -> int:  # fmt: skip
-    """Explain every transaction of a file, with a row for each, also if it cannot be read or priced."""
+    """Explain every transaction of a file. The row of a transaction that cannot be read or priced shows the error."""
     rows: list[dict[str, Any]] = []
     for position, subject in subjects:
         try:
@@ -181,7 +181,7 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
 class Executed(NamedTuple):
     """Result of executing the subject on a state."""
 
-    gas_limit: int  #: that a node estimates [gas]
+    gas_limit: int  #: given gas limit, or the estimate of a node [gas]
     details: "GasDetails"
 
     def answer(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class Executed(NamedTuple):
 
 
 def _chain(options: argparse.Namespace) -> "ChainState | None":
-    """Return the chain with the state of the options, or `None` without one."""
+    """Return a chain with the state that the options name, or `None` if they name no state."""
     if options.genesis is None and options.replay is None:
         return None
     from feemodel.estimates._chain import genesis_chain, read_genesis_document, replay_chain
@@ -208,7 +208,7 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Estimate with Besu's search, and execute, the subject on the state of a file."""
+    """Estimate the gas limit with Besu's search, unless it is given, and execute the subject on the state of a file."""
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas
 

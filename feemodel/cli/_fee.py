@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _preset(options: argparse.Namespace) -> "LineaPreset | None":
-    """Return Linea's costs and margin by the rules of a file, at L1 fees, or `None` without a file."""
+    """Return Linea's costs and margin from a file of rules and from L1 fees, or `None` without a file."""
     from feemodel.io.shipped import month_l1_fees
     from feemodel.linea.parameters import linea_preset
     from feemodel.rollups.rules import linea_variable_cost, parameters_of

@@ -1,4 +1,4 @@
-"""`feemodel fetch`: block headers of a node, and the tips paid in the blocks, into a Parquet file."""
+"""`feemodel fetch`: write block headers of a node, and the tips paid in the blocks, to a Parquet file."""
 
 import argparse
 

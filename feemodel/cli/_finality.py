@@ -1,4 +1,4 @@
-"""The finality rule of a ledger in the words of the command line: `immediate`, `depth N` or `l1 URL`."""
+"""Parse the finality rule of a ledger from the command line: `immediate`, `depth N` or `l1 URL`."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,9 +11,9 @@ from feemodel.ledger._store import Store
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
     """Return a rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with the contract of another rollup.
 
-    The address of the node is left out, which may be secret.
+    The URL of the node is left out, because it may contain a password.
 
-    Raises `InvalidInput` for other words, and for a contract where the rule is not l1.
+    Raises `InvalidInput` for other words, and for a contract if the rule is not l1.
 
     >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
     ('depth 2', 'l1')
@@ -35,10 +35,10 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
 
     Parameters
     ----------
-    stored : the ledger's rule, `None` where it has none.
-    words : of the option, `None` where it was not given.
+    stored : rule of the ledger, or `None` if the ledger has no rule.
+    words : words of the option, or `None` if the option is not given.
     change : whether the option may replace the rule.
-    contract : the rollup's contract on L1, `None` where it was not given.
+    contract : address of the rollup's contract on L1, or `None` if it is not given.
     """
     if words is None:
         if contract is not None:
@@ -56,12 +56,13 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
 def parse_finality(
     words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
 ) -> Callable[[Store], Finality]:
-    """Return the finality of the options for a store: `immediate`, `depth N` or `l1 URL`.
+    """Return a function that creates the finality of a store from the words of the option.
 
     Parameters
     ----------
-    connect : the address of a node → the node.
-    contract : the rollup's contract on L1.
+    words : `immediate`, `depth N` or `l1 URL`.
+    connect : function that returns the node at a URL.
+    contract : address of the rollup's contract on L1.
 
     Raises `InvalidInput` for other words.
     """

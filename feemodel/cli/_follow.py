@@ -102,10 +102,10 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
             if options.chain_id is not None:
                 store.set_chain_id(options.chain_id)
         try:
-            os.link(part, path)  # which fails where another process was faster
+            os.link(part, path)  # fails if another process has created the file
         except FileExistsError:
             raise UnreadableFile(f"{path}: another process made this ledger meanwhile") from None
-        except OSError:  # a file system without links
+        except OSError:  # the file system does not support links
             part.rename(path)
 
 
@@ -176,7 +176,7 @@ class _Stop(BaseException):
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """End the work inside on SIGTERM without an error. A block that is being imported is undone."""
+    """End the enclosed work on SIGTERM without an error. A block that is not completely imported is rolled back."""
 
     def stop(*_: object) -> None:
         raise _Stop
@@ -218,6 +218,6 @@ def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
 
 
 def _wait(seconds: float) -> bool:
-    """Sleep, and never stop; an interrupt ends the loop."""
+    """Sleep, and return `False` so that the loop continues. Only an interrupt ends the loop."""
     time.sleep(seconds)
     return False

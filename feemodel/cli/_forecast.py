@@ -32,7 +32,7 @@ def add_l1(parser: argparse.ArgumentParser) -> None:
 
 
 def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
-    """Return the history of the options."""
+    """Return the history of L1 fees that the options name."""
     return l1_history(options.l1, read_columns(options.l1_columns))
 
 

@@ -1,4 +1,4 @@
-"""`feemodel ledger`: operate a ledger's file."""
+"""`feemodel ledger`: describe, check, copy, export or change the file of a ledger."""
 
 import argparse
 import json
@@ -13,8 +13,8 @@ from feemodel.cli._options import MissingOption, count, whole_from_0
 from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
-SHOWN = 20  # findings
-#: Options of each action besides the ledger, and whether it needs them.
+SHOWN = 20  # maximum number of findings that are printed
+#: Options of each action other than the ledger, and whether an option is required.
 OPTIONS = {
     "info": {},
     "verify": {},

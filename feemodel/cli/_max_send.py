@@ -1,4 +1,4 @@
-"""`feemodel max-send`: the largest value that a balance can send on a rollup, and the amount reserved for fees."""
+"""`feemodel max-send`: the largest value that an account can send on a rollup, and the amount reserved for fees."""
 
 import argparse
 

@@ -1,8 +1,8 @@
-"""The tools of the Model Context Protocol: fees explained, compared and forecast, for programs that call tools.
+"""Tools of the Model Context Protocol, with which other programs explain, compare and forecast fees.
 
-explain, compare, max_send, chains, forecast; `serve_stdio` answers over standard input and output. The parameters are
-structs like those of the JSON-RPC methods: they parse the arguments, and the schemas are made from them. Amounts in
-wei are decimal digits in the answers, because not every client keeps a large integer of JSON whole.
+The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves them on standard input and output.
+The parameters of a tool are a struct, as in the JSON-RPC methods. The struct parses the arguments and defines their
+schema. Results contain large amounts in wei as strings of decimal digits, because some clients round large integers.
 
 Source: Model Context Protocol, revision 2025-11-25.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 DOUBLE_EXACT = 2**53
-MAX_PATHS = 10_000  # of a forecast
+MAX_PATHS = 10_000  # maximum number of sample paths of a forecast
 
 
 class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
         return {"l1BaseFee": base_fee, "blobBaseFee": blob_base_fee, "rules": [row._asdict() for row in rows]}
 
     def _l1_fees(self) -> tuple[int, int]:
-        """Return the given L1 fees, or the medians of the package's month or of the day."""
+        """Return the given L1 fees, or their medians over the month in the package or over the given day."""
         if self.l1_base_fee is not None and self.blob_base_fee is not None:
             return self.l1_base_fee, self.blob_base_fee
         known = month_l1_fees() if self.at is None else day_l1_fees("at", chain_rows.timestamp("at", self.at))
@@ -157,7 +157,7 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     chain: str | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return the chains, or the rows of one, each with its source and the day it was checked."""
+        """Return the chains, or the rows of one chain. Each row has a source and the day on which it was checked."""
         if self.chain is None:
             found = [(one, one.at()) for one in chain_rows.CHAINS.values()]
             return {"chains": [
@@ -236,10 +236,10 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    name : of the tool.
-    arguments : as they were sent.
+    name : name of the tool.
+    arguments : arguments of the request.
 
-    Raises `InvalidInput` for an unknown tool or arguments that are not valid, and what the tool raises.
+    Raises `InvalidInput` for an unknown tool or invalid arguments. Errors of the tool itself are not caught.
 
     >>> call_tool("chains", {"chain": "taiko"})["token"]
     'ETH'

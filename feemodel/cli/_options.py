@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class MissingOption(InvalidInput):
-    """Return an error for a required option that is missing, with the reason."""
+    """Raised if a required option is missing. The message contains the reason."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
 
 
 def add_pricing(parser: argparse.ArgumentParser) -> None:
-    """Add the options of prices: a preset, then single costs that replace the preset's."""
+    """Add the pricing options: a preset, and single costs that replace the costs of the preset."""
     group = parser.add_argument_group("pricing")
     group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
                        help="form of the fee")  # fmt: skip
@@ -48,7 +48,7 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
-    """Return the preset with the options' margin and record, and the form with their costs."""
+    """Return the preset with the margin and record of the options, and the fee form with the costs of the options."""
     preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
@@ -72,7 +72,7 @@ def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None)
 
 
 def add_codec(parser: argparse.ArgumentParser) -> None:
-    """Add the options of measuring a size."""
+    """Add the options for measuring a compressed size."""
     group = parser.add_argument_group("size")
     group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
     group.add_argument("--dictionary", metavar="FILE", help="dictionary, required for lzss and optional for zstd")
@@ -91,7 +91,7 @@ def read_codec(options: argparse.Namespace) -> "Codec":
 
 
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
-LONGEST = 100  # digits of a number
+LONGEST = 100  # maximum number of digits of a number
 
 
 def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
@@ -134,7 +134,7 @@ def whole_from_0(text: str) -> int:
 
 
 def l1_base_fee(text: str) -> int:
-    """Parse an L1 base fee in wei: 0, or at least 1,000, because a lower number is probably in gwei."""
+    """Parse an L1 base fee in wei. It is 0 or at least 1,000, because a lower number is probably in gwei."""
     fee = whole_from_0(text)
     if 0 < fee < MINIMUM["base_fee"]:
         raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
@@ -142,7 +142,7 @@ def l1_base_fee(text: str) -> int:
 
 
 def block(text: str) -> str:
-    """Return a block as in JSON-RPC: a decimal or hexadecimal number as a quantity, a tag unchanged.
+    """Return a block as in JSON-RPC. Decimal and hexadecimal numbers become quantities; tags do not change.
 
     >>> block("8"), block("0x8"), block("finalized")
     ('0x8', '0x8', 'finalized')

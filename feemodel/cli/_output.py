@@ -23,9 +23,10 @@ def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
-    """Return the file of an option; its suffix must be known, it must not exist, and its folder must exist.
+    """Return the file that an option names, or `None` if the option is not given.
 
-    Raises `InvalidInput` where it cannot be written so.
+    Raises `InvalidInput` for an unknown suffix, for a folder that does not exist, and for a file that exists, unless
+    `--overwrite` is given.
     """
     asked = getattr(options, option[2:].replace("-", "_"))
     if asked is None:
@@ -48,15 +49,15 @@ def print_json(answer: Any, *, flush: bool = False) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right_from: int = 1) -> None:
-    """Print a table; columns from `right_from` on are numbers and aligned right."""
+    """Print a table. Columns with an index of at least `right_from` contain numbers and are right-aligned."""
     from tabulate import DataRow, TableFormat, tabulate
 
-    # A number that is cut is a wrong number: on a narrow terminal the lines run over.
+    # Do not shorten cells on a narrow terminal, because a truncated number is wrong.
     row = DataRow("", " ", "")
     plain = TableFormat(None, None, None, None, headerrow=row, datarow=row, padding=1, with_header_hide=None)
     alignment = ["right" if index >= right_from else "left" for index in range(len(columns))]
     cells = [[str(cell) for cell in one] for one in (columns, *rows)]
-    # The names of columns are a row like any other: tabulate makes columns wider than the names of a head.
+    # Pass the names of columns as an ordinary row, because tabulate makes columns wider than header names.
     table = tabulate(cells, tablefmt=plain, disable_numparse=True, colalign=alignment, preserve_whitespace=True)
     head, *lines = table.split("\n")
     width = max(map(len, (head, *lines)))
@@ -64,7 +65,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def in_gwei(wei: float) -> str:
-    """Write an amount of wei in gwei.
+    """Format an amount of wei in gwei.
 
     >>> in_gwei(43_314_285)
     '0.043314285 gwei'
@@ -73,7 +74,7 @@ def in_gwei(wei: float) -> str:
 
 
 def in_eth(wei: float) -> str:
-    """Write an amount of wei in ETH.
+    """Format an amount of wei in ETH.
 
     >>> in_eth(909_599_985_000)
     '0.000000909599985 ETH'
@@ -82,7 +83,7 @@ def in_eth(wei: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """Write a length of whole minutes in the format of the options of horizons.
+    """Format a duration of whole minutes in the same way as horizons on the command line.
 
     >>> length_text(600.0), length_text(86_400.0)
     ('10min', '24h')
@@ -92,5 +93,5 @@ def length_text(seconds: float) -> str:
 
 
 def _plain(value: Any) -> Any:
-    # NumPy's numbers are not JSON's.
+    # Convert NumPy values, which the json module cannot serialize.
     return value.item() if hasattr(value, "item") else value.tolist()

@@ -1,4 +1,4 @@
-"""`feemodel padding`: the factor by which a current fee must be raised to be enough some blocks later."""
+"""`feemodel padding`: the factor by which to raise the present fee so that it is sufficient some blocks later."""
 
 import argparse
 from pathlib import Path

@@ -110,7 +110,7 @@ _COLUMNS: tuple[str, ...] = (
 
 
 def _row(row: Comparison) -> tuple[str, ...]:
-    """Return the row of one transaction; a cell without a value is empty."""
+    """Return the row of one transaction. A cell without a value is empty."""
     paid = None if row.estimate is None else offered(row.step) - row.step.block.base_fee
     numbers = (
         None if row.gas is None else row.gas.gas_limit,
@@ -131,7 +131,7 @@ def _unlike(row: Comparison) -> tuple[str, ...]:
 def _rules(
     options: argparse.Namespace, replay: Replay, found: Sequence[Comparison], others: tuple[str, ...] | None
 ) -> list[str]:
-    """Return the forks under which the transactions were executed, and under which they are reproduced."""
+    """Return lines that name the fork of the execution, and the forks with which all transactions are reproduced."""
     reproduced = sum(row.reproduced for row in found)
     said = "the file's" if replay.names_fork else "the default: the file names none"
     lines = [

@@ -38,8 +38,8 @@ class Line(NamedTuple):
 
     use: "Use"
     payment: "Payment"
-    usd: float | None  #: `None` without a price of ETH, or without one of the chain's token
-    is_above: bool  #: the limit
+    usd: float | None  #: `None` if the price of ETH or of the chain's token is not known
+    is_above: bool  #: whether the fee is above the limit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +148,7 @@ def _line(use: "Use", payment: "Payment", options: argparse.Namespace) -> Line:
 
 
 def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: argparse.Namespace) -> list[str]:
-    """Return the chains that a limit in ETH or USD cannot be checked for."""
+    """Return the chains for which a limit in ETH or USD cannot be checked."""
     if options.max_wei is None and options.max_usd is None:
         return []
     unpriced = dict.fromkeys(line.payment.rule for line in lines if line.payment.total_eth is None)
@@ -157,7 +157,7 @@ def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: ar
 
 
 def _cells(line: Line, before: Line | None) -> tuple[str, ...]:
-    """Return one row, with the use and its gas only if they changed."""
+    """Return the cells of one row. Cells for the use and its gas are empty if they repeat the row before."""
     is_new = before is None or before.use is not line.use
     paid = line.payment
     return (

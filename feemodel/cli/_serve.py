@@ -30,7 +30,7 @@ exit codes of --check and --check-settings:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for package in PACKAGES:
-        if find_spec(package) is None:  # which is reported here once, and not by every worker
+        if find_spec(package) is None:  # report this once, not in every worker
             raise ModuleNotFoundError(name=package)
     from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
 
@@ -91,7 +91,7 @@ def _joined(value: Any) -> Any:
 
 
 def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
-    """Return a temporary folder for the ledger of a genesis if the settings name no file."""
+    """Return a temporary folder for a new ledger if the settings name no ledger, node or replay file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
@@ -101,7 +101,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
     if settings.store is not None:
         from feemodel.ledger._store import Store
 
-        with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is refused here
+        with Store(settings.store, read_only=True) as store:  # raises an error if the file is not a valid ledger
             if settings.genesis is not None and store.head is not None:
                 _check_genesis(settings.genesis, store)
         return Path(settings.store)
@@ -118,7 +118,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
 
 
 def _check_genesis(genesis: str, store: "Store") -> None:
-    """Raise `InvalidInput` unless the ledger's block 0 is that genesis."""
+    """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis."""
     from feemodel.estimates._chain import read_genesis_document
     from feemodel.ledger._genesis import genesis_root
 
@@ -129,7 +129,7 @@ def _check_genesis(genesis: str, store: "Store") -> None:
 
 
 def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
-    """Open everything that the server needs and return a description, so that errors appear before workers start."""
+    """Open everything that the server needs, so that errors appear before workers start. Return a description."""
     import asyncio
 
     import msgspec
@@ -141,7 +141,7 @@ def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
         if ask_nodes:
             async with service.lifespan():
                 if service.ledger is not None:
-                    await service.ledger.load()  # an image keeps the kernels that a check has compiled
+                    await service.ledger.load()  # compiles kernels, which a container image can keep
                 unready = service.unready()
         shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
         return {"settings": shown, "methods": sorted(service.methods), "unready": unready}

@@ -1,7 +1,7 @@
 """The server's method `feemodel_forecast`, which runs in a separate process.
 
-The server itself imports nothing of `feemodel.simulation`. The process starts with the first call, has a lower
-priority than the server, and is killed where a forecast takes too long.
+The server itself does not import `feemodel.simulation`. The process starts with the first call, has a lower priority
+than the server, and is killed if a forecast takes too long.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "feemodel_forecast"
 PACKAGES = ("pandas", "scipy", "xarray")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-WAITS = 2  # times the seconds of a call that it may wait for the process
+WAITS = 2  # maximum time that a call waits for the process, as a multiple of the time limit of a call
 MAINNET_ID = 1
 
 
@@ -51,7 +51,7 @@ class HorizonForecast(msgspec.Struct, frozen=True, rename="camel"):
     horizon: str
     base_fee: list[Quantity]  #: [wei / gas]
     blob_base_fee: list[Quantity]  #: [wei / gas]
-    submission_cost: list[Quantity]  #: of one blob and its transaction [wei]
+    submission_cost: list[Quantity]  #: cost of one blob and its transaction [wei]
 
 
 class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,13 +78,13 @@ class ServedHistory:
 class ForecastMethod:
     """`feemodel_forecast`, an extension of the server.
 
-    It is served where the settings name an L1 node or a file of L1 fees, and the extra `simulation` is installed.
+    The method is served if the settings name an L1 node or a file of L1 fees, and the extra `simulation` is installed.
 
     Parameters
     ----------
-    service : of the worker.
+    service : service of the worker.
 
-    Raises `UnreadableFile` where there is no such file.
+    Raises `UnreadableFile` if the file of L1 fees does not exist.
     """
 
     def __init__(self, service: Service) -> None:
@@ -151,8 +151,8 @@ class ForecastMethod:
 
 
 def _window_of(service: Service, url: str) -> "L1Window":
-    """Return the fees of an L1 node."""
-    from feemodel.io._l1_window import L1Window  # and with it pandas, which other servers do not need
+    """Return the window of recent fees of an L1 node."""
+    from feemodel.io._l1_window import L1Window  # imports pandas, which other servers do not need
 
     settings = service.settings
     return L1Window(
@@ -186,9 +186,9 @@ def _forecast(history: ServedHistory, options: ForecastOptions) -> ForecastResul
     except InvalidInput as error:
         if error.name in ("horizons", "paths"):
             raise
-        raise UpstreamError(f"the history of L1 fees: {error}") from None  # which the caller did not send
+        raise UpstreamError(f"the history of L1 fees: {error}") from None  # the caller did not send the history
     except UnreadableFile as error:
-        shown = str(error).replace(history.source, Path(history.source).name)  # not the folders of this machine
+        shown = str(error).replace(history.source, Path(history.source).name)  # hide the server's folders
         raise UpstreamError(f"the history of L1 fees: {shown}") from None
     origin = str(found.attrs["origin"])
     variables = ("base_fee_quantile", "blob_base_fee_quantile", "cost_quantile")

@@ -1,4 +1,4 @@
-"""`feemodel simulate`: a rollup in a closed loop with L1, its users and its operator. The defaults are the baseline."""
+"""`feemodel simulate`: simulate a rollup in a closed loop with L1, users and operator. Defaults are the baseline's."""
 
 import argparse
 import math
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FIT = "fit"
 FIGURES = (".png", ".svg", ".pdf")
-#: Option → what it is where neither the command line nor the file says.
+#: Option → default value, used if neither the command line nor the file sets the option.
 DEFAULTS: dict[str, Any] = {
     "pricing": "linea", "level": 1.0, "elasticity": 0.0, "posting": "fill", "tip": "paid", "step": 12.0, "paths": 1,
     "block_hours": 24.0, "arrival_rate": 1.45, "poisson": False, "finalization_gas": 0.0, "seed": 1,
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 WINDOW_BLOCKS, SLA_HOURS = 1_000, 16.0
 
-#: What the command answers: key of the JSON object, variable, label.
+#: Measures in the output: key of the JSON object, variable of the result, label.
 MEASURES = (
     ("recovery", "recovery", "data fees over posting cost"),
     ("totalRecovery", "total_recovery", "all fees over all costs"),
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> SimulationArguments:
-    """Return L1 fees and the four classes of the options and of the tables of a file."""
+    """Return the arguments of the simulation from the options and from the tables of a file."""
     from feemodel.simulation.closed_loop._costs import Costs
     from feemodel.simulation.closed_loop.baseline import (
         baseline_posting,
@@ -214,7 +214,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy with the gas of these submissions, if it uses their gas."""
+    """Return the policy with the gas of a submission, if its prices depend on this gas."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 
@@ -229,7 +229,7 @@ def _repriced(pricing: Any, submission: "Submission") -> Any:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """Fill missing options from the file, then from the defaults; returns the tables."""
+    """Fill missing options from the file, then from the defaults. Return the tables of the file."""
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
@@ -347,9 +347,11 @@ Record = TypeVar("Record")
 
 
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
-    """Return a frozen dataclass with some fields replaced; lists become tuples, and a table replaces fields of a field.
+    """Return a copy of a frozen dataclass with some fields replaced.
 
-    Raises `InvalidInput` for a field that it has not.
+    A list becomes a tuple. If the field itself is a dataclass, a table replaces some of its fields.
+
+    Raises `InvalidInput` for a field that the dataclass does not have.
 
     >>> from feemodel.simulation.closed_loop.demand import Demand
     >>> with_fields("demand", Demand(), {"rate": 2.0}).rate
@@ -372,9 +374,9 @@ def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
 
 
 def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any:
-    """Return an option of a file, parsed as on the command line, or a table.
+    """Return a value of a file: an option, parsed as on the command line, or a table.
 
-    Raises `InvalidInput` for a key that is neither, and for a value that the option does not take.
+    Raises `InvalidInput` for an unknown key, and for a value that the option does not accept.
     """
     if name in TABLES:
         if not isinstance(value, dict):
@@ -391,7 +393,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        reason, _, _ = str(error).partition(", got ")  # the value follows once, as the file has it
+        reason, _, _ = str(error).partition(", got ")  # the new error adds the value as in the file
         raise InvalidInput(name, reason, value) from None
     if action.choices is not None:
         check_known(name, found, [*action.choices])

@@ -1,4 +1,4 @@
-"""`feemodel sizes`: measure a file of transactions with one or all codecs."""
+"""`feemodel sizes`: measure the compressed sizes of a file of transactions with one or all codecs."""
 
 import argparse
 from typing import Any

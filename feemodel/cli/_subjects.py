@@ -34,7 +34,7 @@ Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 def read_subject(subject: str) -> Call | Transaction:
     """Read a subject from `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
 
-    Raises `InvalidInput` where there are several.
+    Raises `InvalidInput` if there are several subjects.
     """
     found = read_subjects(subject)
     if len(found) != 1:
@@ -46,7 +46,7 @@ def read_subject(subject: str) -> Call | Transaction:
 
 
 def as_call(transaction: Transaction) -> Call:
-    """Return the call of a signed transaction, without gas limit and nonce, which do not limit an execution."""
+    """Return the call of a signed transaction. The gas limit and the nonce are left out, so that they do not apply."""
     check_published(transaction)
     is_dynamic = transaction.type == DYNAMIC_FEE
     return Call(
@@ -61,8 +61,8 @@ def as_call(transaction: Transaction) -> Call:
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
     """Read all transactions and calls of a text, of a file in any supported format, or of `-` for standard input.
 
-    Each has a position such as "line 3", or "" if the text or document is a single subject. A subject that cannot be
-    read is replaced by its error.
+    Each subject has a position such as "line 3", or "" if the text or document is a single subject. If a subject cannot
+    be read, its item contains the error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -143,7 +143,7 @@ def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction |
 
 
 def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction:
-    """Parse a raw transaction, a call object, or a transaction with the names and decimal numbers of an extractor."""
+    """Parse a raw transaction, a call object, or a transaction with the field names of an export tool."""
     if isinstance(item, str):
         return parse_transaction(item)
     if not isinstance(item, Mapping):
@@ -177,7 +177,7 @@ def gas_limit(subject: Call | Transaction) -> int | None:
 
 
 def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
-    """Return the gas estimate: the given one, the subject's gas limit, or that of a transfer [gas]."""
+    """Return the gas estimate: the given estimate, the subject's gas limit, or the subject's intrinsic gas [gas]."""
     estimated = given if given is not None else gas_limit(subject)
     if estimated is not None:
         return estimated
@@ -187,7 +187,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
 
 
 def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
-    """Return nonce and chain id to complete a call; raises an error if the subject has its own."""
+    """Return the nonce and chain id for a call. Raises an error if the options give values that the subject has."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
             raise InvalidInput(option, "expected none: a signed transaction has its own", given)
@@ -202,13 +202,13 @@ FILE_HELP = "transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, et
 class TransactionFile(NamedTuple):
     """The transactions of a file."""
 
-    table: Any  #: of `feemodel.io.read_transactions`, without the transactions that no fee is published for
+    table: Any  #: table of `feemodel.io.read_transactions`, without transactions for which no fee is published
     sent: list[Sent]
-    rows: list[int]  #: of each in the file, from 0
-    said: list[str]  #: what was assumed or left out
+    rows: list[int]  #: row of each transaction in the file, counted from 0
+    said: list[str]  #: notes on assumptions and on left-out transactions
 
     def payloads(self, form: str) -> list[bytes]:
-        """Return their bytes in one of the encodings that are measured."""
+        """Return the bytes of the transactions, in one of the encodings whose size is measured."""
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
@@ -227,7 +227,7 @@ class TransactionFile(NamedTuple):
 
 
 def add_columns(parser: Any) -> None:
-    """Add the option that names the columns of a file."""
+    """Add the option for the names of columns in a file."""
     parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
                         help="name, and unit, of a column of the file; may be repeated")  # fmt: skip
 
@@ -240,7 +240,7 @@ def add_transaction_file(parser: Any) -> None:
 
 
 def read_columns(texts: list[str]) -> dict[str, str] | None:
-    """Return the columns of the options, as our names → the file's names.
+    """Return the columns of the options, as a mapping from names of this package to names in the file.
 
     >>> read_columns(["base_fee=fee:gwei,time=t"])
     {'base_fee': 'fee:gwei', 'time': 't'}
@@ -255,7 +255,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
 
 
 def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
-    """Read the transactions of a file, with type 4 if `set_code`. An error names the row that cannot be read."""
+    """Read the transactions of a file, including type 4 if `set_code`. Errors name the row that cannot be read."""
     from feemodel.io import read_transactions
 
     read = read_transactions(path, columns=read_columns(columns))

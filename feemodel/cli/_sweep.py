@@ -1,4 +1,4 @@
-"""`feemodel sweep`: a formula over a grid, Sobol points or random draws, as a TOML file describes them."""
+"""`feemodel sweep`: evaluate a formula on a grid, Sobol points or random draws, as described in a TOML file."""
 
 import argparse
 import sys
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.io._datasets import DATASET_SUFFIXES, write_dataset
     from feemodel.simulation._sweep import planned, sweep
 
-    out = checked_out(options, DATASET_SUFFIXES)  # before hours of work
+    out = checked_out(options, DATASET_SUFFIXES)  # check this before a long computation
     finished = checked_resume(options)
     spec = read_sweep_spec(options.spec)
     plan = planned(spec.formula, spec.samples, spec.reduce)

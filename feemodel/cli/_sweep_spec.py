@@ -1,4 +1,4 @@
-"""A sweep as a TOML file: formula, samples and reduction. `data/specs/` has an example for each form."""
+"""Read a sweep from a TOML file: formula, samples and reduction. `data/specs/` contains an example of each form."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 SHIPPED = "shipped"
 REDUCTION = ("statistics", "edges", "quantile", "below", "cvar_lower", "cvar_upper")
 KEYS = ("formula", "over", *REDUCTION, "transactions", "grid", "monte_carlo", "sobol")
-LONGEST_AXIS = 10_000_000  # values
+LONGEST_AXIS = 10_000_000  # maximum number of values of an axis
 DOUBLE_EXACT = 2**53
 SPACINGS: dict[str, Callable[..., Any]] = {"linear": np.linspace, "log": np.geomspace}
 
@@ -44,8 +44,8 @@ def read_sweep_spec(path: str) -> SweepSpec:
 
     Raises
     ------
-    UnreadableFile : no such file, or no TOML.
-    InvalidInput : a key that does not belong there, a value that is of no use.
+    UnreadableFile : the file does not exist, or is not valid TOML.
+    InvalidInput : an unknown key, or an invalid value.
     """
     return parse_sweep_spec(read_toml(path), Path(path).parent)
 
@@ -56,7 +56,7 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
     Parameters
     ----------
     spec : the document.
-    folder : that file names in it are seen from.
+    folder : folder to which file names in the document are relative.
 
     >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
     >>> parse_sweep_spec(spec, Path()).samples.shape
@@ -117,7 +117,7 @@ def _axis(name: str, value: Any) -> Any:
         return values
     if max(map(abs, ends)) >= DOUBLE_EXACT:
         raise InvalidInput(name, "expected whole numbers below 2**53, which doubles count one by one", value)
-    whole = np.rint(values).astype(np.int64)  # the whole numbers nearest to even spacing
+    whole = np.rint(values).astype(np.int64)  # round evenly spaced values to integers
     if len(np.unique(whole)) != count:
         first, last = value["from"], value["to"]
         raise InvalidInput(name, f"expected fewer whole numbers from {first} to {last}: some would be equal", count)
@@ -146,7 +146,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
 
 
 def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
-    """Rows of a table of L1 fees; each input takes the values of one column."""
+    """Return the rows of a table of L1 fees. Each input takes the values of one column."""
     from feemodel.io._l1_fees import read_l1_fees
     from feemodel.io.shipped import read_shipped_l1_fees
 

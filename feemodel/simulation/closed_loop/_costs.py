@@ -14,7 +14,7 @@ MONTH = 30 * 86_400.0  # seconds
 class Costs:
     """Costs of the operator other than submissions. All of them are 0 by default.
 
-    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, as much as the submissions of data.
+    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, about as much as the submissions.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True
