@@ -1,11 +1,11 @@
 """The command line: `feemodel VERB …`. It runs the module of the verb and converts errors to exit codes.
 
-0    done
-1    the answer is no, for the verbs in `NO`
+0    success
+1    negative result, for the verbs in `NO`
 2    invalid input, such as an option, a value or a call
 3    a file cannot be read or written
 4    an upstream node or cluster failed
-70   an unexpected error; `--debug` shows its traceback
+70   unexpected error; `--debug` shows the traceback
 130  interrupted
 
 An error is printed as one line on standard error.
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # characters that a terminal lacks, invalid file names
+            stream.reconfigure(errors="backslashreplace")  # for terminals without Unicode and invalid file names
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)

@@ -260,7 +260,7 @@ _LABELS = {
 
 
 def _read_workload(options: argparse.Namespace) -> "Workload":
-    """Return the transactions of the package, or of a file that contains sizes, or payloads to measure."""
+    """Return the transactions in the package, or those in a file with a column of sizes or with payloads to measure."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions
@@ -327,7 +327,7 @@ def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.
 
 
 def read_history(options: argparse.Namespace) -> "xarray.Dataset":
-    """Return the L1 fees of the options, unchanged."""
+    """Return the history of L1 fees that the options name, without drawing paths."""
     history = l1_history(options.l1, read_columns(options.l1_columns))
     # The option --tip takes precedence over tips in the file.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")

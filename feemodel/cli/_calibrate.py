@@ -1,4 +1,4 @@
-"""`feemodel calibrate`: the smallest margin that keeps the probability of a loss below a bound."""
+"""`feemodel calibrate`: the smallest margin for which the probability of a loss stays below a bound."""
 
 import argparse
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
+"""`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
 
 import argparse
 from collections.abc import Iterable
@@ -179,7 +179,7 @@ def _starknet_gas(text: str) -> dict[str, int]:
 def _transactions(
     options: argparse.Namespace, *, set_code: bool
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    """Return the transactions, gas used and senders if known, and the assumptions.
+    """Return the transactions, the gas used and the senders if they are known, and the assumptions.
 
     Transactions of type 4 in a file are included only with `set_code`, that is, if every rule has a price for them.
     """

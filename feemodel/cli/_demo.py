@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
     lines = _cost_lines(l1_fees, submission)
     for row in rows:
-        if row["pricing"] == CostPerByte.name:  # the cost of the other form already is that of a verification
+        if row["pricing"] == CostPerByte.name:  # the cost in the other form is already that of verification
             row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {

@@ -1,4 +1,4 @@
-"""`feemodel explain`: the parts of a fee, and the checks of a node, for transactions and calls."""
+"""`feemodel explain`: show the parts of a fee and the checks of a node for transactions and calls."""
 
 import argparse
 from collections.abc import Callable
@@ -185,7 +185,7 @@ class Executed(NamedTuple):
     details: "GasDetails"
 
     def answer(self) -> dict[str, Any]:
-        """Return the fields for the output, with amounts as numbers."""
+        """Return the fields for the output. Amounts are numbers."""
         parts, found = self.details.parts, self.details.access_list
         contracts = [{"address": to_hex(address), "gas": gas} for address, gas in parts.contracts]
         answer: dict[str, Any] = {"gasParts": {**parts.by_name(), "contracts": contracts}}

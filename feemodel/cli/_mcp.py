@@ -1,4 +1,4 @@
-"""`feemodel mcp`: the tools explain, compare, max_send, chains and forecast, for programs that call tools."""
+"""`feemodel mcp`: a server of the Model Context Protocol with tools that explain, compare and forecast fees."""
 
 import argparse
 

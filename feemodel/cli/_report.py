@@ -1,4 +1,4 @@
-"""`feemodel report`: every transaction and function of a project, priced on every chain, with a limit for CI."""
+"""`feemodel report`: price every transaction and function of a project on every chain, with a limit for CI."""
 
 import argparse
 from collections.abc import Sequence

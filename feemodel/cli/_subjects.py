@@ -212,7 +212,7 @@ class TransactionFile(NamedTuple):
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
-        """Return the table without transactions of unknown gas used; unchanged if the file has no gas used."""
+        """Leave out transactions whose gas used is unknown. If it is unknown for all of them, return all of them."""
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):
             return self

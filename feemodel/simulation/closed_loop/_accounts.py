@@ -44,7 +44,7 @@ ACCOUNTS = np.dtype(
         ("front", np.int64),  # step in which the oldest unposted byte arrived
         ("full", np.int64),  # step in which the oldest waiting submission became full
         ("finalized", np.float64),  # bytes that have been finalized [byte]
-        ("final_front", np.int64),  # step in which the oldest byte that is not finalized arrived
+        ("final_front", np.int64),  # step in which the oldest unfinalized byte arrived
         ("unfinalized_blobs", np.float64),
         ("next_finalization", np.float64),  # time of the next finalization, since the start [s]
         ("step_bytes", np.float64),  # bytes posted in the step [byte]
@@ -94,7 +94,7 @@ class DemandTerms(NamedTuple):
     elasticity: float  #: [1]
     reference_fee: float  #: [wei]
     choke: float  #: [1]
-    total: bool  #: whether demand responds to the total fee, or to the data fee only
+    total: bool  #: true: demand responds to the total fee; false: demand responds to the data fee only
     poisson: bool
 
 

@@ -16,7 +16,7 @@ def announce_execution(execution, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle_execution(path):  # type: ignore[no-untyped-def]
-    """Update the prices of execution after a step, from the gas that its transactions used."""
+    """Update the prices of execution after a step, from the gas used by the transactions of the step."""
     rule = path.execution.terms.rule
     if rule == BLOCK_BY_BLOCK:
         eip1559.settle(path.execution, path.settled)

@@ -1,4 +1,4 @@
-"""Inputs of the compiled loop: posting parameters, and L1 fees, their percentiles and the cheapest steps, by step."""
+"""Inputs of the compiled loop: posting parameters, and L1 fees, percentiles and cheapest steps for each step."""
 
 import numpy as np
 import xarray as xr

@@ -94,7 +94,7 @@ def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
 
     Parameters
     ----------
-    result : result of `feemodel.simulate`; the invoice of a day is its cash costs, rounded to whole wei.
+    result : result of `feemodel.simulate`. The invoice of a day contains the day's cash costs, rounded to whole wei.
     minimum_fee : fee of the bridge message [wei].
 
     Returns

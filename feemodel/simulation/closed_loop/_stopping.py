@@ -30,8 +30,8 @@ RIDGE = 1.0  # penalty on the curve's harmonics, in bins
 POINTS = 81  # number of grid points for the deviation
 MAX_LIMITS = 1 << 26  # maximum number of limits, which need 512 MiB
 MARGIN = math.log(2.0)  # margin of the grid beyond the deviations of the history
-ERRORS = 64  # quantiles that represent the distribution of errors
-ROUNDING = 1e-9  # relative saving below which waiting is not worthwhile
+ERRORS = 64  # number of quantiles that represent the distribution of errors
+ROUNDING = 1e-9  # minimum relative saving for which a submission waits
 
 
 class StoppingLimits(NamedTuple):
@@ -60,7 +60,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     ----------
     costs : cost of a submission in each step, of shape (steps,) [wei].
     step : length of a step [s].
-    deadline : maximum wait [s].
+    deadline : maximum waiting time [s].
     delay_cost : cost of waiting for an hour, as a multiple of the median cost of the previous seven days [1 / h].
 
     Returns

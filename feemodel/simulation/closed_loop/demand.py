@@ -65,7 +65,7 @@ class Demand:
         check_limit(self.lag, "steps of lag", MAX_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
-        """Return the factor on demand from L1 fees and the time of day, in each step, or one 1 if it is constant [1].
+        """Return the factor on demand from L1 fees and time of day in each step, or a single 1 if it is constant [1].
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ def price_of_finality(
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
     posting : posting of kind "price-cap", "forecast" or "clairvoyant"; other kinds do not wait.
-    interval : time between two submissions; the first byte of one arrives when the previous one is due [s].
+    interval : time between two submissions; the first byte of a submission arrives when the previous one is due [s].
     first_due : time at which the first submission is due [s].
     step : interval at which L1 fees are checked [s].
 

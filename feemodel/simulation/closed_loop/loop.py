@@ -25,7 +25,7 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a n
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
-    """Return the value of a step from an array, or a single constant value."""
+    """Return the value for step `k` from an array, or the only value of an array with a constant."""
     return values[k] if values.size > 1 else values[0]
 
 
@@ -307,7 +307,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
-    """Add the step to its day, and to the series of a recorded path."""
+    """Add the results of the step to the totals of its day, and to the series of a recorded path."""
     settled, accounts, series = path.settled, path.accounts, path.found.series
     day.data_fees += settled.data_fees
     day.execution_fees += settled.execution_fees

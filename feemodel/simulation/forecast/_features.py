@@ -10,7 +10,7 @@ HARMONICS = 2
 
 
 def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Return the trailing mean over `length` values, over fewer at the start; the shape is that of `values`.
+    """Return the trailing mean over `length` values, or over all values so far at the start, in the shape of `values`.
 
     >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
     array([1., 2., 4.])
@@ -21,7 +21,7 @@ def trailing_mean(values: RealArray, length: int) -> RealArray:
 
 
 def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
-    """Return the value `lag` bins before the target of each origin; NaN before the start of the series.
+    """Return the value `lag` bins before the target of each origin, or NaN if the series starts later.
 
     >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
     array([nan,  1.,  3.])

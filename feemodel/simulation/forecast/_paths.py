@@ -14,11 +14,11 @@ from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries
 
 SLOT = 12.0  # time between L1 blocks [s]
 GAS_LIMIT = 60_000_000  # gas limit of an L1 block; an assumption without effect, because only ratios to it are used
-GAS_NOISE = 0.3  # standard deviation of the logarithm of demand around its price; assumed
+GAS_NOISE = 0.3  # standard deviation of the noise in the logarithm of gas demand; assumed
 BLOB_NOISE = 4.4  # standard deviation of blobs per block, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
 RETURN = 36.0  # time constant with which a fee returns to its seasonal value, before the adjustment [bins]
 SAME_TIME = 18  # changes are drawn from past origins whose time of day differs by at most this much [bins]
-CHUNK = 128  # number of paths that are simulated at a time, with about 15 MB of noise per day
+CHUNK = 128  # number of paths that are simulated at a time; their noise takes about 15 MB per simulated day
 
 
 class SampledPaths(NamedTuple):
@@ -42,8 +42,8 @@ def past_changes(
 ) -> dict[str, NDArray[np.float64]]:
     """Return mean logarithms of fees in future bins on each path, before the adjustment to forecast quantiles.
 
-    A path is a point forecast plus the errors of that forecast at a random past origin with a similar time of day. Both
-    fees use the same origin.
+    A path is a point forecast plus the errors that the same kind of forecast had at a random past origin with a similar
+    time of day. Both fees use the same past origin.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 def driven(
     prices: Mapping[str, RealArray], begin: Beginning, rules: BlobRules, *, every: int, stream: Generator
 ) -> SampledPaths:
-    """Simulate blocks whose demand for gas and blobs follows prices.
+    """Simulate blocks in which the demand for gas and blobs follows given prices.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from feemodel.checks import RealArray
 BANDWIDTH = 0.1  # bandwidth of the kernel, in mean absolute deviations of the response
 RIDGE = 40.0  # penalty on standardized coefficients, in the units of a sum of losses
 MAX_ITERATIONS = 40
-MIN_CURVATURE = 1e-3  # keeps the Newton matrix positive definite where no residual is near 0
-TOLERANCE = 1e-6  # the fit has converged if the relative decrease of the loss is smaller
+MIN_CURVATURE = 1e-3  # keeps the Newton matrix positive definite if no residual is near 0
+TOLERANCE = 1e-6  # the fit ends when the relative decrease of the loss is smaller
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 
 
@@ -68,7 +68,7 @@ def _minimum(
         gradient = penalty * found - design.T @ (quantile - probability)
         weights = np.maximum(density, MIN_CURVATURE)
         curvature = (design * weights[:, None]).T @ design
-        curvature.flat[:: len(penalty) + 1] += penalty + 1e-9  # the diagonal
+        curvature.flat[:: len(penalty) + 1] += penalty + 1e-9  # add to the diagonal
         step = np.linalg.solve(curvature, gradient)
         fall, length = float(gradient @ step), 1.0
         while True:

@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee and the backlogs for each block of a step. A block takes one second; all use equal gas."""
+    """Update the base fee and the backlogs for each block of a step. Blocks take one second and use equal gas."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)

@@ -39,7 +39,7 @@ class BuiltIn(ABC):
     """Base class of the built-in policies for data prices: a level, lags, and a price of execution.
 
     The module of a policy defines the compiled functions `announce`, `settle` and `run`. `run` is the loop that calls
-    the other two. It is defined in a module because numba can then cache its machine code on disk.
+    the other two. Each module has its own `run`, because numba can then cache the machine code on disk.
     """
 
     level: float = 1.0  #: factor on the announced data price [1]

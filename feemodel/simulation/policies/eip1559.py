@@ -1,4 +1,4 @@
-"""The L2 base fee of EIP-1559, updated block by block."""
+"""L2 base fee by EIP-1559, updated in each block."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class Eip1559(ExecutionPrice):
-    """The L2 base fee of EIP-1559, block by block, plus the operator fee of the OP Stack.
+    """L2 base fee by EIP-1559, updated in each block, plus the operator fee of the OP Stack.
 
     The defaults are the parameters of OP Mainnet since Holocene.
 
@@ -83,7 +83,7 @@ class Eip1559(ExecutionPrice):
 
 
 def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
-    """Raise `InvalidInput` if a base fee is outside its bounds, or a bound is above 2**53.
+    """Raise `InvalidInput` if a base fee is outside its bounds, or if a bound is greater than 2**53.
 
     >>> check_bounds(7, 5, 9)
     """

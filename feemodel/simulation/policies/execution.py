@@ -33,7 +33,7 @@ TERMS = np.dtype(
         ("blocks", np.int64),  # number of L2 blocks in a step
         ("gas_limit", np.int64),  # gas limit of a block [gas]
         ("target", np.int64),  # gas target of a block, used as the divisor of a change [gas]
-        ("compared_target", np.int64),  # gas target that the gas used is compared with [gas]
+        ("compared_target", np.int64),  # gas target with which the gas used is compared [gas]
         ("denominator", np.int64),  # [1]
         ("min_base_fee", np.int64),  # [wei / gas]
         ("max_base_fee", np.int64),  # [wei / gas]

@@ -145,7 +145,7 @@ class LineaPricing(PricingRule):
 
 
 def baseline(at: Baseline) -> LineaPricing:
-    """Return a policy whose prices cover posting costs only, updated every step.
+    """Return a policy whose prices cover only posting costs. The prices are updated in every step.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> pricing = baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))

@@ -40,7 +40,7 @@ class OpStackPricing(BuiltIn):
 
     base_fee_scalar: int = 5_227  #: [10⁻⁶]
     blob_base_fee_scalar: int = 1_014_213  #: [10⁻⁶]
-    #: Size from which the fee of a transaction is computed, at least 100; `None` means its size in the stream [byte].
+    #: Size for which a transaction pays, at least 100; `None` means the size in the stream [byte].
     estimated_size: float | None = None
     l1_lag: int = 4  #: age of the L1 origin [steps]
 

@@ -1,4 +1,4 @@
-"""Taiko's L2 base fee, EIP-4396: EIP-1559 with a gas target that is adjusted to the block time."""
+"""Taiko's L2 base fee by EIP-4396, which is EIP-1559 with a gas target that is adjusted to the block time."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from feemodel.simulation.policies.execution import (
 
 @dataclass(frozen=True, kw_only=True)
 class TaikoPricing(ExecutionPrice):
-    """Taiko's base fee: EIP-4396 on L2 gas, between two bounds. It does not depend on L1 fees."""
+    """Taiko's base fee: EIP-4396 applied to L2 gas, between two bounds. The fee does not depend on L1 fees."""
 
     base_fee: int = taiko.MAINNET.initial_base_fee  #: base fee of the first block [wei / gas]
     gas_limit: int = 240_000_000  #: gas limit of a block [gas]

@@ -15,10 +15,10 @@ from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn
 
-LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # these may be infinite
+LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # fields that may be infinite
 TARGET_DAYS = 10.0  # target balance of the baseline, in days of mean cost
-REPAID_DAYS = 1.0  # days in which the P term repays a deficit
-INTEGRAL_DAYS = 4.0  # days after which the I term of a constant error equals the P term
+REPAID_DAYS = 1.0  # number of days in which the P term repays a deficit
+INTEGRAL_DAYS = 4.0  # number of days of a constant error after which the I term equals the P term
 DAY = 86_400.0  # seconds
 
 

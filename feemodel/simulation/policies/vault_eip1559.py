@@ -68,7 +68,7 @@ class VaultEip1559(BuiltIn):
 
 
 def baseline(at: Baseline) -> VaultEip1559:
-    """Return a policy that starts at the break-even price, with the target balance of the other vaults.
+    """Return a policy that starts at the break-even price, with the same target balance as the `VaultPricing` policies.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).target_balance
