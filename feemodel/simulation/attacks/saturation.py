@@ -3,8 +3,8 @@
 In the published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
 block multiplies the blob base fee by 1.15, and the fee recovers in as many blocks as the attack lasts. By the rules of
 the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all
-schedules so far. EIP-7918 keeps the fee above base_fee / 16. The fee falls faster than it rises if the target is more
-than half of the maximum.
+schedules since Prague. EIP-7918 keeps the fee above base_fee / 16. The fee falls faster than it rises if the target is
+more than half of the maximum.
 """
 
 from dataclasses import dataclass, replace
