@@ -1,4 +1,4 @@
-"""Benchmarks: each module prints ratios against a floor or a peer, measured in turn in one run."""
+"""Benchmarks: each module prints times relative to a lower bound or to another program, measured in the same run."""
 
 import statistics
 import time
@@ -10,7 +10,7 @@ import numpy as np
 def interleaved(
     runs: Mapping[str, Callable[[], object]], *, rounds: int = 7, warm_up: int = 1
 ) -> dict[str, list[float]]:
-    """Seconds of every run of every round; the runs take turns, so that a slow moment of the machine meets all."""
+    """Return the seconds of every run in every round. The runs alternate, so that a busy machine slows all of them."""
     for _ in range(warm_up):
         for run in runs.values():
             run()
@@ -24,11 +24,11 @@ def interleaved(
 
 
 def ratio(seconds: Mapping[str, list[float]], name: str, floor: str) -> str:
-    """Median of the ratios round by round, and their range."""
+    """Format the median and the range of the ratios of each round."""
     ratios = [a / b for a, b in zip(seconds[name], seconds[floor], strict=True)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def per_item(seconds: list[float], items: int) -> str:
-    """Median nanoseconds an item."""
+    """Format the median time per item [ns]."""
     return f"{float(np.median(seconds)) / items * 1e9:.2f} ns"

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME … [OPTIONS]]`: all benchmarks, or those named; options go to the last one named."""
+"""Run all benchmarks or those named: `python -m benchmarks [NAME … [OPTIONS]]`; options are for the last one."""
 
 import importlib
 import pkgutil
@@ -20,14 +20,14 @@ def main(arguments: list[str]) -> int:
         print(f"expected a benchmark that takes options before {options[0]}", file=sys.stderr)
         return 2
     missed = 0
-    print(f"Python {sys.version}\n", flush=True)  # of one release, builds differ by a fifth in speed
+    print(f"Python {sys.version}\n", flush=True)  # builds of the same release differ in speed by up to 20 %
     for place, name in enumerate(names or known, 1):
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
         started = time.perf_counter()
         try:
             module.main(options) if options and place == len(names) else module.main()
-        except FeeModelError as error:  # such as a tool that is not installed
+        except FeeModelError as error:  # for example, a tool is not installed
             print(f"   not measured: {error}\n", flush=True)
             missed = 1
             continue

@@ -1,6 +1,7 @@
-"""The closed loop: steps a second, growth in paths, steps and memory, and what must not change a result.
+"""Speed and memory of the closed loop, growth with paths and steps, and reproducibility of results.
 
-Rates are steps a second of processor time, times the processors: what the machine gives when nothing else runs.
+A rate is the steps per second of processor time, multiplied by the number of processors. This is the rate on a machine
+that runs nothing else.
 """
 
 import multiprocessing
@@ -26,10 +27,10 @@ from feemodel.io import FinishedFolder
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
 
-STEPS = 216_000  # of a path: 30 days of 12 s
+STEPS = 216_000  # steps of a path: 30 days of 12 s
 PATHS, ROUNDS = 20, 3
 GOALS = {"fluid": 16e6, "elasticity and Poisson": 6e6}  # steps a second on two processors
-GOAL_RATIO = 1.3  # of a compiled policy of one's own over the built-in one
+GOAL_RATIO = 1.3  # maximum time of a user's compiled policy over that of the built-in one
 DAY = 86_400.0  # seconds
 Key = TypeVar("Key", str, int)
 
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def _growth(history: xr.Dataset) -> None:
-    """Processor time for twice and four times the paths and the steps, and memory."""
+    """Print processor time for twice and four times the paths and steps, and peak memory."""
 
     def run(paths: int, steps: int) -> Callable[[], object]:
         months = Bootstrap(paths=paths, block_seconds=DAY, horizon=12.0 * steps)
@@ -84,7 +85,7 @@ def _growth(history: xr.Dataset) -> None:
 
 
 def _same(history: xr.Dataset, answering: Demand) -> None:
-    """Whether workers, a killed worker and an interrupted run leave every bit as it is."""
+    """Check that results are bit-identical for more workers, after a killed worker and after an interruption."""
     months = Bootstrap(paths=6, block_seconds=DAY, horizon=10 * DAY)
 
     def run(pricing: Fixed, **options: object) -> xr.Dataset:
@@ -96,7 +97,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
     with tempfile.TemporaryDirectory() as folder:
         mark, paths = Path(folder) / "killed", Path(folder) / "paths"
         paths.mkdir()
-        with warnings.catch_warnings(action="ignore"):  # that workers died is meant
+        with warnings.catch_warnings(action="ignore"):  # workers are killed on purpose
             alike["a killed worker"] = run(_KilledOnce(price=1e8, mark=str(mark)), executor="processes", workers=2)
         if not mark.exists():
             print("   no worker was killed")
@@ -115,7 +116,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
 
 
 def _seconds(runs: Mapping[Key, Callable[[], object]]) -> dict[Key, list[float]]:
-    """Processor seconds of every run in every round; the runs take turns."""
+    """Return the processor seconds of every run in every round. The runs alternate."""
     for run in runs.values():
         run()
     seconds: dict[Key, list[float]] = {name: [] for name in runs}
@@ -148,7 +149,7 @@ def _settle(state, settled):  # type: ignore[no-untyped-def]
 
 
 class _Own:
-    """A fixed price as a user's policy."""
+    """A fixed price, implemented as a user's policy."""
 
     announce, settle = staticmethod(_announce), staticmethod(_settle)
 
@@ -158,7 +159,7 @@ class _Own:
 
 @dataclass(frozen=True, kw_only=True)
 class _KilledOnce(Fixed):
-    """A fixed price whose first worker process dies."""
+    """A fixed price that kills the first worker process."""
 
     mark: str
 

@@ -1,4 +1,4 @@
-"""Sizing a million payloads beside a bare zstd loop, and the compiled FastLZ beside its plain twin."""
+"""Sizes of a million payloads compared with a bare zstd loop, and compiled FastLZ compared with plain Python."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from feemodel.sizes._codecs import FastLz, compressed_sizes
 from tests.helpers.fastlz_plain import fastlz_length
 
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))
-BARE_CHUNK = 16_384  # payloads in a call; the bare loop is slower on smaller pieces, and no faster on larger ones
+BARE_CHUNK = 16_384  # payloads per call; smaller chunks are slower in the bare loop, larger ones are not faster
 
 
 def main() -> None:
@@ -22,9 +22,9 @@ def main() -> None:
 
 
 def million_payloads(count: int = 1_000_000, threads: int = os.cpu_count() or 1) -> None:
-    """`compressed_sizes` against `multi_compress_to_buffer` alone: nothing checked, nothing read back."""
+    """Compare `compressed_sizes` with a bare `multi_compress_to_buffer`, which checks nothing and reads no result."""
     kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
-    payloads = [bytes(bytearray(some[n % len(some)])) for n in range(count)]  # a million objects, as a caller has them
+    payloads = [bytes(bytearray(some[n % len(some)])) for n in range(count)]  # separate objects, as in a real call
     parameters = zstandard.ZstdCompressionParameters(
         compression_level=3, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_content_size=False
     )
@@ -53,7 +53,7 @@ def fastlz_beside_plain_python() -> None:
 
 
 def transactions(name: str, field: str) -> tuple[str, list[bytes]]:
-    """Real ones where the shared inputs are, generated ones elsewhere; and which of both."""
+    """Return real payloads if the shared inputs exist, otherwise generated ones; and which of the two."""
     path = SHARED / "data" / f"{name}.jsonl.gz"
     if not path.exists():
         return "generated", corpus(2_000).payloads

@@ -1,4 +1,4 @@
-"""Gas estimates on both engines, every call different, beside the one execution that an estimate cannot do without."""
+"""Gas estimates on both engines, compared with one execution, the minimum for an estimate; all calls differ."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,12 +13,12 @@ SENDER, TOKEN, STORES, REVERTS, STRANGER = (number.to_bytes(20, "big") for numbe
 SLOTS = 50
 CALLS, REFERENCE_CALLS = 200, 2
 
-# A token's transfer without its checks: balances in slots keccak(account ‖ 0), moved from caller to recipient; a log.
+# A token transfer without checks: moves a balance, in slots keccak(account ‖ 0), from caller to recipient; emits a log.
 TRANSFER = "335f525f60205260405f208054602435900390556004355f5260405f2080546024350190556024355f52600435335f60205fa300"
 
 
 def call_state() -> CallState:
-    """One token, a contract that writes fifty new slots, one that reverts; a sender with funds."""
+    """Return a state with a token, a contract that writes 50 new slots, one that reverts, and a funded sender."""
     stores = b"".join(bytes.fromhex("5f3560") + bytes([slot, 0x55]) for slot in range(1, SLOTS + 1))
     balance = int.from_bytes(keccak256(SENDER.rjust(32, b"\0") + bytes(32)), "big")
     return CallState(
@@ -32,7 +32,7 @@ def call_state() -> CallState:
 
 
 def calls(kind: str) -> Iterator[dict[str, object]]:
-    """Calls of one kind, each with another recipient, amount or word."""
+    """Yield calls of one kind with different recipients, amounts or words."""
     number = 0
     while True:
         number += 1
@@ -46,7 +46,7 @@ def calls(kind: str) -> Iterator[dict[str, object]]:
 
 
 def estimates(kind: str, engine: Engine, count: int, *, tolerance: float, funded: bool = False) -> Callable[[], None]:
-    """Estimates one after the other, each under an override of its own where `funded`."""
+    """Run one estimate after the other; if `funded`, each has its own state override."""
     state, source = call_state(), calls(kind)
 
     def run() -> None:
@@ -62,7 +62,7 @@ def estimates(kind: str, engine: Engine, count: int, *, tolerance: float, funded
 
 
 def executions(kind: str, engine: Engine) -> Callable[[], None]:
-    """One execution a call, at a limit that suffices: what no estimate can do without."""
+    """Execute each call once, at a sufficient gas limit: the minimum for an estimate."""
     state, source = call_state(), calls(kind)
 
     def run() -> None:

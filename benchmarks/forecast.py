@@ -26,9 +26,9 @@ from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, ro
 HORIZONS = {"10min": 1, "1h": 6, "6h": 36, "24h": 144}  # [bins]
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 COLUMNS = [f"q{round(100 * quantile):02}" for quantile in QUANTILES]
-FIRST_DAY = 15  # of the first origin
-COVERAGE = 0.9  # nominal, of the outer quantiles
-BACK = 0.88  # share of a day's targets within the interval, from which coverage counts as back
+FIRST_DAY = 15  # day of the first origin
+COVERAGE = 0.9  # nominal coverage of the interval between the outer quantiles
+BACK = 0.88  # coverage of a day from which it counts as recovered
 GWEI = np.log(1e9)
 COLUMNS_OF = {"base_fee": ["base_fee"], "blob_base_fee": ["blob_base_fee", "excess_blob_gas"]}
 OUTPUTS = ("--forecasts", "--scores", "--operator-loss", "--recovery")
@@ -37,40 +37,40 @@ MONTH, BLOBS = "l1_fees_every10_24183321_24399311.csv.gz", "l1_blobs_19426587_24
 
 
 class Run(NamedTuple):
-    """Forecasts of one method for one horizon, from every origin that has a target."""
+    """Forecasts of one method for one horizon, from all origins with a target."""
 
     method: str
     horizon: str
-    origins: np.ndarray  #: (n), beginning of the newest bin that is known, UTC
+    origins: np.ndarray  #: (n), beginning of the newest known bin, UTC
     targets: RealArray  #: (n), mean logarithm of the fee [log(wei / gas)]
-    forecasts: RealArray  #: (n, 5) [log(wei / gas)]
+    forecasts: RealArray  #: (n, 5), quantiles [log(wei / gas)]
 
 
 def series_of(path: Path, fee: str | None = None) -> FeeSeries:
-    """The fee of a file in bins of ten minutes: the base fee, or the blob base fee of a file that has no other.
+    """Read a fee in bins of ten minutes: by default the base fee, or the blob base fee if the file has no base fee.
 
-    Raises `InvalidInput` for a fee that the file does not have.
+    Raises `InvalidInput` if the file does not have the fee.
     """
     table = read_l1_fees(path)
     has = {name: bool(table[columns].notna().any(axis=None)) for name, columns in COLUMNS_OF.items()}
     chosen = fee or next(name for name in FEES if has[name])
     if not has[chosen]:
         raise InvalidInput("--fee", f"expected a fee that {path.name} has", chosen)
-    # The blob base fee needs no base fee, which a table of L1 fees must have: any plausible one is read past.
+    # A table of L1 fees must have a base fee. To read only the blob base fee, add any plausible value.
     found = l1_columns(table if has["base_fee"] else table.assign(base_fee=10**9))
     print(f"   {path.name}: {chosen}")
     return binned(found.seconds, found.fees[chosen])
 
 
 def blob_series(path: Path) -> FeeSeries:
-    """The blob base fee of a file with excess blob gas, at least 1 wei by the rule itself."""
+    """Compute the blob base fee from a file with excess blob gas; by the rule, it is at least 1 wei."""
     table = pd.read_parquet(path, columns=["timestamp", "excess_blob_gas"])
     fees = l1_columns(table.assign(base_fee=10**9)).fees["blob_base_fee"]
     return binned(table["timestamp"].to_numpy(np.float64), fees)
 
 
 def runs(series: FeeSeries, first: int, methods: Sequence[str] = METHODS) -> Iterator[Run]:
-    """Every method at every horizon; raises `InvalidInput` where no origin has a target a day ahead."""
+    """Run every method at every horizon; raises `InvalidInput` if no origin has a target a day ahead."""
     longest = max(HORIZONS.values())
     if len(series) <= first + longest:
         reason = (
@@ -86,7 +86,7 @@ def runs(series: FeeSeries, first: int, methods: Sequence[str] = METHODS) -> Ite
 
 
 def forecast_rows(found: Sequence[Run]) -> pd.DataFrame:
-    """Every forecast as a row: origin, horizon, method and quantiles [wei / gas]."""
+    """Return one row per forecast: origin, horizon, method and quantiles [wei / gas]."""
     parts = []
     for run in found:
         named = {"origin": np.datetime_as_string(run.origins, timezone="UTC"), "horizon": run.horizon}
@@ -96,7 +96,7 @@ def forecast_rows(found: Sequence[Run]) -> pd.DataFrame:
 
 
 def score_rows(name: str, split: str, found: Sequence[Run], kept: dict[str, np.ndarray]) -> list[dict[str, object]]:
-    """A row of scores for each run, over the origins kept of its horizon."""
+    """Return a row of scores for each run, over the origins of its horizon that belong to a split."""
     losses = {
         (run.horizon, run.method): scores.pinball(run.targets[:, None], run.forecasts, QUANTILES)
         .mean(axis=1)[kept[run.horizon]]
@@ -127,7 +127,7 @@ def score_rows(name: str, split: str, found: Sequence[Run], kept: dict[str, np.n
 
 
 def operator_rows(name: str, found: Sequence[Run]) -> list[dict[str, object]]:
-    """The operator's loss when the price is a quantile of the forecast, for each quantile [wei / gas]."""
+    """Return the operator's loss for each quantile, if the price is this quantile of the forecast [wei / gas]."""
     rows = []
     for run in found:
         loss = scores.operator_loss(np.exp(run.targets), np.exp(run.forecasts), day=DAY)
@@ -138,12 +138,12 @@ def operator_rows(name: str, found: Sequence[Run]) -> list[dict[str, object]]:
 
 
 def everything(found: Sequence[Run]) -> dict[str, np.ndarray]:
-    """All origins of each horizon."""
+    """Select all origins of each horizon."""
     return {run.horizon: np.ones(len(run.targets), bool) for run in found}
 
 
 def regimes(found: Sequence[Run]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """The splits of the blob series: each upgrade, the week from each change, and prices above 1 gwei."""
+    """Return the splits of the blob series: each upgrade, the week after each change, and prices above 1 gwei."""
     rows = MAINNET.rows
     for place, rules in enumerate(rows):
         end = rows[place + 1].timestamp if place + 1 < len(rows) else np.inf
@@ -164,7 +164,7 @@ def _target_seconds(run: Run) -> RealArray:
 
 
 def recovery_rows(found: Sequence[Run]) -> list[dict[str, object]]:
-    """How many whole days after each change of the blob rules pass before a day whose coverage is back, for `auto`."""
+    """Count the whole days after each change of the blob rules until a day's coverage recovers, for `auto`."""
     rows = []
     for run in found:
         if run.method != "auto":
@@ -221,9 +221,9 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 def checked_outputs(options: argparse.Namespace) -> list[Path | None]:
-    """The file of each of `OUTPUTS`, as far as it is asked for.
+    """Return the file of each requested item of `OUTPUTS`.
 
-    Raises `InvalidInput`, before any work, for a file that exists, a folder that does not, and a file named twice.
+    Raises `InvalidInput` for an existing file, a missing folder, or a file named twice.
     """
     found = [checked_out(options, (".csv",), option=option) for option in OUTPUTS]
     asked = [path for path in found if path is not None]
@@ -238,7 +238,7 @@ def _print(title: str, rows: pd.DataFrame) -> None:
 
 
 def _path(text: str) -> Path:
-    """A file named on the command line, in the folder where scripts/bench was begun."""
+    """Resolve a file name relative to the folder in which scripts/bench was started."""
     return Path(os.environ.get("BENCH_FOLDER", "")) / text
 
 

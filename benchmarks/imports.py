@@ -1,4 +1,4 @@
-"""Importing the package, against starting the interpreter and against importing NumPy."""
+"""Time to import the package, compared with starting the interpreter and with importing NumPy."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
-"""Ten million leaves: import, memory, file, a block, proofs warm and cold, over HTTP, backup and verification; drawn.
+"""A ledger of ten million leaves: import, memory, file, a block, proofs, backup and verification, with a figure.
 
-A hundred thousand, a million and ten million accounts, each store in a process of its own. Takes some ten minutes and
-10 GB of disk; `python -m benchmarks.leaves 100000 1000000` takes the sizes that it is given.
+Measures stores of a hundred thousand, a million and ten million accounts, each in its own process. Takes about ten
+minutes and 10 GB of disk. `python -m benchmarks.leaves 100000 1000000` measures the given sizes.
 """
 
 import hashlib
@@ -34,18 +34,18 @@ FIGURE = Path("out/leaves.png")
 
 class Measured(NamedTuple):
     leaves: int
-    accounts: float  #: making them, which is part of the import [s]
-    imported: float  #: [s]
-    processor: float  #: time of the import, user and system, which other work on the machine changes less [s]
-    memory: float  #: peak of the import [MiB]
-    size: float  #: of the file [MiB]
-    block: float  #: 1,000 changed slots, durable [ms]
+    accounts: float  #: time to generate the accounts, part of the import [s]
+    imported: float  #: time of the import [s]
+    processor: float  #: processor time of the import, which depends less on other work of the machine [s]
+    memory: float  #: peak memory of the import [MiB]
+    size: float  #: size of the file [MiB]
+    block: float  #: import of a block with 1,000 changed slots, durable [ms]
     warm: float  #: proof of a random account, median [ms]
-    cold: float  #: first proof of a process, the file not in the page cache, median of nine [ms]
-    cold_http: float  #: the same of a server, from the client's request on, median of five [ms]
-    http: float  #: proofs a second
-    backup: float  #: [s]
-    verification: float  #: [s]
+    cold: float  #: first proof of a process, file not in the page cache, median of nine [ms]
+    cold_http: float  #: the same over HTTP, measured by the client, median of five [ms]
+    http: float  #: proofs per second over HTTP
+    backup: float  #: time of a backup [s]
+    verification: float  #: time of a verification [s]
 
 
 def main(sizes: tuple[int, ...] = SIZES) -> None:
@@ -91,7 +91,7 @@ def _measured(size: int, folder: Path) -> Measured:
 
 
 def _elsewhere(measure, *arguments):  # type: ignore[no-untyped-def]
-    """In a process of its own, so that memory and what is warm are of this measure alone."""
+    """Measure in a new process, so that memory and caches do not depend on earlier measurements."""
     with get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, arguments)
 
@@ -106,7 +106,7 @@ def _accounts(size: int) -> Iterator[GenesisAccount]:
 
 
 def _import(path: Path, size: int) -> tuple[float, float, float, int]:
-    poseidon2.digest(bytes(32))  # loaded or compiled before the clock starts
+    poseidon2.digest(bytes(32))  # compile or load the kernel before measuring
     started = time.perf_counter()
     sum(1 for _ in _accounts(size))
     accounts = time.perf_counter() - started
@@ -119,7 +119,7 @@ def _import(path: Path, size: int) -> tuple[float, float, float, int]:
 
 
 def _block(path: Path) -> float:
-    """Median of five final blocks that change all slots of the contract [ms]."""
+    """Return the median time of five final blocks that change all slots of the contract [ms]."""
     times = []
     with Store(path) as store:
         for number in range(1, 6):
@@ -147,7 +147,7 @@ def _warm(path: Path, size: int) -> float:
 
 def _cold(path: Path, size: int, seed: int) -> float:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "small.db") as store:
-        store.scheme.load()  # as a server does before it listens
+        store.scheme.load()  # a server also loads it before it listens
         import_genesis(store, _accounts(2))
         store.finalize(0)
         _proof_ms(store, 0)
@@ -157,7 +157,7 @@ def _cold(path: Path, size: int, seed: int) -> float:
 
 
 def _evict(path: Path) -> None:
-    """Take a file out of the page cache."""
+    """Remove a file from the page cache."""
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -168,8 +168,8 @@ def _cold_http(path: Path, size: int, seed: int) -> float:
     _evict(path)
     address = to_hex(_address(random.Random(seed).randrange(size - 1)))
     with serving("--store", str(path)) as server:
-        server.ask("eth_chainId")  # of the connection, which is not measured
-        time.sleep(2.0)  # for what a server loads after it has said that it is ready
+        server.ask("eth_chainId")  # opens the connection, which is not measured
+        time.sleep(2.0)  # a server loads more after it is ready
         _evict(path)
         started = time.perf_counter()
         answer = server.ask("rollup_getProof", address, [], "finalized")

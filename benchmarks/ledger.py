@@ -1,4 +1,4 @@
-"""The ledger: hashes in lanes beside one at a time, a genesis beside bare inserts, a block, proofs, their growth."""
+"""The ledger: vectorized hashes, a genesis compared with bare inserts, a block, and growth of proofs with the tree."""
 
 import random
 import resource
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def hashes(count: int = 4_000) -> None:
-    """Nodes of the tree (two blocks of eight elements), few enough for one core."""
+    """Compare vectorized and single hashes of tree nodes (two blocks of eight elements), on one core."""
     data = np.random.default_rng(1).integers(0, poseidon2.order, (count, 16), dtype=np.uint32).astype(">u4").tobytes()
     nodes = pieces(data, 64)
     runs = {
@@ -53,7 +53,7 @@ def hashes(count: int = 4_000) -> None:
 
 
 def genesis(folder: Path) -> None:
-    """A million accounts, durable, in a process of its own; beside the same rows inserted bare."""
+    """Import a million accounts, durably, in a new process, and compare it with bare inserts of the same rows."""
     context = get_context("spawn")
     for name, run in (("bare inserts", _bare_rows), ("genesis", _million)):
         with context.Pool(1) as pool:
@@ -67,7 +67,7 @@ def genesis(folder: Path) -> None:
 
 
 def block_of_slots(folder: Path, slots: int = 100_000, touched: int = 1_000) -> None:
-    """Blocks that change slots of one storage tree, each durable."""
+    """Import blocks that change slots of one storage tree, each durably."""
     values = {number.to_bytes(32): 1 for number in range(slots)}
     account = GenesisAccount(CONTRACT, 1, 0, CODE, values)
     choice = random.Random(1)
@@ -90,7 +90,7 @@ def block_of_slots(folder: Path, slots: int = 100_000, touched: int = 1_000) -> 
 
 
 def growth(folder: Path) -> None:
-    """Cost against the size of the tree: a block of 100 balances, then proofs of random accounts; also drawn."""
+    """Measure a block of 100 balances and proofs of random accounts for trees of several sizes, and draw a figure."""
     paths = {size: folder / f"{size}.db" for size in (10**3, 10**4, 10**5)} | {MILLION: folder / "genesis.db"}
     stored, blocks = [], []
     for size, path in paths.items():
@@ -108,9 +108,9 @@ def growth(folder: Path) -> None:
 
 
 def _proof_times(paths: dict[int, Path], rounds: int = 200, turn: int = 50) -> tuple[list[float], list[float]]:
-    """Of proofs of random accounts [ms], each store read in turns: the median of the first 500, and of the last half.
+    """Return median times of proofs of random accounts [ms]: of the first 500 and of the last half, for each store.
 
-    Between them lies what a reader keeps in memory.
+    The difference shows the effect of a reader's caches. The stores are read in turns.
     """
     choice = random.Random(2)
     times: dict[int, list[float]] = {size: [] for size in paths}
@@ -150,7 +150,7 @@ def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[
 
 
 def _block_of_balances(store: Store, size: int) -> tuple[float, float]:
-    """A final block of 100 changed accounts: how long it took [ms], bytes that it stored an account."""
+    """Import a final block of 100 changed accounts; return the time [ms] and the stored bytes per account."""
     head = store.head
     assert head
     changes = []
@@ -205,7 +205,7 @@ def _stored_bytes(store: Store) -> int:
 
 
 def _million(path: str) -> tuple[float, int]:
-    poseidon2.digest(bytes(32))  # loaded or compiled before the clock starts
+    poseidon2.digest(bytes(32))  # compile or load the kernel before measuring
     contract = GenesisAccount(CONTRACT, 1, 0, CODE, {number.to_bytes(32): 1 for number in range(1_000)})
     accounts = [contract, *_accounts(MILLION - 1)]
     with Store(path) as store:
@@ -215,7 +215,7 @@ def _million(path: str) -> tuple[float, int]:
 
 
 def _bare_rows(path: str) -> tuple[float, int]:
-    """The rows of a million accounts, about as large, without a tree behind them."""
+    """Insert rows of a million accounts, of about the same size, without computing a tree."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     tables = {"node": (MILLION, 64), "leaf": (MILLION, 96), "key": (MILLION, 52), "branch": (400_000, 24)}
@@ -232,7 +232,7 @@ def _bare_rows(path: str) -> tuple[float, int]:
 
 
 def _peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts kibibytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # in KiB on Linux
 
 
 if __name__ == "__main__":

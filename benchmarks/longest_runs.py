@@ -1,7 +1,7 @@
-"""The longest run of the native engine that a gas limit buys, by opcode and precompile: seconds for 50 million gas.
+"""Slowest opcodes and precompiles of the native engine: processor seconds for 50 million gas.
 
-Each program repeats one opcode or precompile until its gas is gone. The engine looks at its deadline when a frame or a
-precompile begins, so what code does within one frame bounds how late a deadline can end an estimate.
+Each program repeats one opcode or precompile until it runs out of gas. The engine checks its deadline at the start of
+a frame or a precompile. The time within one frame therefore limits how late an estimate can exceed its deadline.
 """
 
 import time
@@ -28,8 +28,8 @@ from tests.system.evm_programs import (
     words,
 )
 
-GAS = 5_000_000  #: that is executed
-BOUGHT = 50_000_000  #: that the seconds are told for: the default gas cap
+GAS = 5_000_000  #: gas to execute
+BOUGHT = 50_000_000  #: gas to scale the seconds to: the default gas cap
 TARGET = b"\xaa" * 20
 WORD = b"\x7f" + b"\xff" * 31 + b"\xfb"
 
@@ -73,7 +73,7 @@ FRAMES = {
 
 
 def seconds(code: bytes) -> float:
-    """That a program takes for 50 million gas [s]."""
+    """Return the processor time of a program for 50 million gas [s]."""
     call_state = CallState(accounts={TARGET: Account(code=code, nonce=1, balance=10**18)}, fork=fork_named("osaka"))
 
     def task(execute: Execute) -> float:

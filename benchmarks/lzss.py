@@ -1,4 +1,4 @@
-"""Production LZSS sizes: real transactions in one call beside zstd, and payloads made to be slow."""
+"""Production LZSS sizes: real transactions in one call, compared with zstd, and adversarial payloads."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from feemodel.sizes._codecs import Zstd
 from feemodel.sizes._lzss import Lzss
 
 DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"
-ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about as much as a transaction may carry, and the compressor's limit
+ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about the maximum of a transaction, and the compressor's limit
 
 
 def main() -> None:
@@ -27,13 +27,13 @@ def main() -> None:
 
 
 def processor_seconds(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds that this thread computed in every run, taking turns: of one core, whatever else the machine does."""
+    """Return this thread's processor seconds of every run. The runs alternate; other load does not count."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(1 + rounds):
         for name, run in runs.items():
             started = time.thread_time()
             run()
-            if number > 0:  # the first round warms up
+            if number > 0:  # the first round is a warm-up
                 seconds[name].append(time.thread_time() - started)
     return seconds
 
@@ -60,7 +60,7 @@ def adversaries(length: int, codec: Lzss) -> None:
 
 
 def adversarial(length: int, dictionary: bytes) -> dict[str, bytes]:
-    """Payloads of one length that have very many matches, or very many that nearly are."""
+    """Return payloads with very many matches, or very many near matches."""
     rng = np.random.default_rng(1)
 
     def values(*choices: int) -> bytes:

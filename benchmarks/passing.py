@@ -1,11 +1,11 @@
-"""Calls that are passed on beside nginx and the node asked directly.
+"""Forwarded calls: the server compared with nginx as a proxy and with the node itself.
 
-Throughput and latency over HTTP of the same calls, asked of a node, through nginx in front of it as a plain reverse
-proxy, and through a server in front of it, one after the other in every round. The nodes are geth, as operators have
-it, and anvil, which answers most calls from memory in less time than any proxy takes. Client, node and proxy share the
-processors, so that nginx shows what a proxy costs there.
-Needs anvil by `scripts/install-peers`, and nginx, of Debian's package of that name; geth is built from its Go module,
-in minutes the first time; without Go anvil alone is measured.
+Measures throughput and latency of the same calls over HTTP: to a node, through nginx as a plain reverse proxy, and
+through this server. The three alternate in every round. The nodes are geth, as operators run it, and anvil, which
+answers most calls from memory in less time than a proxy needs. Client, node and proxy share the processors, so nginx
+shows the cost of any proxy on this machine.
+Needs anvil (`scripts/install-peers`) and nginx (Debian's package). geth is built from its Go module, which takes
+minutes the first time. Without Go, only anvil is measured.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from tests.system.processes import serving_time
 from tests.system.start import serving
 
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
-TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch
-#: EIP-7002 and EIP-7251.
+TRANSFERS, BATCH = 64, 10  # blocks with one log each; calls in a batch
+#: Contracts of EIP-7002 and EIP-7251.
 SYSTEM_CONTRACTS = ("0x00000961ef480eb55e80d19ad83579a64c007002", "0x0000bbddc7ce488642fb579f8b00f3a590007251")
-SETTLE = 5.0  # seconds in which a server compiles what it needs beside the calls
+SETTLE = 5.0  # seconds for a server to compile in the background
 DIRECT, PROXY, SERVER = "node", "nginx", "server"
 SITE = """upstream node {{ server 127.0.0.1:{node}; keepalive 64; }}
 server {{
@@ -56,7 +56,7 @@ def holder(number: int) -> bytes:
 
 
 def transfer(number: int) -> dict[str, str]:
-    """A transfer of tokens."""
+    """Return a token transfer."""
     data = encoded("transfer(address,uint256)", holder(number), 1)
     return {"from": to_hex(HOLDERS[0]), "to": to_hex(ALDER), "data": to_hex(data)}
 
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def measured(name: str, node: anvil.Node) -> None:
-    """All calls asked of a node and of what is in front of it."""
+    """Measure all calls to a node, and through the proxies in front of it."""
     for number in range(TRANSFERS):
         wait_for_receipt(node, node.ask("eth_sendTransaction", transfer(number))["result"])
     with (
@@ -116,7 +116,7 @@ def measured(name: str, node: anvil.Node) -> None:
 
 
 def with_system_contracts() -> dict[str, Any]:
-    """The genesis with code where the rules of Prague have contracts: geth builds no block where there is none."""
+    """Return the genesis with code at Prague's system contracts; geth builds no block without it."""
     document: dict[str, Any] = json.loads(GENESIS.read_bytes())
     stopping = {address: {"balance": "0x0", "code": "0x00"} for address in SYSTEM_CONTRACTS}
     return document | {"alloc": document["alloc"] | stopping}
@@ -126,7 +126,7 @@ _P99 = ("p99 node", "p99 nginx", "p99 server")
 
 
 def wait_for_receipt(node: anvil.Node, transaction: str) -> None:
-    """Until a transaction is in a block; raises `FeeModelError` where it never is, or fails."""
+    """Wait until a transaction is in a block; raises `FeeModelError` after a timeout, or if the transaction fails."""
     end = time.monotonic() + PATIENCE
     while (receipt := node.ask("eth_getTransactionReceipt", transaction).get("result")) is None:
         if time.monotonic() > end:
@@ -137,7 +137,7 @@ def wait_for_receipt(node: anvil.Node, transaction: str) -> None:
 
 
 async def check(request: Callable[[int], bytes], ports: dict[str, int]) -> None:
-    """Raise `FeeModelError` where the node is answered otherwise through one of the others."""
+    """Raise `FeeModelError` if a response through a proxy differs from the node's response."""
     answers = {}
     for who, port in ports.items():
         connection = Connection(port)
@@ -150,7 +150,7 @@ async def check(request: Callable[[int], bytes], ports: dict[str, int]) -> None:
 
 @contextmanager
 def proxied(node: anvil.Node) -> Iterator[int]:
-    """nginx in front of a node, and nothing else; its port."""
+    """Run nginx in front of a node; yields nginx's port."""
     with TemporaryDirectory(prefix="feemodel-nginx-") as folder:
         port = nginx.free_port()
         site = SITE.format(node=port_of(node.url), port=port)
@@ -159,14 +159,14 @@ def proxied(node: anvil.Node) -> Iterator[int]:
 
 
 def beside(request: Callable[[int], bytes], ports: dict[str, int], connections: int, pid: int) -> list[str]:
-    """Calls a second of all three, in turn; ratios, 99th percentiles, and the server's processor time for a call."""
+    """Measure calls per second of all three in turn; add ratios, 99th percentiles and processor time per call."""
     found: dict[str, list[Latencies]] = {who: [] for who in ports}
     spent, passed = 0.0, 0
     for number in range(ROUNDS + 1):
         for who, port in ports.items():
             before = serving_time(pid)
             times = run(load(port, request, connections, SECONDS if number else WARM_UP))
-            if number:  # the first round warms up
+            if number:  # the first round is a warm-up
                 found[who].append(times)
                 if who == SERVER:
                     spent, passed = spent + serving_time(pid) - before, passed + times.count
@@ -179,7 +179,7 @@ def beside(request: Callable[[int], bytes], ports: dict[str, int], connections: 
 
 
 async def load(port: int, request: Callable[[int], bytes], connections: int, seconds: float) -> Latencies:
-    """How long the answers took, of clients that ask one after the other; raises `AssertionError` for an error."""
+    """Measure latencies of clients that each send one call at a time; raises `AssertionError` for an error."""
     times, end = Latencies(), time.perf_counter() + seconds
 
     async def client(number: int) -> None:

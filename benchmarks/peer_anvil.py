@@ -1,9 +1,9 @@
-"""eth_estimateGas over HTTP beside anvil and geth: the same genesis and two cores, wrk asks one after the other.
+"""eth_estimateGas over HTTP compared with anvil and geth, on the same genesis and two cores, measured by wrk.
 
-geth stops within 1.5 %, as this server does by default; anvil searches to the last gas, which this server does with
-another setting. Its reference engine alone is measured too. Every request has a sender, an amount and data of its own,
-and no run repeats one; no server remembers an answer. Needs wrk, and anvil by `scripts/install-peers`. geth is built
-from its Go module, in minutes the first time; without Go the others run.
+geth's search has a tolerance of 1.5 %, as this server's by default. anvil's search is exact, and this server is also
+measured with an exact search, and with its reference engine. All requests have different senders, amounts or data, and
+no run repeats a request, so no server can use a cached result. Needs wrk, and anvil (`scripts/install-peers`). geth is
+built from its Go module, which takes minutes the first time. Without Go, geth is left out.
 """
 
 import json
@@ -34,17 +34,17 @@ CONNECTIONS, WORKERS = 16, 2
 ROUNDS, SECONDS, CHECKED_SECONDS = 5, 3, 1
 REFERENCE_SECONDS = 10
 PATIENCE = 60.0  # seconds for the reference engine's processes to start
-SETTLE = 10.0  # seconds for those of the other servers, which nobody waits for
-CHECKED = 50  # answers of each kind that are compared before anything is measured
+SETTLE = 10.0  # seconds for the processes of the other servers, without a check
+CHECKED = 50  # responses of each kind to compare before the measurement
 TOLERANCE = 0.015
 
 SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
 PEER = "anvil, exact"
 GETH, GETH_VERSION = "geth, 1.5 %", "v1.17.10"
-KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # of the first holder, as everybody knows
+KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # public development key of the first holder
 REFERENCE = "reference alone, 1.5 %"
 
-# Bodies are the lines of a file; wrk sends them in turn, and ends with a line of JSON.
+# wrk sends the lines of a file in turn, and prints a last line of JSON.
 SCRIPT = """
 local bodies = {}
 for line in io.lines("%s") do bodies[#bodies + 1] = line end
@@ -63,7 +63,7 @@ function done(summary, latency)
         failed.connect + failed.read + failed.write + failed.status + failed.timeout))
 end
 """
-# An answer of the wrong sort ends the run: it becomes a failed line instead of the last one.
+# A wrong response ends the run: wrk prints the response instead of the last line.
 CHECK = """
 function response(status, _, body)
     if status ~= 200 or not body:find('"%s"', 1, true) then io.write(status, " ", body, "\\n"); os.exit(1) end
@@ -75,26 +75,26 @@ Draw = Callable[[random.Random], Params]
 
 
 class MissingTool(FeeModelError):
-    """A program that the benchmark runs is not installed."""
+    """A required program is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is asked."""
+    """A kind of request."""
 
     draw: Draw
-    fastest: int  #: requests a second that no server exceeds: so many bodies are at hand for each second of a run
-    answer: str = "result"  #: or "error"
+    fastest: int  #: more requests per second than any server answers; sets the number of bodies
+    answer: str = "result"  #: "result" or "error"
 
 
 def token(rng: random.Random) -> Params:
-    """An ERC-20 transfer to a new holder."""
+    """Return an ERC-20 transfer to a new holder."""
     data = encoded("transfer(address,uint256)", rng.randbytes(20), 1 + rng.randrange(10**6 * UNIT))
     return [asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), "latest"]
 
 
 def token_override(rng: random.Random) -> Params:
-    """The same of a sender who holds what a state override says."""
+    """Return an ERC-20 transfer whose sender gets the tokens by a state override."""
     sender, contract, held = rng.randbytes(20), rng.choice([ALDER, BIRCH]), 1 + rng.randrange(10**6 * UNIT)
     data = encoded("transfer(address,uint256)", rng.randbytes(20), 1 + rng.randrange(held))
     slots = {to_hex(mapped(BALANCES, sender).to_bytes(32)): to_hex(held.to_bytes(32))}
@@ -102,19 +102,19 @@ def token_override(rng: random.Random) -> Params:
 
 
 def stores(rng: random.Random) -> Params:
-    """Fifty new slots."""
+    """Return a call that writes fifty new slots."""
     data = encoded("fill(uint256,uint256)", 50, rng.randrange(2**256))
     return [asked(rng.choice(HOLDERS), RECORDS, data), "latest"]
 
 
 def transfer(rng: random.Random) -> Params:
-    """Of ETH to a new account, which anvil answers without executing it."""
+    """Return a transfer of ETH to a new account; anvil estimates it without executing it."""
     to, value = to_hex(rng.randbytes(20)), hex(1 + rng.randrange(UNIT))
     return [{"from": to_hex(rng.choice(HOLDERS)), "to": to, "value": value}, "latest"]
 
 
 def reverting(rng: random.Random) -> Params:
-    """A transfer of more than the sender has."""
+    """Return an ERC-20 transfer of more than the sender has."""
     data = encoded("transfer(address,uint256)", rng.randbytes(20), 10**7 * UNIT + rng.randrange(2**200))
     return [asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), "latest"]
 
@@ -134,14 +134,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What wrk measured."""
+    """Results of one run of wrk."""
 
     requests: int
-    micros: int  #: that it took [µs]
-    p50: int  #: [µs]
-    p99: int  #: [µs]
+    micros: int  #: duration of the run [µs]
+    p50: int  #: median latency [µs]
+    p99: int  #: 99th percentile of the latency [µs]
     failed: int
-    latencies: list[list[int]]  #: [µs], and how many requests took so long
+    latencies: list[list[int]]  #: pairs of a latency [µs] and its number of requests
 
     @property
     def rate(self) -> float:
@@ -149,7 +149,7 @@ class Run:
 
 
 def bodies(kind: Kind, seed: int, count: int) -> Iterator[str]:
-    """Requests, no two the same."""
+    """Yield request bodies, all different."""
     rng = random.Random(seed)
     for number in range(count):
         call = {"jsonrpc": "2.0", "id": number, "method": "eth_estimateGas", "params": kind.draw(rng)}
@@ -157,10 +157,10 @@ def bodies(kind: Kind, seed: int, count: int) -> Iterator[str]:
 
 
 def load(url: str, kind: Kind, seed: int, folder: Path, *, seconds: int = SECONDS, checked: bool = False) -> Run:
-    """One run of wrk; `checked` looks at every answer, which costs wrk time.
+    """Run wrk once; `checked` makes wrk check every response, which slows it down.
 
-    Raises `FeeModelError` with wrk's words where a request failed, none was answered, there were more than bodies, or,
-    checked, an answer was not as expected.
+    Raises `FeeModelError` with wrk's output if a request failed, there was no response, wrk sent more requests than
+    there are bodies, or a checked response was wrong.
     """
     lines = folder / f"{seed}.txt"
     if not lines.exists():
@@ -172,7 +172,7 @@ def load(url: str, kind: Kind, seed: int, folder: Path, *, seconds: int = SECOND
 
 
 def run_wrk(url: str, lines: Path, *, folder: Path, seconds: int, check: str = "") -> Run:
-    """One run of wrk with the bodies in a file, in turn; raises `FeeModelError` with wrk's words where any failed."""
+    """Run wrk with the bodies in a file; raises `FeeModelError` with wrk's output if a request failed."""
     script = folder / "script.lua"
     script.write_text(SCRIPT % (lines, check))
     options = ["--threads", "1", "--connections", str(CONNECTIONS), "--duration", str(seconds), "--timeout", "30s"]
@@ -186,7 +186,7 @@ def run_wrk(url: str, lines: Path, *, folder: Path, seconds: int, check: str = "
 
 
 def check_answers(name: str, kind: Kind, nodes: Mapping[str, anvil.Node]) -> None:
-    """Raises `FeeModelError` where an answer is not anvil's, or above it by more than the tolerance."""
+    """Raise `FeeModelError` if an estimate is below anvil's, or above it by more than the search's tolerance."""
     for body in bodies(kind, 0, CHECKED):
         params = json.loads(body)["params"]
         answers = {who: node.ask("eth_estimateGas", *params) for who, node in nodes.items()}
@@ -203,19 +203,19 @@ def check_answers(name: str, kind: Kind, nodes: Mapping[str, anvil.Node]) -> Non
 
 
 def measured(kind: Kind, nodes: Mapping[str, anvil.Node], folder: Path) -> dict[str, list[Run]]:
-    """Runs of every server, in turn, after one in which every answer is looked at."""
+    """Measure all servers in turn, after one run that checks every response."""
     names = list(nodes)
     for place, name in enumerate(names):
         load(nodes[name].url, kind, 1 + place, folder, seconds=CHECKED_SECONDS, checked=True)
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for number in range(ROUNDS):
-        for name in names[number % len(names) :] + names[: number % len(names)]:  # nobody is always behind somebody
+        for name in names[number % len(names) :] + names[: number % len(names)]:  # rotate the order
             runs[name].append(load(nodes[name].url, kind, 100 + number, folder))
     return runs
 
 
 def report(name: str, runs: Mapping[str, list[Run]]) -> None:
-    """Medians and ranges, and the ratio of the rates round by round."""
+    """Print medians and ranges, and the ratios of the rates in each round."""
     print(f"  {name}")
     seconds = {who: [1 / run.rate for run in each] for who, each in runs.items()}
     for who, each in runs.items():
@@ -229,7 +229,7 @@ def report(name: str, runs: Mapping[str, list[Run]]) -> None:
 
 
 def check_tools() -> None:
-    """Raise `MissingTool` where wrk or anvil is not installed."""
+    """Raise `MissingTool` if wrk or anvil is not installed."""
     for tool, remedy in (("wrk", "apt-get install wrk"), (str(anvil.binary()), "scripts/install-peers")):
         if shutil.which(tool) is None:
             raise MissingTool(f"{tool}: not found; {remedy} installs it")
@@ -259,7 +259,7 @@ def beside_anvil() -> None:
 
 
 def built_geth(folder: Path) -> Path | None:
-    """The program, built from its Go module; `None`, with a line that says so, where it cannot be."""
+    """Build geth from its Go module; if this fails, print a line and return `None`."""
     if shutil.which("go") is None:
         print("  not measured: geth needs go on PATH")
         return None
@@ -276,9 +276,9 @@ def built_geth(folder: Path) -> Path | None:
 def running_geth(
     program: Path, folder: Path, pool: urllib3.PoolManager, genesis: Path = GENESIS, *, develops: bool = False
 ) -> Iterator[anvil.Node]:
-    """geth on a genesis until the block ends; alone, without a network.
+    """Run geth on a genesis, without a network.
 
-    It stays on block 0, or puts each transaction into a block, where `develops` has it sign for the first holder.
+    geth stays on block 0. With `develops`, it puts each transaction into a block and can sign for the first holder.
     """
     data, password = ["--datadir", str(folder / "data"), "--verbosity", "1"], folder / "password"
     subprocess.run([program, *data, "init", str(genesis)], check=True, capture_output=True)
@@ -311,7 +311,7 @@ def running_geth(
 
 
 def reference_alone() -> None:
-    """By itself: its processes take long to start, and go on for a while with what wrk did not wait for."""
+    """Measure the reference engine separately: it starts slowly, and continues to work on requests after wrk ends."""
     with served("--engine", "reference") as server, bodies_folder() as folder:
         for place, (name, kind) in enumerate(KINDS.items()):
             for number in range(CONNECTIONS):
@@ -320,7 +320,7 @@ def reference_alone() -> None:
 
 
 def wait_for_answer(url: str, kind: Kind, seed: int) -> None:
-    """Ask on a new connection, which reaches any worker, until it is not too busy to answer."""
+    """Send a request on a new connection, which may reach any worker, until a worker answers it."""
     (body,) = bodies(kind, 1_000 + seed, 1)
     with anvil.asking() as pool:
         node, end = anvil.Node(url, pool), time.monotonic() + PATIENCE

@@ -1,9 +1,9 @@
-"""eth_estimateGas of real mainnet calls beside anvil: each capture's state, the same two cores, both to the last gas.
+"""eth_estimateGas of real mainnet calls compared with anvil, on captured states and two cores, with exact searches.
 
-Both servers start from one genesis file for each capture in the folder `data/replays` that FEEMODEL_SHARED names: the
-accounts before its first block, in a block with that block's number and time, by Osaka's rules. The mix has every
-captured call that both estimate; every call has the same weight, however many the capture has. Needs wrk, and anvil by
-`scripts/install-peers`.
+Reads the captures in `data/replays` of the folder FEEMODEL_SHARED. For each capture, both servers start from the same
+genesis file. It contains the accounts before the first block of the capture, with this block's number and time, under
+Osaka's rules. The mix contains all captured calls that both servers can estimate, with equal weights. Needs wrk, and
+anvil (`scripts/install-peers`).
 """
 
 import json
@@ -36,7 +36,7 @@ FORKS |= {f"{name}Time": 0 for name in ("shanghai", "cancun", "prague", "osaka")
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The calls of a capture and the genesis that they are estimated on."""
+    """The calls of a capture, and the genesis for their estimates."""
 
     name: str
     genesis: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Capture:
 
 
 def captures(folder: Path) -> list[Capture]:
-    """What wallets asked estimates for, on mainnet."""
+    """Read the captured estimates of wallets on mainnet."""
     found: list[Capture] = []
     for file in sorted(folder.glob(CAPTURES)):
         captured = list(steps(read_replay(file)))
@@ -56,7 +56,7 @@ def captures(folder: Path) -> list[Capture]:
 
 
 def call_object(transaction: ReplayTransaction) -> dict[str, Any]:
-    """The call on the wire: no gas, no price."""
+    """Return the call as JSON-RPC parameters, without gas and price."""
     listed = [
         {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
         for address, keys in transaction.access_list or ()
@@ -71,7 +71,7 @@ def call_object(transaction: ReplayTransaction) -> dict[str, Any]:
 
 
 def genesis(call_state: CallState) -> dict[str, Any]:
-    """A geth genesis with the accounts and the block of a state."""
+    """Return a geth genesis with the accounts and the block of a state."""
     block = call_state.block
     return {
         "config": {"chainId": call_state.chain_id, **FORKS, "terminalTotalDifficulty": 0},
@@ -99,7 +99,7 @@ def genesis(call_state: CallState) -> dict[str, Any]:
 
 
 def answered(capture: Capture, nodes: Mapping[str, anvil.Node], ends: Counter[str]) -> list[Mapping[str, Any]]:
-    """The calls that both estimate; `ends` counts how each call ended."""
+    """Return the calls that both servers estimate; `ends` counts the outcomes."""
     kept = []
     for call in capture.calls:
         answers = {name: node.ask("eth_estimateGas", call, "latest") for name, node in nodes.items()}
@@ -133,7 +133,7 @@ def main() -> None:
             lines = Path(folder, "bodies.txt")
             lines.write_text("".join(bodies(calls)))
             measured: dict[str, list[Run]] = {name: [] for name in nodes}
-            for number in range(-1, ROUNDS):  # the first one warms up
+            for number in range(-1, ROUNDS):  # the first run is a warm-up
                 for name in sorted(nodes, reverse=bool(number % 2)):
                     run = run_wrk(nodes[name].url, lines, folder=Path(folder), seconds=SECONDS)
                     if number >= 0:
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def bodies(calls: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Requests as lines."""
+    """Yield requests as lines."""
     return [
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_estimateGas", "params": [call, "latest"]}) + "\n"
         for call in calls
@@ -152,7 +152,7 @@ def bodies(calls: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def report(runs: Mapping[str, list[tuple[int, list[Run]]]], ends: Counter[str]) -> None:
-    """Rates and latencies of the whole mix, round by round: each call has the same weight."""
+    """Print rates and latencies of the mix in each round. All calls have the same weight."""
     print("  calls: " + ", ".join(f"{count:,} {end}" for end, count in sorted(ends.items())))
     rates = {name: [mix_rate(each, place) for place in range(ROUNDS)] for name, each in runs.items()}
     for name, each in runs.items():
@@ -166,12 +166,12 @@ def report(runs: Mapping[str, list[tuple[int, list[Run]]]], ends: Counter[str]) 
 
 
 def mix_rate(each: Sequence[tuple[int, list[Run]]], place: int) -> float:
-    """Calls a second of the mix in one round."""
+    """Return the calls per second of the mix in one round."""
     return sum(count for count, _ in each) / sum(count / runs[place].rate for count, runs in each)
 
 
 def mix_latency(each: Sequence[tuple[int, list[Run]]], place: int, share: float) -> float:
-    """A quantile of the latencies of the mix in one round [µs]."""
+    """Return a quantile of the latencies of the mix in one round [µs]."""
     weighted: Counter[int] = Counter()
     for count, runs in each:
         total = sum(times for _, times in runs[place].latencies)

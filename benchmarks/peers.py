@@ -1,8 +1,7 @@
-"""Peers in the same run: the production compressor and gnark-crypto (Go), zstd (C, Java), SALib, NumPy; one table.
+"""Comparison with other programs: Linea's compressor and gnark-crypto (Go), zstd (C, Java), SALib and NumPy.
 
-The Go peer is built with the `go` on PATH from the versions that `benchmarks/peers_go/go.mod` pins. A peer that is not
-installed is named in a line, the others run. Results are compared before times are: a peer that answers otherwise
-ends the benchmark.
+The Go program is built with the `go` on PATH, from the versions pinned in `benchmarks/peers_go/go.mod`. Programs that
+are not installed are listed, and the others run. The benchmark compares the results first, and stops if they differ.
 """
 
 import json
@@ -39,18 +38,18 @@ SOURCE = Path(__file__).with_name("peers_go")
 JAVA_SOURCE = Path(__file__).with_name("peers_java") / "ZstdSizes.java"
 NODES = 65_536
 PAIRS = 2_000
-ZSTD_JNI = "1.5.7-6"  # its release of zstd comes first
+ZSTD_JNI = "1.5.7-6"  # starts with its release of zstd
 ROUNDS = 7
 TABLE = Path("out/peers.json")
 
 
 class Row(NamedTuple):
-    """One kind of work, done by both in turns."""
+    """One kind of work, done by both programs in turn."""
 
     work: str
     peer: str
     items: int
-    ours: list[float]  #: processor time of each round [s]
+    ours: list[float]  #: processor time of this package in each round [s]
     theirs: list[float]
 
     def shown(self) -> list[str]:
@@ -82,7 +81,7 @@ def main() -> None:
 
 
 def in_turns(ours: Callable[[], object], theirs: Callable[[], float], rounds: int = ROUNDS) -> list[list[float]]:
-    """Processor time of both [s], round by round; the peer tells its own."""
+    """Return the processor time of both in each round [s]; the other program reports its own."""
     seconds: list[list[float]] = [[], []]
     for _ in range(rounds):
         started = time.process_time()
@@ -93,7 +92,7 @@ def in_turns(ours: Callable[[], object], theirs: Callable[[], float], rounds: in
 
 
 def _go_program(folder: Path) -> Path | None:
-    """The Go peer, built; `None`, with a line that says so, where it cannot be."""
+    """Build the Go program; if this fails, print a line and return `None`."""
     if shutil.which("go") is None:
         print("  not measured: the compressor's and gnark-crypto's peers need go on PATH")
         return None
@@ -109,9 +108,9 @@ def _go_program(folder: Path) -> Path | None:
 
 
 def _zstd(folder: Path, rounds: int = 3) -> Iterator[Row]:
-    """`zstd -b` over the same payloads as files; it measures its own wall time, so this row is for a quiet machine.
+    """Run `zstd -b` over the same payloads as files. It reports wall time, so the machine must be idle.
 
-    It may be another release than the one that is bundled here: sizes may differ by 0.1 % in all, and both are told.
+    Its release of zstd may differ from the bundled one. Total sizes may differ by 0.1 %; both are printed.
     """
     if shutil.which("zstd") is None:
         print("  not measured: zstd's own benchmark needs zstd on PATH")
@@ -140,7 +139,7 @@ def _zstd(folder: Path, rounds: int = 3) -> Iterator[Row]:
 
 
 def _zstd_of_java(folder: Path, warm_up: int = 30) -> Iterator[Row]:
-    """zstd-jni, which bundles the same release of zstd; measured after passes in which Java compiles its code."""
+    """Run zstd-jni, which bundles the same release of zstd, after warm-up passes in which Java compiles its code."""
     name = f"zstd-jni-{ZSTD_JNI}.jar"
     if shutil.which("java") is None or shutil.which("mvn") is None:
         print("  not measured: zstd-jni needs java and mvn on PATH")
@@ -237,7 +236,7 @@ def _lzss(peer: _Peer, payloads: list[bytes], blob: bytes, codec: Lzss) -> Itera
 
 
 def _one_blob(payloads: list[bytes], codec: Lzss) -> bytes:
-    """As many transactions as a blob holds when they are compressed together."""
+    """Join as many transactions as fit into a blob when compressed together."""
     fits = bisect_right(
         range(len(payloads)), USABLE_BLOB_BYTES, key=lambda count: _size_of_blob(b"".join(payloads[:count]), codec)
     )
@@ -245,7 +244,7 @@ def _one_blob(payloads: list[bytes], codec: Lzss) -> bytes:
 
 
 def _size_of_blob(data: bytes, codec: Lzss) -> int:
-    """As `Lzss.raw_size`, without the limit of 256 KiB that the sequencer's function has for one transaction."""
+    """Return `Lzss.raw_size` without the sequencer's limit of 256 KiB for a transaction."""
     bounds = np.array([0, len(data)])
     return int(lzss_sizes(np.frombuffer(data, dtype=np.uint8), bounds, codec._index, patience=len(data))[0])
 
@@ -268,7 +267,7 @@ def _poseidon2(peer: _Peer, nodes: NDArray[Any]) -> Iterator[Row]:
 
 
 def _sweep(elements: int = 20_000_000) -> Row:
-    """The priority fee over a grid of two axes, beside the same expression in NumPy; equal where a double is exact."""
+    """Compare the priority fee over a grid of two axes with NumPy; the inputs are such that a double is exact."""
     sizes, margins = np.arange(1, 2_001), np.linspace(1.0, 2.0, elements // 2_000)
     fixed = {"gas": 21_000, "variable_cost": 1_000_000_000, "fixed_cost": 30_000_000}
     samples = grid(compressed_size=sizes, margin=margins, **fixed)
@@ -291,7 +290,7 @@ def _sweep(elements: int = 20_000_000) -> Row:
 
 
 def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
-    """First-order and total Sobol indices with their intervals, each with its own design of the same size."""
+    """Compare first-order and total Sobol indices and intervals with SALib; both use designs of the same size."""
     from SALib.analyze import sobol as analyze
     from SALib.sample import sobol as sample
 

@@ -1,4 +1,4 @@
-"""The exact integer fee over 1e8 elements, against adding the same two arrays."""
+"""The exact integer fee of 1e8 elements, compared with adding the same two arrays."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Recommended fee parameters, set anew every day, in the closed loop over the month that ships."""
+"""Fee parameters that are recommended anew every day, in the closed loop over the month in the package."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,21 +15,21 @@ from feemodel.simulation.forecast._recommend import recommend
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 
-PAYS_TIPS = ("op-stack", "recommended")  # the operator fee by the transaction
-WARM_UP = 8  # days that the first forecast reads
-LOSS = 0.05  # target a day
-DEADLINE = 3_600.0  # of posting; a blob is full after 750 s [s]
+PAYS_TIPS = ("op-stack", "recommended")  # family and policy with an operator fee per transaction
+WARM_UP = 8  # days of history for the first forecast
+LOSS = 0.05  # target probability of a loss on a day
+DEADLINE = 3_600.0  # deadline of posting; a blob is full after 750 s [s]
 
 
 class Days(NamedTuple):
-    """Fees and costs of a policy, one a day [wei]."""
+    """Daily fees and costs of a policy [wei]."""
 
     fees: RealArray
     costs: RealArray
 
     @property
     def overcharge(self) -> float:
-        """Fees above the costs of their day, over all costs [1]."""
+        """Sum of each day's fees in excess of its costs, divided by all costs [1]."""
         return float(np.maximum(self.fees - self.costs, 0.0).sum() / self.costs.sum())
 
     @property
@@ -38,9 +38,9 @@ class Days(NamedTuple):
 
 
 def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[str, Days]:
-    """Each policy over the same days: recommended daily, the chain's own parameters, and a fixed price.
+    """Run three policies over the same days: daily recommendations, the chain's own parameters, and a fixed price.
 
-    The fixed price is the one that loses on as many of these days, known only afterwards.
+    The fixed price is chosen in hindsight so that it loses on as many days as the recommendations.
     """
     times = history["time"].to_numpy()
     first = times[0].astype("datetime64[D]") + np.timedelta64(warm_up + 1, "D")
@@ -65,7 +65,7 @@ def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[s
             found[name].append((fees, float(run["accrued_data_cost"].sum())))
     made = {name: Days(*np.array(rows).T) for name, rows in found.items()}
     unit = made.pop("unit")
-    even = np.sort(unit.costs / unit.fees)[::-1]  # factors on 1 gwei a byte that break even on a day
+    even = np.sort(unit.costs / unit.fees)[::-1]  # factors on 1 gwei per byte that break even on one day
     factor = float(even[min(made["recommended"].losing, len(even) - 1)])
     made["fixed"] = Days(factor * unit.fees, unit.costs)
     return made

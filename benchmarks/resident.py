@@ -1,8 +1,8 @@
-"""Memory of a server with a ledger of a million accounts while it answers a paced load, by process.
+"""Memory of each process of a server with a ledger of a million accounts, under a constant load.
 
     python -m benchmarks.resident [SECONDS [CALLS_A_SECOND]]
 
-A minute unless told otherwise. Calls: proofs of random and of absent accounts and of slots, and fees.
+Default: one minute. The calls are proofs of random accounts, absent accounts and slots, and fees.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.system.client import Connection, port_of, post, run, timed
 from tests.system.processes import MIB, tree, workers
 
 SECONDS, RATE, CONNECTIONS = 60.0, 400.0, 8
-LINES = 12  # at equal times
+LINES = 12  # number of printed lines, at equal intervals
 
 
 def main(seconds: float = SECONDS, rate: float = RATE) -> None:
@@ -29,7 +29,7 @@ def main(seconds: float = SECONDS, rate: float = RATE) -> None:
 
 
 async def _paced(port: int, pid: int, seconds: float, rate: float) -> Counter[str]:
-    """So many calls a second from a few connections; what came of them."""
+    """Send calls at a constant rate over a few connections; count the outcomes."""
     outcomes: Counter[str] = Counter()
     began = time.perf_counter()
 
@@ -69,7 +69,7 @@ def _request(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _memory(pid: int) -> str:
-    """What every process holds of its own, in no file, and beside it the pages of the ledger's file."""
+    """Format the private memory of each process and its resident pages of the ledger's file."""
     answering = {process.pid for process in workers(pid)}
     shown = []
     for process in tree(pid):

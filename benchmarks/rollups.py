@@ -1,4 +1,4 @@
-"""Every rule over a million transactions at a thousand moments, and the L1 rules over five million blocks."""
+"""All rules for a million transactions at a thousand points in time, and the L1 rules for five million blocks."""
 
 import os
 import resource
@@ -21,13 +21,13 @@ TRANSACTIONS, MOMENTS = 1_000_000, 1_000
 
 def main() -> None:
     transactions, moments = inputs(TRANSACTIONS, MOMENTS)
-    every_rule(transactions, moments)  # first: what others held would hide what it holds
+    every_rule(transactions, moments)  # runs first: memory of other runs would hide its own
     compiled_beside_exact()
     every_block()
 
 
 def inputs(transactions: int, moments: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Sizes of the order of real ones; L1 fees from 0.1 to 50 gwei, blob fees from 1 wei to 10 gwei."""
+    """Draw realistic sizes, L1 base fees from 0.1 to 50 gwei and blob base fees from 1 wei to 10 gwei."""
     rng = np.random.default_rng(5)
     sizes = {
         name: rng.integers(80, 1_500, transactions)
@@ -39,7 +39,7 @@ def inputs(transactions: int, moments: int) -> tuple[dict[str, np.ndarray], dict
 
 
 def compiled_beside_exact(transactions: int = 5_000) -> None:
-    """The compiled sums against the NumPy form of the same fees, and against adding as many numbers to a sum."""
+    """Compare compiled sums of fees with NumPy, and with a sum of the same number of doubles."""
     table, fees = inputs(transactions, MOMENTS)
     factors = rule("op-mainnet/jovian").factors(table, **fees)
     column = factors._replace(units=np.asarray(factors.units)[:, None], gas=table["gas"][:, None])
@@ -56,8 +56,8 @@ def compiled_beside_exact(transactions: int = 5_000) -> None:
 
 
 def every_rule(table: dict[str, np.ndarray], fees: dict[str, np.ndarray]) -> None:
-    """Every rule: time, and what the process grew by."""
-    compare_sums({name: column[:10] for name, column in table.items()}, fees, list(all_rules()))  # compiles
+    """Measure the time of all rules and the growth of memory."""
+    compare_sums({name: column[:10] for name, column in table.items()}, fees, list(all_rules()))  # compile first
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     compare_sums(table, fees, list(all_rules()))
@@ -69,7 +69,7 @@ def every_rule(table: dict[str, np.ndarray], fees: dict[str, np.ndarray]) -> Non
 
 
 def every_block() -> None:
-    """The excess recurrence in both branches and the blob base fee of every mainnet block since Cancun."""
+    """Compute the excess blob gas and blob base fee of all mainnet blocks since Cancun, in both branches."""
     path = SHARED / "data" / "l1_blobs_19426587_24465653.parquet"
     if not path.exists():
         print("  the L1 rules over every blob block: needs the shared inputs")

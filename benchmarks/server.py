@@ -1,4 +1,4 @@
-"""rollup_getProof over HTTP from a store of a million accounts: two workers, the client on the same two cores."""
+"""rollup_getProof over HTTP on a ledger of a million accounts: two workers, and a client on the same two cores."""
 
 import asyncio
 import tempfile
@@ -15,10 +15,10 @@ from tests.system.client import Connection, Latencies, port_of, post, run, timed
 from tests.system.start import Started, serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
-WARM_UP = 2.0  # seconds; the second worker listens a moment after the first, which would keep all connections
+WARM_UP = 2.0  # seconds; the first worker gets all connections until the second one listens
 SLOTS = ["0x1", "0x2", "0xffff"]
 
-#: What is asked: the number of a request → the request.
+#: Requests: a function from the number of a request to the request.
 ASKED: Mapping[str, Callable[[int], bytes]] = {
     "account + 3 slots": lambda number: post("rollup_getProof", to_hex(CONTRACT), SLOTS, "finalized"),
     "account": lambda number: post("rollup_getProof", to_hex(_address(number * 7_919 % MILLION)), [], "finalized"),
@@ -36,7 +36,7 @@ def main() -> None:
 
 @contextmanager
 def million_served(count: int) -> Iterator[Started]:
-    """A server with so many workers on a new ledger of a million accounts, whose block is final."""
+    """Run a server with `count` workers on a new ledger of a million accounts; its block is final."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
         with get_context("spawn").Pool(1) as pool:
@@ -48,7 +48,7 @@ def million_served(count: int) -> Iterator[Started]:
 
 
 async def load(port: int, request: Callable[[int], bytes], *, seconds: float = SECONDS) -> Latencies:
-    """How long the answers took, of clients that ask one after the other; raises `AssertionError` for an error."""
+    """Measure latencies of clients that each send one call at a time; raises `AssertionError` for an error."""
     times, end = Latencies(), time.perf_counter() + seconds
 
     async def client(number: int) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps through the public call, beside what their memory or their random draws cost alone."""
+"""Sweeps through the public function, compared with the cost of only their memory or random draws."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ from feemodel.simulation.samples import Samples, grid, monte_carlo
 from feemodel.simulation.surfaces import Workload
 
 ELEMENTS = 100_000_000
-SIDE = 100  # of the grid of four axes
+SIDE = 100  # points on each of four axes
 PATHS = 1_000_000
-BLOCK = 1 << 18  # elements that the floors take at a time
+BLOCK = 1 << 18  # elements per step of the lower bounds
 COSTS = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000}
 L1_FEES = {
     "base_fee": stats.lognorm(s=0.8, scale=7e7),
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def transactions_beside_an_addition(elements: int = ELEMENTS) -> None:
-    """1e8 transactions, each with a size and a gas, into a new array; adding the two arrays is the floor."""
+    """Compute fees of 1e8 transactions with a size and a gas. The lower bound adds the two arrays."""
     workload = transactions(elements)
     samples = grid(transactions=workload, margin=1.2, **COSTS)
 
@@ -56,7 +56,7 @@ def transactions_beside_an_addition(elements: int = ELEMENTS) -> None:
 
 
 def grid_beside_a_fill(side: int = SIDE) -> None:
-    """A grid of 100⁴ into a new array; filling a new array with one number is the floor."""
+    """Compute fees on a grid of 100⁴ points. The lower bound fills a new array with one number."""
     samples = grid(
         compressed_size=np.arange(30, 30 + side),
         gas=np.arange(21_000, 21_000 + side),
@@ -74,7 +74,7 @@ def grid_beside_a_fill(side: int = SIDE) -> None:
 
 
 def paths_beside_their_draws(paths: int = PATHS) -> None:
-    """1e6 draws of L1 fees and the fee at each; the same draws by bare SciPy, on as many threads, are the floor."""
+    """Draw 1e6 L1 fees and compute the fee of each. The lower bound is the same draws in SciPy, on as many threads."""
     samples = monte_carlo(paths, rng=1, compressed_size=128, gas=21_000, margin=1.2, fixed_cost=30_000_000, **L1_FEES)
 
     def draw() -> None:
@@ -98,7 +98,7 @@ def paths_beside_their_draws(paths: int = PATHS) -> None:
 
 
 def executors_beside_each_other(evaluations: int = 1_000_000_000) -> None:
-    """1e9 evaluations reduced to a table, workers started and stopped included."""
+    """Reduce 1e9 evaluations to a table, including starting and stopping the workers."""
     samples = reduced_samples(evaluations)
 
     def run(executor: str) -> xr.Dataset:
@@ -106,7 +106,7 @@ def executors_beside_each_other(evaluations: int = 1_000_000_000) -> None:
 
     with dask_address() as address:
         names = {"threads": "threads", "processes": "processes"} | ({"Dask": address} if address else {})
-        results = {name: run(where) for name, where in names.items()}  # which warms up
+        results = {name: run(where) for name, where in names.items()}  # warm-up
         runs = {name: (lambda where=where: run(where)) for name, where in names.items()}
         report(f"{evaluations:,} reduced", interleaved(runs, rounds=3, warm_up=0), evaluations, floor="threads")
     same = all(result.identical(results["threads"]) for result in results.values())
@@ -114,7 +114,7 @@ def executors_beside_each_other(evaluations: int = 1_000_000_000) -> None:
 
 
 def cost_as_the_work_grows(largest: int = 10) -> None:
-    """Nanoseconds an evaluation from 1e6 to 1e10 evaluations, as a figure."""
+    """Draw a figure of nanoseconds per evaluation, for 1e6 to 1e10 evaluations."""
     from matplotlib.figure import Figure
 
     counts = [10**power for power in range(6, largest + 1)]
@@ -139,7 +139,7 @@ def cost_as_the_work_grows(largest: int = 10) -> None:
 
 
 def reduced_samples(evaluations: int) -> Samples:
-    """10,000 transactions under as many pairs of variable cost and margin as make the evaluations."""
+    """Combine 10,000 transactions with pairs of variable cost and margin, to get the number of evaluations."""
     margins = np.linspace(0.5, 2.0, 100)
     costs = np.linspace(10**6, 10**10, evaluations // (10_000 * margins.size)).astype(np.int64)
     return grid(transactions=transactions(10_000), variable_cost=costs, margin=margins, fixed_cost=30_000_000)
@@ -157,7 +157,7 @@ def by_blocks(elements: int, work: Callable[[slice], object]) -> None:
 
 @contextlib.contextmanager
 def dask_address() -> Iterator[str | None]:
-    """A cluster of as many processes as there are processors, where Dask is installed."""
+    """Run a Dask cluster with one process per processor, if Dask is installed."""
     try:
         from distributed import LocalCluster
     except ImportError:

@@ -1,5 +1,5 @@
-# Sourced by the other scripts: `setup core`, `setup simulation` or `setup test` makes .venv hold what
-# requirements/<name>.txt pins, and this package. Does nothing where that is so already.
+# Sourced by the other scripts. `setup core`, `setup simulation` or `setup test` installs requirements/<name>.txt and
+# this package into .venv. Does nothing if they are installed already.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ setup() {
     if [ ! -x .venv/bin/python ]; then
         "$python" -m venv .venv || { echo "could not make .venv: is Python's venv module installed?" >&2; return 1; }
     fi
-    # The tests' pins contain those of the others.
+    # requirements/test.txt contains the other requirements.
     if [ "$installed" != "$stamp" ] && { [ "${installed%% *}" != test ] || [ "$1" = test ]; }; then
         echo "Installing the pinned requirements into .venv ..." >&2
         install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
@@ -35,9 +35,9 @@ setup() {
     PATH="$PWD/.venv/bin:$PATH"
 }
 
-# Makes .venv hold the native engine of this checkout (`pip install ./native`), rebuilt when native/ changed. Without
-# Rust, or where its registry is out of reach, it says so in one line and the tests run on the reference; with
-# `setup_native required` it fails then.
+# Installs the native engine of this checkout into .venv (`pip install ./native`), and rebuilds it when native/ changed.
+# If Rust is not installed or its registry cannot be reached, it prints a line, and the tests use the reference engine.
+# `setup_native required` fails instead.
 setup_native() {
     local stamp reason=
     stamp="$(cat native/Cargo.toml native/versions.txt native/.cargo/config.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
@@ -56,7 +56,7 @@ setup_native() {
     echo "$stamp" >.venv/native-installed
 }
 
-# Whether cargo reaches its registry, within eight seconds; native/Cargo.lock stays as it is.
+# Checks whether cargo can reach its registry within eight seconds. Does not change native/Cargo.lock.
 cargo_answers() {
     local folder
     folder=$(mktemp -d)
@@ -67,7 +67,7 @@ cargo_answers() {
     return $code
 }
 
-# Why the native engine cannot be built here, within ten seconds; nothing where it can.
+# Prints the reason why the native engine cannot be built here, or nothing. Takes up to ten seconds.
 native_obstacle() {
     local wanted found
     if ! command -v cargo >/dev/null; then

@@ -1,11 +1,12 @@
-// The peers that the package is measured against, as a child process: it reads its inputs once, then does one kind of
-// work for each line on standard input and answers with the processor time that it took [s].
+// A child process with programs to compare the package with. It reads its inputs once. For each line of standard input,
+// it does one kind of work and prints the processor time [s].
 //
 //	peers DICTIONARY PAYLOADS BLOB NODES PAIRS
 //
-// DICTIONARY is the compressor's; PAYLOADS are payloads, each behind its length (32 bits, little endian); BLOB is what
-// a blob holds before it is compressed; NODES are messages of 16 KoalaBear elements (32 bits, little endian, canonical);
-// PAIRS are pairs of field elements of BLS12-377 (32 bytes each, big endian). `WORK FILE` also writes the results to a file.
+// DICTIONARY is the compressor's dictionary. PAYLOADS contains payloads, each after its length (32 bits, little
+// endian). BLOB contains the uncompressed data of a blob. NODES contains messages of 16 KoalaBear elements (32 bits,
+// little endian, canonical). PAIRS contains pairs of field elements of BLS12-377 (32 bytes each, big endian). The line
+// `WORK FILE` also writes the results to a file.
 package main
 
 import (
@@ -61,7 +62,7 @@ func elements(data []byte) []koalabear.Element {
 	return found
 }
 
-// sizes writes whole numbers as 32 bits each, little endian.
+// sizes encodes integers with 32 bits each, little endian.
 func sizes(numbers []int) []byte {
 	out := make([]byte, 0, 4*len(numbers))
 	for _, number := range numbers {
@@ -80,7 +81,7 @@ func digests(hashes [][digest]koalabear.Element) []byte {
 	return out
 }
 
-// processorTime is what this process has computed, with its garbage collector, whatever else the machine does.
+// processorTime returns the processor time of this process, including the garbage collector [s].
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
@@ -109,7 +110,7 @@ func main() {
 			}
 			return sizes(found)
 		},
-		"sizes, buffers kept": func() []byte { // faster: CompressedSize256k clears a mebibyte at each call
+		"sizes, buffers kept": func() []byte { // faster, because CompressedSize256k clears 1 MiB in each call
 			found := make([]int, len(inputs))
 			for i, payload := range inputs {
 				compressor.Reset()
@@ -119,7 +120,7 @@ func main() {
 			}
 			return sizes(found)
 		},
-		"blob": func() []byte { // as the blob maker fills a blob, in one piece
+		"blob": func() []byte { // compresses the data of a blob in one call
 			compressor.Reset()
 			_, err := compressor.Write(blob)
 			check(err)

@@ -12,9 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Sizes of zstd frames, one a payload, through zstd-jni. The argument is a file of payloads, each after its length in
- * four bytes, little-endian. Says its versions; then answers each line of standard input with the processor time of one
- * pass over all payloads [s], or, for a line with a tab, writes the sizes to the file that is named after it.
+ * Measures the sizes of zstd frames with zstd-jni, one frame per payload. The argument is a file of payloads, each
+ * after its length in four bytes, little-endian. Prints its versions first. For each line of standard input, it
+ * compresses all payloads once and prints the processor time [s]. If the line contains a tab, it also writes the sizes
+ * to the file named after the tab.
  */
 public class ZstdSizes {
     private static final int LEVEL = 3;
