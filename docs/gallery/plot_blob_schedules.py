@@ -3,7 +3,7 @@ Ethereum's blob schedules
 =========================
 
 Target and maximum number of blobs per block after each upgrade (EIP-4844, EIP-7691 and the blob-parameter-only forks of
-EIP-7892). The package computes all fees from these dated rows.
+EIP-7892). The package reads these values from dated rows.
 """
 
 from datetime import UTC, datetime
@@ -23,6 +23,6 @@ for row, date in zip(rows, dates, strict=False):
         row.name, (date, row.maximum), (-3 if left else 2, 4), textcoords="offset points", fontsize=8,
         ha="right" if left else "left",
     )  # fmt: skip
-ax.set(ylabel="blobs a block", ylim=(0, 27))
+ax.set(ylabel="blobs per block", ylim=(0, 27))
 ax.tick_params(axis="x", rotation=30)
 ax.legend(loc="upper left")

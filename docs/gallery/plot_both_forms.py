@@ -2,7 +2,8 @@
 The two published forms side by side
 ====================================
 
-The verification-cost form (2024) multiplies the minimum gas price; the cost-per-byte form adds a fixed cost.
+The fee in the verification-cost form (2024) is a multiple of the minimum gas price. The cost-per-byte form adds a fixed
+cost.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 What if: the third blob-parameter-only fork
 ===========================================
 
-EIP-8138 is a draft whose values are not decided. The package has four candidates as files of rules,
-`data/rules/bpo3-*`, which the option `--rules` reads. Left: the targets and maxima of mainnet and of the candidates.
-Right: the number of blocks for which a budget can fill every blob of L1 under each candidate, from the fees of
-January 2026.
+The values of EIP-8138, a draft, are not decided. The package contains four candidates in the files
+`data/rules/bpo3-*`, which you can use with the option `--rules`. Left: target and maximum number of blobs on mainnet
+and in the candidates. Right: number of blocks for which a budget can fill every blob of L1 under each candidate,
+starting at the fees of January 2026.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ left.bar(places, [row.maximum for row in rows], color="#cccccc", label="maximum"
 left.bar(places, [row.target for row in rows], width=0.5, label="target")
 labels = [*(row.name for row in MAINNET.rows), *(f"{row.target} / {row.maximum}" for row in candidates)]
 left.set_xticks(places, labels, rotation=40, ha="right")
-left.set(ylabel="blobs a block", title="mainnet's forks, and candidates for the next")
+left.set(ylabel="blobs per block", title="mainnet's forks and candidates for the next")
 left.legend(loc="upper left")
 for label, row in zip(["BPO2, today", *labels[-4:]], [MAINNET.rows[-1], *candidates], strict=True):
     january = L1State(rules=row, base_fee=69_000_000, blob_base_fee=4_000_000)

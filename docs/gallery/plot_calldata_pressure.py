@@ -2,8 +2,8 @@
 Ten minutes of full blocks
 ==========================
 
-Linea raises the variable cost while blocks are full of calldata. It rises by up to 1/32 in each block, until it reaches
-the largest value that the pricing record can hold.
+Linea raises the variable cost while blocks are full of calldata. The variable cost rises by up to 1/32 per block, until
+it reaches the maximum value of the pricing record.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Fees compared with the cost of posting
 ======================================
 
-A backtest of a week without a fixed cost, at a margin of 1.2: each transaction's fee divided by the cost of posting its
-bytes. Transactions below 1 pay less than they cost; the others pay for them.
+The fee of each transaction divided by the cost of posting its bytes, in a backtest of a week without a fixed cost, at a
+margin of 1.2. Transactions below 1 pay less than they cost. Transactions above 1 pay for the difference.
 """
 
 import matplotlib.pyplot as plt

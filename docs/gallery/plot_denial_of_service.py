@@ -3,9 +3,9 @@ Published: thirty minutes of denial of service
 ==============================================
 
 arXiv 2509.17126, Figure 4 (Chaliasos and others, 2025): the cost of filling every block of a rollup for half an hour.
-In the published model the blob base fee starts at 1 wei and grows by a factor of 1.15 per block. Dots show this
-model, reproduced to the printed digit. Diamonds show the same attack by the protocol's rules (EIP-4844, EIP-7918, 21
-blobs per block) from the fees of January 2026.
+In the published model the blob base fee starts at 1 wei and grows by a factor of 1.15 per block. Dots show this model,
+reproduced to all printed digits. Diamonds show the same attack under the protocol's rules (EIP-4844, EIP-7918, 21 blobs
+per block), starting at the fees of January 2026.
 """
 
 import matplotlib.pyplot as plt

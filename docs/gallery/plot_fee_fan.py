@@ -2,8 +2,8 @@
 Many months from one
 ====================
 
-A block bootstrap draws whole days of L1 fees with replacement. The base fee and the blob base fee of a moment stay
-together. The risk of a margin is computed from this distribution of paths.
+A block bootstrap draws whole days of L1 fees with replacement. Each base fee stays paired with the blob base fee of the
+same time. The risk of a margin is computed from this distribution of paths.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Published: delaying finality
 ============================
 
-arXiv 2509.17126, abstract: an attacker with 10 ETH delays a rollup's finality 1.45 times (Arbitrum) to 2.73 times
-(Base) as long as by filling blobs directly. By the protocol's rules, with 21 blobs per block, L1 has room for the
-data of most rollups.
+arXiv 2509.17126, abstract: an attacker with 10 ETH delays a rollup's finality by filling its blocks. The delay is 1.45
+times (Arbitrum) to 2.73 times (Base) as long as if the attacker filled L1's blobs directly. Under the protocol's rules,
+with 21 blobs per block, L1 has enough space for the data of most rollups.
 """
 
 import matplotlib.pyplot as plt
@@ -26,6 +26,6 @@ for shift, delays, label in ((-0.2, published, "published model"), (0.2, protoco
     ax.bar_label(ax.barh(rows + shift, delays, height=0.38, label=label), fmt="%.2f", padding=3, fontsize=8)
 ax.axvline(1, color="black", linewidth=0.8)
 ax.set(yticks=rows, yticklabels=[victim.name for victim in victims])
-ax.set_xlabel("delay over that of filling L1's blobs with the same 10 ETH")
+ax.set_xlabel("delay relative to filling L1's blobs with the same 10 ETH")
 ax.margins(x=0.08)
 ax.legend()

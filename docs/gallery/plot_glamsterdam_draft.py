@@ -3,13 +3,13 @@ Posting under the Glamsterdam draft
 ===================================
 
 The cost of a batch on L1 under the gas rules proposed for Ethereum's next upgrade, as of 2026-08-22. The numbers may
-change before the upgrade, and no mainnet date is set. The package does not use them by default. To try one of them,
-pass `data/rules/glamsterdam-draft.toml` to `--rules`.
+change before the upgrade, and no mainnet date is set. The package does not use these rules by default. To compute fees
+with the gas of Linea's submission under the draft, pass `data/rules/glamsterdam-draft.toml` to `--rules`.
 
-- EIP-2780: the intrinsic gas depends on what a transaction does, instead of 21,000 for all
-- EIP-7976: a calldata floor of 64 gas for each byte; EIP-7981 counts the data of access lists too
-- EIP-8037: state gas: growth of the state is charged by its bytes, from a separate reservoir
-- EIP-8038: prices of access to accounts and storage
+- EIP-2780: the intrinsic gas depends on the kind of transaction, instead of 21,000 for all transactions
+- EIP-7976: the calldata floor is 64 gas per byte; with EIP-7981, it includes the data of access lists
+- EIP-8037: new bytes in the state are charged in "state gas", from a separate reservoir
+- EIP-8038: new prices of access to accounts and storage
 - EIP-7778: blocks count gas before refunds
 
 Sources: ethereum/EIPs at f767a1e (2026-08-22); ethereum/go-ethereum at 02b73d4 (2026-08-20): core/eip2780_test.go,
@@ -44,11 +44,11 @@ SLOT_STATE_GAS = 64 * GAS_PER_STATE_BYTE
 ACCOUNT_STATE_GAS = 120 * GAS_PER_STATE_BYTE
 AUTHORIZATION_STATE_GAS = 23 * GAS_PER_STATE_BYTE
 
-MAX_EXECUTION_GAS = 16_777_216  # EIP-7825; a gas limit above it fills the reservoir
+MAX_EXECUTION_GAS = 16_777_216  # EIP-7825; gas above this limit goes to the reservoir
 REFUND_QUOTIENT = 5
 SYSTEM_CALL_GAS = 30_000_000 + 16 * SLOT_STATE_GAS
 
-NEW_SLOT_GAS_TODAY, CHANGED_SLOT_GAS_TODAY = 22_100, 5_000  # of a cold slot, EIP-2929
+NEW_SLOT_GAS_TODAY, CHANGED_SLOT_GAS_TODAY = 22_100, 5_000  # for a cold slot, EIP-2929
 
 
 # %%
@@ -57,17 +57,17 @@ NEW_SLOT_GAS_TODAY, CHANGED_SLOT_GAS_TODAY = 22_100, 5_000  # of a cold slot, EI
 
 
 class RecipientGas(NamedTuple):
-    """Gas of a transaction for its kind and its recipient, without calldata and the code that it runs [gas]."""
+    """Gas of a transaction that depends on its kind and recipient, without calldata and execution of code [gas]."""
 
-    intrinsic: int  # before execution; the gas limit must cover it
-    runtime_execution: int  # when execution begins
-    runtime_state: int  # for an account that comes into being
+    intrinsic: int  # charged before execution; the gas limit must cover it
+    runtime_execution: int  # charged when execution starts
+    runtime_state: int  # for a new account
 
 
 def recipient_gas(
     *, kind: str, has_value: bool, exists: bool = True, delegated: bool = False, delegation_target_warm: bool = False
 ) -> RecipientGas:
-    """Return the rows of EIP-2780's reference table; `kind` is "call", "self" or "create"."""
+    """Return a row of EIP-2780's reference table; `kind` is "call", "self" or "create"."""
     intrinsic = TRANSACTION_BASE
     if kind == "create":
         intrinsic += CREATE_ACCESS
@@ -98,7 +98,7 @@ def intrinsic_gas(
 
 
 def calldata_floor(length: int, *, base: int, addresses: int = 0, storage_keys: int = 0) -> int:
-    """Return the least charge: base + 64 · (length + 20 · addresses + 32 · keys) [gas]."""
+    """Return the minimum charge: base + 64 · (length + 20 · addresses + 32 · keys) [gas]."""
     return base + (length + access_list_data(addresses, storage_keys)) * DATA_GAS_PER_BYTE
 
 
@@ -116,9 +116,10 @@ class StorageGas(NamedTuple):
 
 
 def storage_gas(original: int, values: Sequence[int]) -> StorageGas:
-    """Return the cost of storing these values, one after the other, in a cold slot, EIP-8038.
+    """Return the gas of storing these values, one after the other, in a cold slot, EIP-8038.
 
-    The opcodes that push the operands are not counted. A slot set and reset in one transaction pays for no state.
+    The opcodes that push the operands are not included. A slot that is set and reset in one transaction costs no state
+    gas.
     """
     current, execution, state, refund = original, 0, 0, 0
     for place, new in enumerate(values):
@@ -138,19 +139,19 @@ def storage_gas(original: int, values: Sequence[int]) -> StorageGas:
 
 
 def deposited_code_gas(code_bytes: int) -> tuple[int, int]:
-    """Return state gas and hash gas of a contract's code: 1,530 a byte, and 6 a word [gas]."""
+    """Return state gas and hash gas of a contract's code: 1,530 per byte and 6 per word [gas]."""
     return code_bytes * GAS_PER_STATE_BYTE, -(-code_bytes // 32) * HASH_WORD
 
 
 # %%
-# Limits, and the gas that a block counts
-# ---------------------------------------
+# Limits and the gas used of a block
+# ----------------------------------
 
 
 class TransactionGas(NamedTuple):
-    """Gas charged to a transaction, and counted in its block [gas]."""
+    """Gas charged to a transaction, and its gas in the block's totals [gas]."""
 
-    gas_used: int  # in its receipt
+    gas_used: int  # in the receipt
     block_state: int
     block_execution: int
 
@@ -164,21 +165,22 @@ def split_gas_limit(gas_limit: int, intrinsic: int) -> tuple[int, int]:
 def transaction_gas(
     gas_limit: int, *, gas_left: int, reservoir: int, refund_counter: int, state_gas: int, floor: int
 ) -> TransactionGas:
-    """Return the charge of a transaction and the gas that its block counts, EIP-8037 with EIP-7778."""
+    """Return the charge of a transaction and its gas in the block's totals, EIP-8037 with EIP-7778."""
     before = gas_limit - gas_left - reservoir
     refund = min(before // REFUND_QUOTIENT, refund_counter)
     return TransactionGas(max(before - refund, floor), state_gas, max(before - state_gas, floor))
 
 
 def block_gas(transactions: Sequence[tuple[int, int]]) -> int:
-    """Return the gas used of a block's header: the larger of its execution and its state gas [gas]."""
+    """Return the gas used in a block's header: the maximum of its execution gas and its state gas [gas]."""
     return max(sum(execution for execution, _ in transactions), sum(state for _, state in transactions))
 
 
 # %%
 # Posting, today and under the draft
 # ----------------------------------
-# Blob gas comes on top in both. The recipient gets no value and has code or not: both rules charge the same for it.
+# Blob gas is not included. The transaction transfers no value. Both sets of rules charge the same whether the recipient
+# has code or not.
 
 
 class PostingGas(NamedTuple):
@@ -193,8 +195,8 @@ def posting_gas(
 ) -> PostingGas:
     """Return the L1 gas of a transaction that posts a batch.
 
-    `new_slots` and `changed_slots` are cold storage slots set for the first time, and anew; `other_gas` is execution
-    taken to be the same in both.
+    `new_slots` is the number of cold storage slots that are set for the first time, and `changed_slots` of those that
+    are changed. `other_gas` is execution gas that is assumed to be equal under both sets of rules.
     """
     data = fee_market.calldata_gas(zero_bytes, nonzero_bytes) + other_gas
     slots = new_slots * NEW_SLOT_GAS_TODAY + changed_slots * CHANGED_SLOT_GAS_TODAY

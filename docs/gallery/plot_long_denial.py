@@ -2,8 +2,8 @@
 Published: ten hours of denial of service
 =========================================
 
-arXiv 2509.17126, Figure 11a: the attacker's spending over ten hours, when each rollup updates its view of L1's blob
-fee every 20 blocks. The totals are the published ones, to the printed digit.
+arXiv 2509.17126, Figure 11a: the attacker's spending over ten hours, if each rollup reads L1's blob base fee only every
+20 blocks. The totals are equal to the published ones in all printed digits.
 """
 
 import matplotlib.pyplot as plt

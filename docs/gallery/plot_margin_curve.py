@@ -2,8 +2,8 @@
 The margin against the probability of a loss
 ============================================
 
-For each of 400 drawn days there is a margin at which fees equal costs. The risk of a margin is the share of days that
-need a higher one, shown with its Clopper-Pearson interval.
+For each of 400 resampled days, there is a margin at which fees equal costs. The probability of a loss at a given
+margin is the share of days that need a higher margin, shown with its Clopper-Pearson interval.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Published: a surge on Arbitrum's two gas prices
 ===============================================
 
 This figure uses the defaults of OffchainLabs/nitro's ``cmd/l2pricing-simulator`` (2026-04), in which demand rises to
-200 million gas per second and falls again. The price peaks at 9.11 times the minimum at second 45 under the legacy
-rule, and at 3.64 times at second 39 under the six constraints.
+200 million gas per second and falls again. Under the legacy rule, the price peaks at second 45, at 9.11
+times the minimum. Under the six constraints, it peaks at second 39, at 3.64 times the minimum.
 """
 
 import matplotlib.pyplot as plt

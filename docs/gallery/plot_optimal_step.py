@@ -2,10 +2,11 @@
 The optimal step of a fee rule
 ==============================
 
-A fee rule changes the logarithm of the fee after each block. Large steps follow persistent shifts of demand quickly,
-but also follow the noise of single blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). If demand is a random walk
-observed with noise, the best step is the gain of the Kalman filter. If demand is persistent, as demand for blobs is
-(10⁻⁵), the loss hardly changes around the best step.
+A fee rule changes the logarithm of the fee after each block. With large steps, the fee follows persistent shifts of
+demand quickly, but also follows the noise of single blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). If demand is
+a random walk observed with noise, the optimal step is the gain of the Kalman filter. Demand for blobs is persistent
+(the variance of its shifts is 10⁻⁵ of that of the noise). In this case, the loss hardly changes around the optimal
+step.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +14,7 @@ import numpy as np
 
 
 def loss(k, ratio):
-    """Mean squared distance of the use from its target over the variance of the noise."""
+    """Return the mean squared deviation of usage from its target, divided by the variance of the noise."""
     return 1 + (ratio + k**2) / (2 * k - k**2)
 
 
@@ -25,6 +26,6 @@ for power in (-5, -3, -1):
     inside = factors[factors * gain < 1.5]
     label = f"variance of a shift over that of the noise $10^{{{power}}}$"
     ax.plot(inside, loss(inside * gain, ratio) / loss(gain, ratio), label=label)
-ax.set(xscale="log", ylim=(0.98, 1.6), xlabel="step over the optimal step", ylabel="loss over the least loss")
+ax.set(xscale="log", ylim=(0.98, 1.6), xlabel="step over the optimal step", ylabel="loss over the minimum loss")
 ax.grid(alpha=0.25)
 ax.legend(fontsize=8)

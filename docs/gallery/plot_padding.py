@@ -2,10 +2,10 @@
 Which padding is enough
 =======================
 
-A wallet raises the current fee of a transfer by a factor so that it is still enough 1, 5, 20 or 100 blocks later. The
-figure shows the upper bound, which is always enough, and the 99 % quantile over the month of L1 fees in the package.
-Wallets add a constant 10 %, 20 %, 25 % or 70 %. If no source gives a chain's current parameters, the last published
-values are used.
+A wallet multiplies the current fee of a transfer by a factor, so that the amount still covers the fee 1, 5, 20 or 100
+blocks later. The figure shows the upper bound of this factor, which is always enough, and its 99 % quantile over the
+month of L1 fees in the package. Wallets add a constant 10 %, 20 %, 25 % or 70 %. If no source gives a chain's current
+parameters, the last published values are used.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ for name in without:
 names = [*(one.chain for one in known), "unichain", "mode", "lisk", "world-chain", *ASSUMED]
 table = padding_table(fees, chains={name: chain(name) for name in names}, parameters=parameters)
 for factor in ("1.1", "1.2", "1.25", "1.7"):
-    print(f"{factor} is too little in {table[f'fails_{factor}'].mean():.2%} of cases, and holds back "
-          f"{table[f'excess_{factor}'].mean():.0%} of the fee more than was needed")  # fmt: skip
+    print(f"{factor} is not enough in {table[f'fails_{factor}'].mean():.2%} of cases, and reserves "
+          f"{table[f'excess_{factor}'].mean():.0%} of the fee more than needed")  # fmt: skip
 fig, ax = plt.subplots(figsize=(9, 13), layout="constrained")
 plot_padding(table, ax)
-ax.set_xlim(0.95, 30)  # bounds of Arbitrum, Scroll, Taiko and ZKsync OS that are beyond have no ring
+ax.set_xlim(0.95, 30)  # some bounds of Arbitrum, Scroll, Taiko and ZKsync OS are larger and not shown
 ax.set_xticks([1, 2, 5, 10, 20])

@@ -2,7 +2,7 @@
 What a fee is made of
 =====================
 
-The fee is the sum of the fixed cost, the part for the size, and the margin, each in wei per gas.
+The fee is the sum of three parts, in wei per gas: the fixed cost, the cost of the compressed size, and the margin.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Price discovery from one wei
 ============================
 
-EIP-7918 says that it takes over an hour of near-full blocks until the blob base fee reaches its equilibrium again. In
-this figure, near-full means one blob below the maximum, and the equilibrium is 1 gwei. With the reserve price of
-EIP-7918, the fee starts at base fee / 16.
+According to EIP-7918, it takes over an hour of near-full blocks until the blob base fee is back at its equilibrium. In
+this figure, near-full blocks have one blob less than the maximum, and the equilibrium is 1 gwei. With the reserve price
+of EIP-7918, the fee starts at base fee / 16.
 """
 
 from dataclasses import replace

@@ -2,7 +2,7 @@
 What to charge for the next day
 ===============================
 
-Linea's fee parameters for a loss on 5 % of days, recommended at the end of the month in the package. The figure shows
+Recommended fee parameters of Linea for a loss on 5 % of days, at the end of the month in the package. The figure shows
 the price of a byte, the distribution of the cost of posting a byte, and the probability that the fees collected so
 far do not pay for posting. The coordinator averages L1 fees over 12,000 s, so the price rises later than the cost.
 """

@@ -14,22 +14,22 @@ from scipy.optimize import minimize_scalar
 from feemodel.ethereum.fee_market import next_base_fee
 
 GWEI, TARGET, LIMIT = 10**9, 30_000_000, 60_000_000
-values = GWEI * np.exp(0.5 * np.random.default_rng(1).standard_normal(8_192))  # of demand, block by block
+values = GWEI * np.exp(0.5 * np.random.default_rng(1).standard_normal(8_192))  # scale of demand [wei / gas]
 
 
 def demand(price, value):
-    """Gas that is used, at most the limit."""
+    """Return the gas used, at most the gas limit."""
     return np.minimum(2.5 * TARGET * np.exp(-price / value), LIMIT)
 
 
 def loss(price, value):
-    """Welfare loss in units of the target at 1 gwei: price of the target and consumers' surplus."""
+    """Return the welfare loss, price times target plus consumer surplus, in units of the target at 1 gwei."""
     surplus = value * demand(price, value) + LIMIT * np.maximum(value * np.log(2.5 * TARGET / LIMIT) - price, 0)
     return (price * TARGET + surplus) / (TARGET * GWEI)
 
 
 def gap(length, denominator):
-    """Mean loss over that of the best fixed price, from 0.2 gwei on."""
+    """Return the mean loss minus that of the best fixed price. The first price is 0.2 gwei."""
     prices = np.empty(length)
     price = GWEI // 5
     for t in range(length):
@@ -46,6 +46,6 @@ ax.plot(lengths, [gap(length, 8) for length in lengths], "o-", label="denominato
 growing = [gap(length, round(8 * np.sqrt(length / 64))) for length in lengths]
 ax.plot(lengths, growing, "s--", label="denominator 8 · √(T / 64)")
 ax.plot(lengths, growing[0] * np.sqrt(64 / lengths), ":", color="black", label="∝ 1/√T")
-ax.set(xscale="log", yscale="log", xlabel="blocks T", ylabel="welfare gap a block [target · 1 gwei]")
+ax.set(xscale="log", yscale="log", xlabel="blocks T", ylabel="welfare gap per block [target · 1 gwei]")
 ax.grid(alpha=0.25)
 ax.legend(fontsize=8)

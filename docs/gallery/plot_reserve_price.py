@@ -2,9 +2,9 @@
 The reserve price of blobs
 ==========================
 
-Under EIP-7918 (since December 2025), the excess blob gas does not fall while the blob base fee is below a sixteenth
-of the base fee. The dots are fees of one month of L1. They are on the line ``base fee / 16`` unless demand for blobs
-keeps the fee above it.
+Under EIP-7918 (since December 2025), the excess blob gas does not fall while the blob base fee is below a sixteenth of
+the base fee. The dots show one month of L1 fees. They are on the line ``base fee / 16``, except when demand for blobs
+keeps the blob base fee above it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Six constraints against one
 ===========================
 
-The rate at which a constant load raises Arbitrum's base fee, to first order, under the legacy rule and under the six
-constraints of ArbOS 51 Dia. Above 118 million gas per second, the six constraints raise it faster.
+The growth rate of Arbitrum's base fee under a constant load, to first order, under the legacy rule and under the six
+constraints of ArbOS 51 Dia. Above 118 million gas per second, the fee rises faster under the six constraints.
 """
 
 import matplotlib.pyplot as plt

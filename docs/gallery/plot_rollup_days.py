@@ -2,8 +2,8 @@
 The same transfers on four days
 ===============================
 
-The figure prices the same transfers with the rule that each chain had on four days: before blobs, after blobs, after
-Pectra, and after the reserve price. The L1 fees are round numbers that are typical of those days.
+The figure shows the fees of the same transfers under the rules of each chain on four days: before blobs, after blobs,
+after Pectra, and after the reserve price. The L1 fees are round numbers that are typical of those days.
 """
 
 import matplotlib.pyplot as plt

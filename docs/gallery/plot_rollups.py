@@ -2,9 +2,9 @@
 One transfer under every chain's rule
 =====================================
 
-The fee of one transaction on each chain for data (L1) and for execution (L2), in ETH, at the same L1 fees. If no source
-gives a chain's current parameters, the last published values are used, and the label gives their month. The exchange
-rates of Starknet's and Mantle's tokens, Celo's base fee and the gas of a Starknet transfer are assumed.
+The fee of one transaction on each chain, for data (L1) and for execution (L2), in ETH, at the same L1 fees. If no
+source gives a chain's current parameters, the last published values are used, and the label gives their month. The
+exchange rates of Starknet's and Mantle's tokens, Celo's base fee and the gas of a Starknet transfer are assumed.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ for label, one in rows.items():
     if rate is not None:
         fees.append((label, paid.l1 / rate, paid.l2 / rate))
 drawn = {label.partition(",")[0] for label, *_ in fees}
-print("never known, or without a rate of their token:", ", ".join(name for name in without if name not in drawn))
+print("not shown, parameters or exchange rate unknown:", ", ".join(name for name in without if name not in drawn))
 fig, ax = plt.subplots(figsize=(9, 7.5), layout="constrained")
 plot_comparison(fees, ax)
 ax.set_xlim(right=40_000)

@@ -2,10 +2,10 @@
 Calldata or blobs, and a shared blob
 ====================================
 
-The model of Crapis, Felten and Mamageishvili (arXiv 2310.01155). Left: the arrival rate below which calldata is
-cheaper than blobs, in units of the cost of delay divided by the price of gas. EIP-7918 excludes prices left of the
-vertical line. Right: the part of a shared blob that the larger of two rollups pays after Nash bargaining, 1 + √s −
-√(1 − s) − s.
+This figure uses the model of Crapis, Felten and Mamageishvili (arXiv 2310.01155). Left: the arrival rate below which
+calldata is cheaper than blobs, in units of the cost of delay divided by the price of gas. Prices left of the vertical
+line are not possible under EIP-7918. Right: the part of a shared blob that the larger of two rollups pays after Nash
+bargaining, 1 + √s − √(1 − s) − s, where s is its share of the data.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ POSTING_GAS = 65_250
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ratio = np.logspace(-9, 1, 200)
 threshold = calldata_threshold(POSTING_GAS + GAS_PER_BLOB * ratio, POSTING_GAS, 16, 1.0)
-axes[0].plot(ratio, threshold, label="16 gas a byte")
+axes[0].plot(ratio, threshold, label="16 gas per byte")
 axes[0].axvline(1 / 16, color="black", linewidth=0.8, label="blob base fee = base fee / 16, no tip")
 axes[0].set(xscale="log", yscale="log", xlabel="blob base fee over price of gas")
 axes[0].set_ylabel("calldata is cheaper below this rate [a / g]")

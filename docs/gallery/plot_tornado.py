@@ -2,8 +2,8 @@
 Each input on its own
 =====================
 
-The priority fee of a transfer when one input goes from the low to the high end of its range, and all others keep their
-values of January 2026.
+The priority fee of a transfer at both ends of the range of one input. All other inputs keep their values of January
+2026.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Two controllers of a fee vault
 ==============================
 
 The balance of a vault of 10 ETH over a month of L1 fees, with the settings of linoscope's simulator for Taiko. The
-multiplicative step of EIP-1559 overshoots its target. A proportional controller does not overshoot, but it has the
-higher peak fee if its gain is 1.
+multiplicative step of EIP-1559 overshoots its target. A proportional controller does not overshoot, but with a gain of
+1 its peak fee is higher.
 """
 
 import matplotlib.pyplot as plt
@@ -17,11 +17,11 @@ from feemodel.simulation.surfaces import Submission
 
 ETH, DAY = 1e18, 86_400
 history = replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
-size = 2 * USABLE_BLOB_BYTES  # bytes of a posting, every 120 s
+size = 2 * USABLE_BLOB_BYTES  # bytes per submission, every 120 s
 gas_per_byte = 60e6 / size  # L2 gas
 posting = Posting(submission=Submission(execution_gas=100_000, tip=10**9), blobs=2)
 demand = Demand(rate=size / 120 / Demand().bytes_per_transaction)
-least, most = 1e6 * gas_per_byte, 1e9 * gas_per_byte  # 0.001 and 1 gwei a gas
+least, most = 1e6 * gas_per_byte, 1e9 * gas_per_byte  # 0.001 and 1 gwei per gas
 terms = {"target_balance": 10 * ETH, "min_price": least, "max_price": most}
 rules = {"EIP-1559, denominator 8": VaultEip1559(price=least, **terms)}
 for kp in (0.1, 1.0):

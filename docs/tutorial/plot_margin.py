@@ -2,16 +2,16 @@
 A margin for your transactions at a chosen risk
 ===============================================
 
-You have a file of transactions and want to know: **which margin keeps the chance that a day's fees do not pay for a
-day's posting below five percent?** Seven steps, each with its figure.
+You have a file of transactions and want to find **the margin at which the fees of at most five percent of days are
+below the cost of posting**. This tutorial has seven steps, each with a figure.
 """
 
 # %%
 # 1. Read the transactions
 # ------------------------
 #
-# ``feemodel.io.read_transactions("mine.csv")`` reads CSV, Parquet and JSON as cryo, ethereum-etl, Dune and nodes write
-# them. Here we take real Linea transactions that come with the package.
+# ``feemodel.io.read_transactions("mine.csv")`` reads CSV, Parquet and JSON files of cryo, ethereum-etl, Dune and nodes.
+# This tutorial uses real Linea transactions that come with the package.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,11 +27,11 @@ ax.hist(gas, bins=np.geomspace(21_000, gas.max(), 50))
 ax.set(xscale="log", xlabel="gas used", ylabel="transactions", title=f"{len(table):,} transactions")
 
 # %%
-# 2. Measure what the fee depends on
-# ----------------------------------
+# 2. Measure the compressed sizes
+# -------------------------------
 #
-# The fee depends on the compressed size. For a table with calldata, ``feemodel.fee_sizes(table)`` measures it; the
-# table here holds sizes that were measured already, under several codecs.
+# The fee depends on the compressed size. For a table with calldata, ``feemodel.fee_sizes(table)`` measures the sizes.
+# The table in the package already contains the sizes under several codecs.
 
 sizes = table["zstd"].to_numpy(np.int64)
 
@@ -54,7 +54,7 @@ fees = feemodel.priority_fee(sizes, gas, variable_cost=1_000_000_000, fixed_cost
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.scatter(gas, fees / 1e9, s=4)
 ax.set(xscale="log", xlabel="gas used", ylabel="priority fee [gwei per gas]")
-ax.set_title("Small transactions pay more for each gas")
+ax.set_title("Small transactions pay more per gas")
 
 # %%
 # 4. Look at L1
@@ -75,9 +75,9 @@ ax.tick_params(axis="x", rotation=30)
 # 5. Backtest a rule
 # ------------------
 #
-# A pricing rule announces costs that follow L1. Users pay fees at these costs, and the rollup posts the bytes in
-# blobs. Only the part of the fees for the size (``size_revenue``) is counted here, because the fixed cost pays for
-# other things.
+# A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
+# in blobs. Only the part of the fees for the size (``size_revenue``) is counted here, because the fixed cost pays for
+# other expenses.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
@@ -111,8 +111,9 @@ ax.set(xlabel="mean base fee of a day [gwei per gas]", ylabel="days", title="200
 # 7. Find the margin
 # ------------------
 #
-# This finds the smallest margin at which at most five percent of the days make a loss, with a confidence interval. The
-# interval covers the random choice of 200 days. It does not cover the risk that next month differs from this one.
+# ``calibrate`` finds the smallest margin at which at most five percent of the days make a loss, with a confidence
+# interval. The interval includes the uncertainty from the random choice of 200 days. It does not include the risk that
+# next month differs from this one.
 
 found = feemodel.calibrate(
     workload, days, rule, posting, loss_probability=0.05, arrival_rate=1.45, rng=3, tolerance=0.01
@@ -129,7 +130,7 @@ ax.plot(margins, 100 * np.array(recovery), marker="o")
 ax.axhline(5, color="grey", linewidth=1)
 ax.axvspan(found.low, found.high, alpha=0.2, label="95 % interval")
 ax.axvline(found.margin, color="black", linewidth=1, label=f"margin {found.margin:.2f}")
-ax.set(xlabel="margin", ylabel="days at a loss [%]", title="The margin that keeps the risk")
+ax.set(xlabel="margin", ylabel="days at a loss [%]", title="Margin for the chosen risk")
 ax.legend()
 print(found)
 
