@@ -2,20 +2,20 @@
 
 rule, rules_at : the rule of one chain, or of all chains, at a date
 chains, read_chains, chains_table : the dated parameters of chains, from the package's files or the user's, as a table
-read_rules : user-defined rules, such as a blob schedule, from a file
-measured_sizes, comparison : the sizes of transactions that rules need; total fees under each rule
+read_rules : user-defined rules, such as a blob schedule, read from a file
+measured_sizes, comparison : transaction sizes that the rules need; total fees under each rule
 sizes_table, compare : measured sizes and fees as tables
 compare_sums, compare_days : sums of fees under many L1 fees, and fees of each day
-optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : formulas of a chain,
-    as its nodes compute them
-padding_table : the factor by which a fee must be padded to suffice some blocks later
-rigid : rules as declarations of gas markets, RIP-7993
+optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : fee formulas of each
+    chain, as its nodes compute them
+padding_table : factors by which the current fee must be multiplied to cover the fee some blocks later
+rigid : export of rules as gas market declarations (RIP-7993)
 preverification_gas : preVerificationGas of ERC-4337 bundlers; erc4337 has the formulas, user_operation the encodings
-arbitrum_node : gas for L1 data in an estimate of Arbitrum's node
+arbitrum_node : gas for L1 data in a gas estimate of an Arbitrum node
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, and its L2 base fee
 optimism_operator : parameters that the operator of an OP Stack chain sets
-max_send : the largest value that a balance can send, some blocks ahead; balance has the formulas
-factors, rules, kernels : the common form of all rules, and sums over millions of transactions
+max_send : the largest value that an account can send with a call included some blocks later; balance has the formulas
+factors, rules, kernels : the common form of all rules, the rules of all chains, and sums over millions of transactions
 
 >>> from feemodel import rollups
 >>> rollups.rule("op-mainnet", at="2024-06-14").name

@@ -1,4 +1,4 @@
-"""Compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`; a test compares it with the Python form."""
+"""Compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`; a test compares it with the Python functions."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ INT64_MAX = 2**63 - 1
 
 @cached_njit(nogil=True)
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
-    """Fill `fees` with the base fee in the header of each block, and update `backlogs` to the end of the last block.
+    """Fill `fees` with the base fee in the header of each block, and `backlogs` with the backlogs after the last block.
 
-    Returns the index of the first block at which a number does not fit into 64 bits, or -1, and the base fee of the
-    block after the last.
+    Returns two numbers: the index of the first block at which a number does not fit into 64 bits, or -1 if all fit; and
+    the base fee of the block after the last.
     """
     stored = base_fee
     for block in range(gas_used.size):
@@ -38,7 +38,7 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
         factor = _approx_exp(exponent)
         if factor < 0 or (min_base_fee > 0 and factor // BIPS + 1 > INT64_MAX // min_base_fee):
             return block, stored
-        # min_base_fee · factor // BIPS, without a product that exceeds the fee.
+        # min_base_fee · factor // BIPS, without an intermediate product that is larger than the fee.
         stored = min_base_fee * (factor // BIPS) + _part(min_base_fee, factor % BIPS)
     return -1, stored
 
@@ -51,7 +51,7 @@ def _part(fee, bips):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def _approx_exp(bips):  # type: ignore[no-untyped-def]
-    """Return A(bips), four terms of the exponential series, or -1 if a product does not fit into 64 bits."""
+    """Return four terms of the exponential series at `bips`, or -1 if a product does not fit into 64 bits."""
     value = BIPS + bips // 4
     for i in range(3, 0, -1):
         if value > INT64_MAX // bips:

@@ -1,4 +1,4 @@
-"""Largest value that a balance can send after all fees, and upper bounds of future fees.
+"""Largest value that an account can send with a given balance, and upper bounds of future fees.
 
 A transaction is valid in a block if the base fee is at most its `maxFeePerGas` and the sender's balance is at least
 
@@ -7,8 +7,9 @@ A transaction is valid in a block if the base fee is at most its `maxFeePerGas` 
     Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
     Linea, zkSync, Taiko  gas limit · max fee + value
 
-The largest value is the balance less the amount *held* back for fees. Unused gas is refunded; the L1 data fee is not.
-An `eth_call` charges neither the L1 data fee nor the operator fee, so it does not fail if the value is too large.
+The largest value is the balance minus the amount that is held back for fees. Unused gas is refunded; the L1 data fee is
+not. An `eth_call` charges neither the L1 data fee nor the operator fee, so it can succeed although the value is too
+large for a transaction.
 
 Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
 OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
@@ -25,8 +26,8 @@ from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # a block may exceed its limit by its last transaction
-TAIKO_GAS_LIMIT = 240_000_000  # any even number: only gas used / target matters
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # the limit of a block, plus its last transaction, which may exceed the limit
+TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same result, because only gas used / target matters
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum
 
@@ -38,13 +39,13 @@ class Sendable(NamedTuple):
     max_value: int | None  #: `None`: the balance does not cover the fees [wei]
     held: int  #: [wei]
     gas_limit: int  #: [gas]
-    l1_fee: int  #: part of what is held back [wei]
-    operator_fee: int  #: part of what is held back [wei]
-    max_fee_per_gas: int  #: of the transaction [wei / gas]
+    l1_fee: int  #: L1 data fee, a part of `held` [wei]
+    operator_fee: int  #: operator fee, a part of `held` [wei]
+    max_fee_per_gas: int  #: max fee of the transaction [wei / gas]
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
-    """Return the balance less gas limit · max fee, L1 data fee and operator fee.
+    """Return the largest value: the balance minus gas limit · max fee, the L1 data fee and the operator fee.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ def arbitrum_sendable(
 ) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    This gas is price_per_unit · 16 · brotli_size // base fee, which is largest at the lowest base fee. So the gas limit
-    is computed with the lowest possible base fee, and the max fee with the highest.
+    This gas is price_per_unit · 16 · brotli_size // base fee, which is largest at the lowest base fee. The gas limit is
+    therefore computed with the lowest possible base fee, while the max fee should cover the highest.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def arbitrum_base_fee_bound(
     constraints : gas constraints of the chain; for the legacy rule, one with the speed limit and the inertia.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
-    64 million gas on empty backlogs, 1,186 + 301 + 68 + 16 + 4 + 1 basis points with each term rounded up:
+    64 million gas on empty backlogs add 1,186 + 301 + 68 + 16 + 4 + 1 basis points, with each term rounded up:
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
@@ -156,7 +157,7 @@ def arbitrum_base_fee_bound(
     fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
     if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
         raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
-    low, high = 0, 1  # binary search: `low` is not too large, `high` is
+    low, high = 0, 1  # binary search for the largest exponent whose fee is at most `fee`
     while constraint_base_fee(high, min_base_fee=floor) <= fee:
         low, high = high, 2 * high
     while high - low > 1:
@@ -172,7 +173,7 @@ def arbitrum_base_fee_bound(
 def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
     """Return the largest base fee of Taiko after some full blocks without time between them [wei / gas].
 
-    It rises by a quarter per block, up to the chain's maximum:
+    The base fee rises by a quarter per block, up to the chain's maximum:
 
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
@@ -256,7 +257,7 @@ def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
 
 
 def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
-    """Return the largest blob base fee after some blocks full of blobs, from an excess blob gas [wei / gas].
+    """Return the largest blob base fee after some blocks full of blobs, given the excess blob gas [wei / gas].
 
     >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
     2

@@ -1,7 +1,8 @@
 """Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups._balance` has the formulas.
 
-Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, which
-are not checked, and returns a price [wei / gas]. It raises `UnknownParameter` for a parameter without a known value.
+Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, and
+returns the largest base fee after these blocks [wei / gas]. The arguments are not checked. A parameter without a known
+value raises `UnknownParameter`.
 """
 
 from feemodel.rollups import _balance as balance
@@ -13,12 +14,12 @@ ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Linea: EIP-1559 as on Ethereum."""
+    """Return the bound of Linea, which follows EIP-1559 with Ethereum's parameters."""
     return balance.base_fee_bound(base_fee, blocks, **ETHEREUM)[-1]
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """OP Stack: EIP-1559 with the chain's own parameters and minimum.
+    """Return the bound of an OP Stack chain, which follows EIP-1559 with its own parameters and minimum.
 
     The current base fee is at least the current minimum, so an unknown minimum can be ignored.
     """
@@ -29,17 +30,17 @@ def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Mantle: constant before Arsia, then as on the OP Stack."""
+    """Return the bound of Mantle, whose base fee is constant before Arsia and follows the OP Stack since then."""
     return op_stack_bound(parameters, base_fee, blocks) if parameters["upgrade"] == "arsia" else base_fee
 
 
 def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Scroll: the sequencer may set any base fee up to the maximum."""
+    """Return the bound of Scroll, whose sequencer may set any base fee up to the maximum."""
     return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Arbitrum: the current gas constraints, with blocks that use as much gas as possible."""
+    """Return the bound of Arbitrum with its current gas constraints, if all blocks use as much gas as possible."""
     terms = parameters.known("version", "min_base_fee")
     speed_limit = arbitrum.version(terms["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
@@ -49,19 +50,22 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Taiko: EIP-4396 within the chain's minimum and maximum."""
+    """Return the bound of Taiko, which follows EIP-4396 within its minimum and maximum."""
     bounds = parameters.known("min_base_fee", "max_base_fee")
     return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.TaikoChain(name=parameters.chain.name, **bounds))
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """ZKsync OS: the native price can rise by an eighth per block."""
+    """Return the bound of ZKsync OS, whose native price can rise by an eighth per block."""
     per_gas = parameters.known("native_per_gas")["native_per_gas"]
     return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
 
 
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Starknet: full blocks, which raise the price by more than the floor of SNIP-35 can [FRI / gas]."""
+    """Return the bound of Starknet [FRI / gas].
+
+    All blocks are assumed to be full. This raises the price more than the minimum price of SNIP-35 can.
+    """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
     rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}
     for _ in range(blocks):

@@ -5,10 +5,10 @@ Format of a file:
     id = 8453                       # chain id of EIP-155, if the chain has one
     family = "op-stack"
     token = "ETH"
-    checked = 2026-11-24            # day of the last comparison with the sources, for rows without their own
+    checked = 2026-11-24            # day of the last comparison with the sources; a row may set its own day
     note = "…"                      # optional, as are `archived` and `without_set_code`
 
-    [confirmed]                     # parameter = day until which its rows are known to be complete
+    [confirmed]                     # parameter = day until which the rows are known to have all of its values
     base_fee_scalar = 2026-08-20
 
     [[rows]]
@@ -17,9 +17,9 @@ Format of a file:
     base_fee_scalar = 1_101         # parameters of `schema.toml`
     unknown = ["gas_limit"]         # parameters without a known value from this date on
     assumed = []                    # parameters of this row whose values are assumptions
-    keeps = []                      # parameters that an upgrade does not change, by its specification
+    keeps = []                      # parameters that this upgrade does not change, according to its specification
 
-Files of rules, for `feemodel.rollups.read_rules`, have such rows for any number of chains: `[[linea.rows]]`.
+Files for `feemodel.rollups.read_rules` have rows of any number of chains, in tables such as `[[linea.rows]]`.
 """
 
 import re
@@ -86,8 +86,8 @@ class ChainFile:
 
     Parameters
     ----------
-    path : path in error messages.
-    text : text of the file, TOML.
+    path : path of the file, used in error messages.
+    text : TOML text of the file.
 
     Raises `UnreadableFile` for text that is not TOML.
     """
@@ -121,7 +121,7 @@ class ChainFile:
         )  # fmt: skip
 
     def rows(self, table: str, given: list[Any]) -> tuple[Row, ...]:
-        """Return the rows of a table, in order of time."""
+        """Check the rows of a table, which must be in order of time, and return them."""
         if not given:
             self.fail(table.partition(".")[0], f"expected at least one [[{table}]]", "", 0)
         for row in given:
@@ -135,7 +135,7 @@ class ChainFile:
         return rows
 
     def row(self, table: str, index: int, row: Mapping[str, Any]) -> Row:
-        """Return a row of a table, checked."""
+        """Check one row of a table and return it."""
         own = {field: value for field, value in row.items() if field in ROW_FIELDS}
         self.check_fields(own, ROW_FIELDS, ("since", "source"), table, index)
         checked = own.get("checked", self.found.get("checked"))
@@ -184,11 +184,11 @@ class ChainFile:
                 self.fail(name, "missing", table, index)
 
     def fail(self, name: str, reason: str, table: str, index: int) -> NoReturn:
-        """Raise `UnreadableFile` with the line of a field, or of its table if the field is missing."""
+        """Raise `UnreadableFile` with the line number of a field, or of its table if the field is missing."""
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
     def line(self, name: str, table: str, index: int) -> int:
-        """Return the line of a field of the table with this name and index; `table` "" stands for the whole file."""
+        """Return the line number of a field of the `index`-th table named `table`; "" means the whole file."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()

@@ -48,8 +48,8 @@ def payments(
     pubdata : assumed number of bytes of state that each transaction publishes on zkSync [byte].
     linea_codec : codec of Linea, as in `feemodel.rollups.measured_sizes`.
 
-    Raises `InvalidInput` for lists of different lengths, and for a rule with a column that `measured_sizes` does not
-    have.
+    Raises `InvalidInput` for lists of different lengths, and for a rule that needs a column that `measured_sizes` does
+    not return.
 
     >>> from feemodel.rollups.rules import rule
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()

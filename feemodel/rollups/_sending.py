@@ -1,4 +1,4 @@
-"""The largest value that a call can send on a chain, some blocks ahead."""
+"""Largest value that a call can send on a chain if it is included some blocks later."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ Sign = Callable[[Transaction], bytes]
 class Now:
     """Current fees of the chain and of L1."""
 
-    base_fee: int  #: of the chain's newest block [wei / gas]
-    l1_base_fee: int = 0  #: as known to the chain [wei / gas]
-    blob_base_fee: int = 1  #: as known to the chain [wei / gas]
-    #: of Arbitrum's L1 pricing controller; `None`: its equilibrium at these L1 fees [wei / unit]
+    base_fee: int  #: base fee of the chain's newest block [wei / gas]
+    l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
+    blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
+    #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium at these L1 fees [wei / unit]
     price_per_unit: int | None = None
 
 
@@ -51,36 +51,37 @@ def max_send(
 ) -> Sendable:
     """Return the largest value with which a call is certain to be valid `blocks_ahead` blocks from now.
 
-    The max fee covers the largest base fee that is possible until then, and the L1 fee the largest L1 fees.
+    The max fee covers the largest base fee that is possible until then. The L1 data fee is computed from the largest L1
+    fees that are possible until then.
 
     Parameters
     ----------
     name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
     balance_wei : balance of the sender [wei].
     call : a call object without `value`: `to`, `data`, `accessList`, `nonce`, `chainId`; and `authorizationList` if the
-        chain has transactions of type 4, with its gas included in `gas_limit`.
+        chain supports transactions of type 4. `gas_limit` must include the gas of the authorizations.
     now : current fees.
     gas_limit : gas limit of the call; on Arbitrum without the gas that pays for L1 [gas].
     blocks_ahead : number of blocks until inclusion; 0: the next block, at the current base fee.
     max_priority_fee : priority fee, part of the max fee [wei / gas].
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
     at : date of the rule; `None`: the newest.
-    sign : function that signs a transaction. `None`: the largest possible signature is assumed; the value is then a few
-        wei too small if the L1 fee depends on the bytes.
+    sign : function that returns the signed encoding of a transaction. `None`: the largest possible signature is
+        assumed; the value is then a few wei too small if the L1 fee depends on the bytes.
     parameters : parameter → value that replaces the chain's own.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    Sendable : a valid value [wei]. It is the maximum if the L1 fee does not depend on the bytes of the value, that is,
-        except on the OP Stack above 170 FastLZ bytes and on Scroll.
+    Sendable : a valid value [wei]. The value is the maximum on all chains where the L1 fee does not depend on the bytes
+        of the value. It may be smaller than the maximum on Scroll, and on the OP Stack above 170 FastLZ bytes.
 
     Raises
     ------
-    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
     InvalidInput : an unknown chain, a chain without Ethereum's transactions, a number out of range, a call with a
-        value, blobs or unsupported authorizations, or a chain without a published bound of its base fee and no
-        `max_fee_per_gas`.
+        value, blobs or unsupported authorizations, or no `max_fee_per_gas` for a chain whose base fee has no published
+        bound.
 
     A transfer on OP Mainnet, one block ahead (the base fee can rise by 0.4 %):
 
@@ -111,7 +112,7 @@ def max_send(
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    # The max fee pays for the gas; the rest of the L2 part is the operator fee.
+    # With a gas price of 0, the L2 part of the rule is the operator fee. The max fee pays for the gas.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
@@ -127,7 +128,7 @@ def max_send(
 def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
     """Return the largest number of L1 blocks in the time of `blocks` blocks of a chain.
 
-    If the block time is not known, it is one for each block of the chain.
+    If the block time is not known, one L1 block is counted for each block of the chain.
 
     >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
     4
@@ -148,14 +149,14 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
 
 
 def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
-    """Return the largest value found that is valid with its own encoded length, searching downwards."""
+    """Search downwards from `maximum` for a value that is valid with the length of its own encoding, and return it."""
     value, found = maximum, held(maximum)
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)
     if found.max_value is None:
         return found
-    # If the last step shortened the encoding, it may have gone too far: go up to the largest value of this length.
+    # If the last step shortened the encoding, a larger value of the same length may be valid: try the largest of them.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:
@@ -174,7 +175,7 @@ def _on_arbitrum(
         units = int(arbitrum.poster_units(batch["batch_transaction_bytes"]))
         price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
-    # Unsigned: incompressible data is stored with a header.
+    # Without `sign`, the data is assumed to be incompressible. Brotli stores such data with a header.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
@@ -186,7 +187,7 @@ def _on_arbitrum(
 def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     """Return the largest possible base fee of a chain after some blocks [wei / gas].
 
-    Raises `UnknownParameter` for a parameter without a known value, `InvalidInput` for a chain without a published
+    Raises `UnknownParameter` for a parameter without a known value, and `InvalidInput` for a chain without a published
     bound.
 
     >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
@@ -217,7 +218,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
-    """Return the columns of a rule; without a signature, the largest that are possible with one."""
+    """Return the columns of a rule. Without `sign`, the sizes are upper bounds for any signature."""
     unsigned = transaction.unsigned()
     encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
     zeros = encoded.count(0)

@@ -1,4 +1,4 @@
-"""User operations of ERC-4337, and their encodings from which public bundlers compute preVerificationGas.
+"""User operations of ERC-4337, and the encodings from which public bundlers compute preVerificationGas.
 
 encode : the ABI encoding of the operation, whose bytes are counted
 handle_ops : the calldata of a bundle of one operation
@@ -48,7 +48,7 @@ class UserOperation:
     pre_verification_gas: int = 0  #: [gas]
     max_fee_per_gas: int = 0  #: [wei / gas]
     max_priority_fee_per_gas: int = 0  #: [wei / gas]
-    paymaster_and_data: bytes = b""  #: in 0.7: paymaster, its two gas limits of 16 bytes each, its data
+    paymaster_and_data: bytes = b""  #: in 0.7: paymaster, two gas limits of 16 bytes each, paymaster's data
     signature: bytes = b""
     entry_point: str = "0.7"
     delegate: bytes = b""  #: 20 bytes, address in the EIP-7702 authorization; empty: no authorization
@@ -86,7 +86,7 @@ class UserOperation:
 
 
 def encode(operation: UserOperation) -> bytes:
-    """Return the ABI encoding of a user operation: the offset of a tuple, and the fields as this tuple.
+    """Return the ABI encoding of a user operation: the offset of a tuple, followed by the tuple of the fields.
 
     >>> len(encode(UserOperation(sender=bytes(20)))), len(encode(UserOperation(sender=bytes(20), entry_point="0.6")))
     (448, 512)
@@ -120,8 +120,8 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
     operation : the operation.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    It has a selector and four words (two arguments, length of the array, offset of its element) more than the
-    operation, and one word less, the offset of the tuple:
+    The calldata has a selector and four words (two arguments, length of the array, offset of its element) in addition
+    to the encoded operation, but does not have the first word of this encoding, the offset of the tuple:
 
     >>> len(handle_ops(UserOperation(sender=bytes(20)))) - len(encode(UserOperation(sender=bytes(20))))
     100
@@ -136,7 +136,7 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
 def rundler_transaction(
     operation: UserOperation, *, gas_price: int, chain_id: int, beneficiary: bytes = BENEFICIARY
 ) -> bytes:
-    """Return the bundle whose size rundler measures, with the maximum value in every unknown field.
+    """Return the bundle whose size rundler measures, with the maximum value in every field that is not yet known.
 
     All bits are 1 in the nonce, gas limit and chain id (4 bytes each), in r and s (32 bytes each), in the fees (as many
     bits as the gas price), and in the nonce of an authorization (8 bytes).
@@ -148,7 +148,7 @@ def rundler_transaction(
     chain_id : chain id in the authorization.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    A list of 664 bytes, its header of 3, a type byte, and another header of 3 bytes:
+    The result has a list of 664 bytes, the header of the list (3 bytes), a type byte, and an outer header (3 bytes):
 
     >>> len(rundler_transaction(UserOperation(sender=bytes(20)), gas_price=10**6, chain_id=10))
     671
@@ -178,11 +178,11 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
 
     Parameters
     ----------
-    operation : the operation. For an estimate, alto replaces its gas limits and the last 65 bytes of the signature (by
-        130 letters) with random values.
+    operation : the operation. For an estimate, alto replaces the gas limits with random values, and the last 65 bytes
+        of the signature with 130 random letters.
     chain_id : chain id of the chain.
 
-    A list of 661 bytes, its header of 3 bytes, and a type byte:
+    The result has a list of 661 bytes, the header of the list (3 bytes), and a type byte:
 
     >>> len(alto_transaction(UserOperation(sender=bytes(20)), chain_id=10))
     665

@@ -1,7 +1,7 @@
-"""User-defined rules: dated rows of a TOML file, added to those of the package's chains and of Ethereum's blobs.
+"""User-defined rules: dated rows of a TOML file, added to the package's chains and to Ethereum's blob schedule.
 
-The file has rows in the format of `feemodel.rollups._chain_files`, in a table for each chain, and rows of Ethereum's
-blob schedule under `ethereum`:
+The file has one table of rows for each chain, in the format of `feemodel.rollups._chain_files`. Rows of Ethereum's blob
+schedule are in the table `ethereum`:
 
     checked = 2026-11-24
     note = "…"                       # optional
@@ -10,7 +10,7 @@ blob schedule under `ethereum`:
     since = 2027-01-01
     source = "EIP-8138, a draft"
     upgrade = "BPO3"
-    blob_target = 21                 # other values do not change
+    blob_target = 21                 # parameters that are not listed keep their values
     blob_maximum = 32
     blob_update_fraction = 17_805_213
 
@@ -19,8 +19,8 @@ blob schedule under `ethereum`:
     source = "…"
     execution_gas = 59_250
 
-A row is in force from its date until a later row of the package's chain. Its values are marked as assumptions in the
-rules that use them. `data/rules/` has examples.
+The values of a row are in force from its date until a later row, of the file or of the package, sets them again. They
+are marked as assumptions in the rules that use them. `data/rules/` has examples.
 """
 
 from bisect import bisect_right
@@ -59,12 +59,12 @@ def read_rules(path: str | Path, *, chains: Mapping[str, Chain] = CHAINS) -> Wha
     Parameters
     ----------
     path : path of a TOML file.
-    chains : chains to which the rows of the file are added, by default those of the package.
+    chains : chains to which the rows of the file are added, by default the chains of the package.
 
     Returns
     -------
-    WhatIf : its `chains` can be passed to `rule`, `rules_at`, `max_send` and `padding_table`, its `schedule` to the
-        last two.
+    WhatIf : `chains`, for `rule`, `rules_at`, `max_send` and `padding_table`; and `schedule`, for `max_send` and
+        `padding_table`.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
 
 
 def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
-    """Return the blob rules at a date; `None`: the newest. Dates before the first row give the first row.
+    """Return the blob rules at a date; `None`: the newest. A date before the first row gives the first row.
 
     >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
     ('BPO2', 'Prague', 'Cancun')
@@ -167,7 +167,7 @@ def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
 
 
 def _parameters_of_family(chain: Chain) -> dict[str, None]:
-    """Return the parameters set by the package's chains of a family, and by the family's assumptions."""
+    """Return the names of all parameters that chains of the same family, or the family's assumptions, set."""
     relatives = [chain, *(one for one in CHAINS.values() if one.family == chain.family)]
     names = (name for one in relatives for row in one.rows for name in (*row.values, *row.unknown))
     assumed = FAMILIES[chain.family].assumed if chain.family in FAMILIES else {}

@@ -5,8 +5,8 @@ version, window 22, no dictionary), at the price per unit of `feemodel.rollups.a
 converted to gas.
 
 Only transactions that the sequencer posts pay this charge; Arbitrum's own transaction types do not. ArbOS 40 introduced
-transactions of type 4 (EIP-7702), which are measured with their authorization list. A node's estimate measures a
-placeholder transaction of type 2, without the list. `feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
+transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node measures a
+placeholder transaction of type 2, which has no such list. `feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
 arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
@@ -24,14 +24,14 @@ from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, sa
 UNITS_PER_BYTE = 16
 BIPS = 10_000
 
-# An estimate measures a placeholder transaction without a signature, and adds these margins to units and cost.
+# For an estimate, a node measures a transaction with placeholder fields, and adds these margins to units and cost.
 ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
 ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
-STORAGE_WRITE_GAS = 20_000  # a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # calldata of a batch-posting call besides the batch
+STORAGE_WRITE_GAS = 20_000  # a batch report writes two storage slots
+FLOOR_EXTRA_BYTES = 172  # calldata of a call that posts a batch, without the batch itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,10 @@ class ArbosVersion:
 
     name: str
     brotli_level: int = 1
-    equilibration_units: int = 16 * 10_000_000  #: number of units over which the controller spends a surplus
+    equilibration_units: int = 16 * 10_000_000  #: number of units over which the controller spends a surplus [unit]
     per_batch_gas: int = 210_000  #: [gas]
-    speed_limit: int | None = 7_000_000  #: of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
-    counts_floor: bool = False  #: whether EIP-7623's floor applies to a batch
+    speed_limit: int | None = 7_000_000  #: target of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
+    counts_floor: bool = False  #: whether the calldata floor of EIP-7623 applies to a batch
 
 
 VERSIONS = (
@@ -53,7 +53,7 @@ VERSIONS = (
     ArbosVersion(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
     ArbosVersion(name="arbos-11", brotli_level=0),
     ArbosVersion(name="arbos-20"),
-    ArbosVersion(name="arbos-40"),  # same fees; introduces transactions of type 4
+    ArbosVersion(name="arbos-40"),  # same fees as arbos-20; introduces transactions of type 4
     ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One upgraded from 40 to 51 directly
     ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
     ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),
@@ -142,7 +142,7 @@ def estimated_poster_gas(
 def estimated_poster_gas(
     brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
 ) -> Whole:
-    """Return the gas that an estimate adds for the bytes of an unsigned transaction [gas].
+    """Return the gas that a gas estimate includes for the bytes of an unsigned transaction [gas].
 
     units = (16 · size + 256) · 10,100 // 10,000; gas = (price_per_unit · units) · 11,000 // 10,000
     // max(base_fee · 7 // 8, min_base_fee).
@@ -193,17 +193,17 @@ def batch_gas(
     extra_gas: ArrayLike = 0,
     gas_floor_per_token: ArrayLike = fee_market.FLOOR_GAS_PER_TOKEN,
 ) -> Whole:
-    """Return the L1 gas of a batch, as its report states it [gas].
+    """Return the L1 gas that a batch report states for a batch [gas].
 
-    4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version; from ArbOS 50
-    on at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
+    The gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version, where
+    a word has 32 bytes. From ArbOS 50 on, it is at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
 
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the batch [byte].
     version : name of an ArbOS version in `VERSIONS`.
     extra_gas : gas added by the batch poster, such as the cost of blobs converted to gas [gas].
-    gas_floor_per_token : calldata floor of the parent chain [gas].
+    gas_floor_per_token : gas per token in the calldata floor of the parent chain [gas].
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """Arbitrum's L1 pricing controller, which adjusts the price per unit to the actual cost of posting batches.
 
-The state is an immutable object, and a batch report is a function from one state to the next, computed with Python
-ints. `feemodel.rollups.arbitrum` has the charge of a transaction at this price.
+The state is an immutable object, and `reported` computes the next state after a batch report, with Python ints.
+`feemodel.rollups.arbitrum` has the charge of a transaction at this price.
 
-Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as since ArbOS 10 (versions 3 to 9 use
-the balance of the pool in the same formulas).
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go. The formulas are in force since ArbOS
+10. Versions 3 to 9 use the balance of the pool in place of the fees available.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -27,12 +27,12 @@ class L1Pricing:
     """State of the controller between two batch reports."""
 
     price_per_unit: int  #: [wei / unit]
-    units_since_update: int = 0  #: charged and not yet allocated to a batch [unit]
-    fees_available: int = 0  #: [wei]
-    due_to_posters: int = 0  #: [wei]
-    due_for_rewards: int = 0  #: [wei]
-    last_surplus: int = 0  #: [wei]
-    last_update_time: int = 0  #: [s]
+    units_since_update: int = 0  #: units charged but not yet allocated to a batch [unit]
+    fees_available: int = 0  #: fees collected and not yet paid out [wei]
+    due_to_posters: int = 0  #: amount owed to batch posters [wei]
+    due_for_rewards: int = 0  #: amount owed as rewards [wei]
+    last_surplus: int = 0  #: surplus after the last report [wei]
+    last_update_time: int = 0  #: time at which the last reported batch was posted [s]
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -74,23 +74,23 @@ def reported(
     equilibration_units: int = VERSIONS[-1].equilibration_units,
     inertia: int = INERTIA,
 ) -> BatchReport:
-    """Return the controller's state after a batch report: it pays rewards and poster, then adjusts the price.
+    """Return the controller's state after a batch report: it pays the reward and the poster, then adjusts the price.
 
-    Payments are limited to the fees available. The units since the last report are allocated by time:
-    units · (update_time − last) // (current_time − last). With surplus = fees_available − all amounts due, the price
-    changes by
+    Payments are limited to the fees available. The batch is allocated a share of the units since the last report, in
+    proportion to time: allocated = units · (update_time − last) // (current_time − last). With surplus =
+    fees_available − all amounts due, the price changes by
 
         (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
         // (equilibration_units // inertia + allocated)
 
-    and never below 0; all divisions round down.
+    The price does not fall below 0. All divisions round down.
 
     Parameters
     ----------
     state : state before the report.
     update_time, current_time : time at which the batch was posted, and time of the report [s].
     wei_spent : cost of posting the batch [wei].
-    l1_base_fee : base fee of the L1 block; used only with a cap [wei / gas].
+    l1_base_fee : base fee of the L1 block; used only if there is a cap on the cost [wei / gas].
     cost_cap_bips : cap on the cost, in 1/10,000 of l1_base_fee · allocated units; 0: no cap, as since ArbOS 11.
     per_unit_reward : reward per unit [wei / unit].
     equilibration_units, inertia : parameters of the controller.
@@ -101,9 +101,9 @@ def reported(
 
     Raises
     ------
-    InvalidInput : a report from the future or before the last one, or a negative amount.
+    InvalidInput : an update time after the current time or before the last report, or a negative amount.
 
-    One of three seconds is allocated to the batch: 78 of 234 units, with a reward of 780 wei.
+    The batch accounts for one of three seconds, so 78 of 234 units are allocated to it, with a reward of 780 wei:
 
     >>> report = reported(L1Pricing(price_per_unit=0, units_since_update=234, fees_available=23_400),
     ...                   update_time=1, current_time=3, wei_spent=3_000)

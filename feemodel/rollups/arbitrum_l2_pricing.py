@@ -1,4 +1,4 @@
-"""Arbitrum's L2 base fee, an exponential function of backlogs of gas.
+"""Arbitrum's L2 base fee, which is an exponential function of backlogs of gas.
 
 Since ArbOS 50 a chain can have several gas constraints. Each has a target [gas / s], a window [s] and a backlog [gas]:
 
@@ -49,7 +49,7 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, saturated, where
 
 BIPS = 10_000
-EXPONENTIAL_ACCURACY = 4  # terms of the series
+EXPONENTIAL_ACCURACY = 4  # number of terms of the Taylor series
 
 # Parameters of the legacy rule.
 PRICING_INERTIA = 102  # s
@@ -60,7 +60,7 @@ RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas for L1 data, whose price no constraint sets
+SINGLE_DIMENSION = "single_dim"  # gas for L1 data; constraints do not change its price
 WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 
 
@@ -76,7 +76,8 @@ class GasConstraint:
         whole_scalar("window", self.window, minimum=1, maximum=UINT64_MAX, unit="seconds")
 
 
-#: Arbitrum One and Nova since ArbOS 51, 2026-01-08 (docs.arbitrum.io, chain parameters; nitro model_test.go).
+#: Constraints of Arbitrum One and Nova since ArbOS 51, 2026-01-08.
+#: Sources: docs.arbitrum.io, chain parameters; nitro model_test.go.
 DIA_CONSTRAINTS = (
     GasConstraint(60_000_000, 9),
     GasConstraint(41_000_000, 52),
@@ -103,9 +104,9 @@ MAX_TERMS = 1_000  # maximum number of terms of the series; the node uses 4
 class BaseFees(NamedTuple):
     """Base fees of a sequence of blocks."""
 
-    base_fees: NDArray[np.int64]  #: in the header of each block [wei / gas]
-    next_base_fee: int  #: in the header of the block after the last [wei / gas]
-    backlogs: tuple[int, ...]  #: after the last block, one for each constraint [gas]
+    base_fees: NDArray[np.int64]  #: base fee in the header of each block [wei / gas]
+    next_base_fee: int  #: base fee in the header of the block after the last [wei / gas]
+    backlogs: tuple[int, ...]  #: backlog of each constraint after the last block [gas]
 
 
 def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
@@ -125,7 +126,7 @@ def approx_exp_basis_points(bips: Numbers[Wholes], accuracy: int = ...) -> Whole
 def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
     """Return `e**x` by its Taylor series in Horner's form, with x and the result in basis points, as in the node.
 
-    For a large x, four terms are not accurate: A(85,000) is 365, while e^8.5 is 4,915.
+    For a large x, four terms are not accurate: for 85,000 basis points, the result is 365, while e^8.5 is 4,915.
 
     >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
     (12214, 3692, 3654791)
@@ -157,7 +158,7 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
 
 
 def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
-    """Return the base fee of an exponent, min_base_fee · A(exponent) // 10,000 [wei / gas].
+    """Return the base fee for an exponent: min_base_fee · `approx_exp_basis_points`(exponent) // 10,000 [wei / gas].
 
     >>> constraint_base_fee(783, min_base_fee=20_000_000)
     21628000
@@ -169,7 +170,7 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
 def update_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> PricingUpdate:
-    """Apply the internal transaction at the start of a block: reduce the backlogs, then compute the base fee.
+    """Compute the update at the start of a block: the backlogs are reduced, then the base fee is computed from them.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def base_fees(
     base_fee: int | None = None,
     parent_timestamp: int | None = None,
 ) -> BaseFees:
-    """Compute the base fee in the header of each block of a sequence; compiled.
+    """Compute the base fee in the header of each block of a sequence, with compiled code.
 
     Parameters
     ----------
@@ -214,7 +215,7 @@ def base_fees(
     min_base_fee : the chain's minimum base fee [wei / gas].
     backlogs : backlog of each constraint before the first block; `None`: all 0 [gas].
     base_fee : base fee in the header of the first block; `None`: the minimum [wei / gas].
-    parent_timestamp : time of the block before the first; `None`: that of the first block [s].
+    parent_timestamp : time of the block before the first; `None`: the time of the first block [s].
 
     Returns
     -------
@@ -276,7 +277,7 @@ def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *,
     """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
 
     `seconds` is the time since the previous block. Arguments broadcast. Raises `InvalidInput` for an argument that is
-    not an integer in range, `Int64Overflow` if a result does not fit into an int64 array.
+    not an integer in range, and `Int64Overflow` if a result does not fit into an int64 array.
 
     >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
     2000000
@@ -315,7 +316,7 @@ def l2_base_fee(
     min_base_fee : minimum base fee [wei / gas].
     speed_limit : target of gas per second, at least 1 [gas / s].
     inertia : time over which the price responds, at least 1 [s].
-    tolerance : backlog without an effect on the price, in seconds of the speed limit [s].
+    tolerance : backlog that does not affect the price, divided by the speed limit [s].
 
     Returns
     -------
@@ -332,7 +333,7 @@ def l2_base_fee(
     limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
     tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
     excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
-    # Both saturate at the maximum of a signed 64-bit integer, as in the node.
+    # Both products saturate at the maximum of a signed 64-bit integer, as in the node.
     scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
     factor = approx_exp_basis_points(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
     return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
@@ -376,7 +377,7 @@ class MultiGasUpdate(NamedTuple):
 def change_multi_gas_backlog(
     backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
 ) -> int:
-    """Return a backlog after a transaction: plus (or minus, with `shrink`) the sum of weight · amount [gas].
+    """Return a backlog after a transaction: the sum of weight · amount is added, or subtracted with `shrink` [gas].
 
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
@@ -393,7 +394,7 @@ def change_multi_gas_backlog(
 
 
 def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
-    """Return the exponent of every kind of resource whose price is raised by a backlog [basis points].
+    """Return the exponent for each kind of resource that a constraint with a backlog prices [basis points].
 
     The exponent is the sum over the constraints of backlog · weight · 10,000 // (window · target · largest weight).
 
@@ -451,7 +452,7 @@ def update_multi_gas_pricing(
 
 
 def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_base_fee: int) -> int:
-    """Return the cost of the resources that a transaction used, each kind at its own price [wei].
+    """Return the cost of the resources that a transaction used, where each kind has its own price [wei].
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Arbitrum's node: its estimate of the gas that a call pays for its bytes, measured with placeholders."""
+"""Estimate of the gas that a call pays for its bytes, as an Arbitrum node computes it."""
 
 from feemodel.checks import whole_scalar
 from feemodel.ethereum._hashes import keccak256
@@ -21,11 +21,11 @@ def node_interface_gas(data: bytes, *, to: bytes | None, price_per_unit: int, ba
     to : address of 20 bytes; `None` for a contract creation.
     price_per_unit : price per unit of the L1 pricing controller [wei / unit].
     base_fee : base fee of the chain, at least 1 [wei / gas].
-    version : ArbOS version, which determines the level of brotli.
+    version : ArbOS version, which determines the compression level of brotli.
 
     Source: OffchainLabs/nitro at 12c0e4f, execution/nodeinterface/node_interface.go; arbos/l1pricing/l1pricing.go.
 
-    Without data, the placeholder has 122 bytes, 126 after compression; (16 · 126 + 256) · 1.01 = 2,294 units:
+    Without data, the transaction has 122 bytes, 126 after compression, which are (16 · 126 + 256) · 1.01 = 2,294 units:
 
     >>> node_interface_gas(b"", to=bytes(range(20)), price_per_unit=10**9, base_fee=10**7, version="arbos-51")
     252340

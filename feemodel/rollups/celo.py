@@ -1,4 +1,4 @@
-"""Celo: an OP Stack chain without an L1 fee, whose transactions may pay in other currencies (CIP-64).
+"""Celo: an OP Stack chain without an L1 fee, where transactions may pay their fees in other currencies (CIP-64).
 
 Sources: celo-org/celo-kona at 34985c4 (2026-08-21): crates/celo-reth/src/lib.rs; celo-org/op-geth at ffa1224
 (2024-10-24): common/exchange/rates.go, core/state_transition.go.
@@ -16,13 +16,13 @@ BASE_FEE_FLOOR = 25 * 10**9  # wei of CELO per gas, before Jovian
 class CurrencyFee(NamedTuple):
     """The fee of a transaction in a fee currency."""
 
-    base_fee: int  #: converted [unit / gas]
+    base_fee: int  #: base fee of the block, converted to the currency [unit / gas]
     gas_price: int  #: [unit / gas]
     fee: int  #: [unit]
 
 
 class Rate(NamedTuple):
-    """A fee currency's exchange rate: units of the currency for one of CELO."""
+    """Exchange rate of a fee currency: numerator / denominator units of the currency for one unit of CELO."""
 
     numerator: int
     denominator: int
@@ -37,14 +37,15 @@ def next_base_fee(
     Parameters
     ----------
     base_fee, gas_used, gas_limit : values of this block [wei / gas], [gas].
-    jovian : whether the next block is in Jovian or later; then the minimum is `min_base_fee`, else `floor`.
+    jovian : whether the next block is in Jovian or later. If it is, the minimum base fee is `min_base_fee`, otherwise
+        `floor`.
     elasticity, denominator : parameters of the chain.
     min_base_fee : minimum base fee in the header's extra data, since Jovian [wei / gas].
     floor : minimum base fee before Jovian [wei / gas].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
-    After an empty block at the floor, before Jovian and since:
+    After an empty block at the floor, before Jovian and since Jovian:
 
     >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
     (25000000000, 24937500000)
@@ -98,7 +99,7 @@ CELO = Rate(1, 1)
 
 
 def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
-    """Compare two amounts in two currencies without rounding; return −1, 0 or 1.
+    """Compare amounts in two currencies without rounding: return −1 if `one` is worth less, 0 if equal, 1 if more.
 
     >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
     0

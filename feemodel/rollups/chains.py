@@ -7,9 +7,10 @@ parameters.
 A parameter is unknown
 
 - before the first row that sets it, and between a row of an unknown date and the dated row before it;
-- from a row that lists it under `unknown`;
-- if an operator sets it: from the first upgrade after the day until which sources confirm the value. This is the day of
-  the row, or the day in the file's `[confirmed]` table.
+- from the date of a row that lists it under `unknown`;
+- if an operator sets it: from the first upgrade after the last day on which sources confirm the value, unless the row
+  of the upgrade lists it under `keeps`. This last day is the date of the row that sets the value or the date in the
+  file's `[confirmed]` table, whichever is later.
 
 Reading an unknown parameter raises `UnknownParameter`.
 """
@@ -32,7 +33,7 @@ from feemodel.errors import InvalidInput, UnknownParameter
 
 FOLDER = Path(__file__).with_name("chains")
 UNKNOWN = "unknown"
-LATEST = 2**34  # seconds: the year 2514; larger numbers are milliseconds
+LATEST = 2**34  # the year 2514 [s]; larger numbers, which are probably milliseconds, are rejected
 FLAGS = {"true": True, "false": False}
 UPGRADE_FIELDS = ("upgrade", "version", "own_upgrade")
 
@@ -50,10 +51,10 @@ class Parameter:
 
     status: Status
     value: Any  #: `None` if it is unknown, see `last`
-    since: str  #: date of the row that set it, or from which it is unknown
+    since: str  #: date of the row that set the value, or date from which the value is unknown
     source: str = ""
     confirmed: str = ""  #: day until which sources confirm the value
-    cause: str = ""  #: reason why it is unknown, or the upgrade since the value was confirmed
+    cause: str = ""  #: reason why it is unknown, or the last upgrade after `confirmed` if the status is "carried"
     last: "Parameter | None" = None  #: the last known value of an unknown parameter
 
 
@@ -68,7 +69,7 @@ class Row:
     note: str = ""
     assumed: tuple[str, ...] = ()  #: parameters of the row whose values are assumptions
     unknown: tuple[str, ...] = ()  #: parameters that are unknown from this date on
-    keeps: tuple[str, ...] = ()  #: parameters that an upgrade does not change, by its specification
+    keeps: tuple[str, ...] = ()  #: parameters that the upgrade does not change, according to its specification
 
     @property
     def timestamp(self) -> int | None:
@@ -77,7 +78,7 @@ class Row:
 
     @property
     def upgrade(self) -> str | None:
-        """Name of the upgrade, if the row is one."""
+        """Name of the upgrade that the row introduces; `None` if it introduces none."""
         return next((self.values[name] for name in UPGRADE_FIELDS if name in self.values), None)
 
 
@@ -140,7 +141,7 @@ class Parameters:
         return {name: one.value for name, one in found.items()}
 
     def given(self, values: Mapping[str, Any]) -> "Parameters":
-        """Return a copy in which these values replace known and unknown ones.
+        """Return a copy with these values in place of the chain's own, whether known or unknown.
 
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
@@ -208,7 +209,7 @@ class Chain:
     archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
     without_set_code: str = ""  #: reason why it has no transactions of type 4, if no row introduces them
-    #: parameter → day until which its rows are known to be complete
+    #: parameter → day until which the rows are known to have all of its values
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
@@ -285,14 +286,14 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return an unknown parameter; one that was already unknown keeps its date."""
+    """Return a parameter whose value is unknown; if `before` is already unknown, return it unchanged."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
 
 
 def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> UnknownParameter:
-    """Return the error for unknown parameters, with their dates, their last known values, and how to pass values."""
+    """Return the error for unknown parameters, with their dates, their last known values and the way to pass values."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, one in missing.items():
         groups.setdefault((one.since, one.cause), []).append(name)
@@ -307,7 +308,7 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
 
 
 def timestamp(name: str, when: When) -> int:
-    """Return a time in Unix seconds; the default time zone is UTC. Raises `InvalidInput` if it is not a time.
+    """Convert a time to Unix seconds; the default time zone is UTC. Raises `InvalidInput` for a value that is no time.
 
     >>> timestamp("at", "2024-06-14"), timestamp("at", 1_718_323_200)
     (1718323200, 1718323200)
@@ -351,7 +352,7 @@ def schema() -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_parameter(name: str, value: Any) -> Value:
-    """Return the value of a parameter; raises `InvalidInput` if the schema does not allow the name or the value.
+    """Check the value of a parameter and return it; raises `InvalidInput` if the schema does not allow name or value.
 
     >>> check_parameter("base_fee_scalar", 5_227)
     5227

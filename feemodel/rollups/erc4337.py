@@ -1,17 +1,17 @@
 """preVerificationGas of ERC-4337: the formulas of three public bundlers, for each family of chains.
 
 rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / bundle⌉ + authorization + data gas
-alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + L2 component
-Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + L1 gas
+alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + data gas
+Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + data gas
 
-The bytes counted are those of the ABI-encoded operation; alto and Voltaire first replace some fields by placeholders.
-The data gas is for the whole bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum it calls the
-node. alto and Voltaire call the chain's oracle. `feemodel.rollups._user_operation` encodes these bytes.
+The formulas count the bytes of the ABI-encoded operation; alto and Voltaire first replace some fields by placeholders.
+The data gas covers the whole bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, it calls the
+node. alto and Voltaire call the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
 
-No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The result of a bundler can
-differ from the one here because some fields are random: the beneficiary in rundler; gas limits and the signature of an
-estimate in alto. alto and Voltaire divide by the gas price that they suggest; here it is the gas price of the
-operation. Voltaire adds 1,000 gas to an estimate.
+No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The results of bundlers can
+differ from the results of this module for three reasons. Some fields are random: the beneficiary in rundler, and in
+alto the gas limits and the signature of an estimate. alto and Voltaire divide by the gas price that they suggest; this
+module divides by the gas price of the operation. Voltaire adds 1,000 gas to an estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
 crates/provider/src/alloy/da/local and entry_point; pimlicolabs/alto at b2bc09c (2026-08-21):
@@ -47,17 +47,17 @@ from feemodel.sizes._codecs import FastLz
 PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # rundler's gas per operation, by version of the entry point [gas]
 WORD_GAS = 4
 TRANSACTION_GAS = 21_000
-AUTHORIZATION_GAS = 25_000  # of EIP-7702
+AUTHORIZATION_GAS = 25_000  # gas of an EIP-7702 authorization
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
 ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
 FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
-SIGNATURE_SIZE = 68  # added to the FastLZ size, as for an unsigned transaction
+SIGNATURE_SIZE = 68  # bytes added to the FastLZ size, as for an unsigned transaction
 SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
 VOLTAIRE_OPERATION_GAS = 18_300
-VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # chains whose oracle Voltaire calls, besides Arbitrum One
+VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # OP Stack chains whose oracle Voltaire calls
 NO_DATA_FEE = ("taiko", "linea")  # families without a separate data fee
 BUNDLERS = ("rundler", "alto", "voltaire")
 
@@ -108,8 +108,8 @@ def rundler_floor(
 ) -> int:  # fmt: skip
     """Return rundler's preVerificationGas with the calldata floor of EIP-7623.
 
-    The minimum gas of an operation is `gas`, a tenth of the execution limit and a share of the verification limit. If
-    this is below the floor, the difference is added.
+    The minimum gas of an operation is the sum of `gas`, a tenth of the execution limit and a share of the verification
+    limit. If this minimum is below the floor, the difference is added to `gas`.
 
     Parameters
     ----------
@@ -136,7 +136,9 @@ def op_stack_data_gas(
     fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int,
     gas_price: int, extra_bytes: int = 0,
 ) -> int:  # fmt: skip
-    """Return rundler's data gas on the OP Stack: Fjord's fee of the operation and 68 more bytes, as gas [gas].
+    """Return rundler's data gas on the OP Stack [gas].
+
+    The data gas is Fjord's L1 data fee divided by the gas price. The fee is for the operation plus 68 bytes.
 
     Parameters
     ----------
@@ -175,7 +177,9 @@ def arbitrum_data_gas(
     l1_base_fee, base_fee : prices at the time of this estimate [wei / gas].
     new_l1_base_fee, new_base_fee : current prices [wei / gas].
 
-    The result is 0 for a price of 0. 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    The result is 0 for a price of 0.
+
+    The units are 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
@@ -191,15 +195,15 @@ def alto_gas(
     zero_bytes: int, nonzero_bytes: int, *, call_data_bytes: int, authorization: bool = False,
     execute_user_op: bool = False, calldata_floor: bool = False, assumed_gas_used: int = 0,
 ) -> int:  # fmt: skip
-    """Return the execution gas of alto.
+    """Return alto's preVerificationGas without the data gas [gas].
 
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
-    call_data_bytes : length of its calldata [byte].
+    call_data_bytes : length of the operation's calldata [byte].
     authorization : whether the operation has an authorization of EIP-7702.
-    execute_user_op : whether the account is called with `executeUserOp`; gas per word is then counted for the whole
-        operation instead of its calldata.
+    execute_user_op : whether the account is called with `executeUserOp`. If it is, the gas per word is counted for the
+        whole operation instead of the calldata.
     calldata_floor : whether the chain has EIP-7623.
     assumed_gas_used : a tenth of the gas limits of the call and of postOp [gas].
 
@@ -223,13 +227,13 @@ def alto_gas(
 
 
 def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
-    """Return Voltaire's gas without L1: 4 · zero + 16 · nonzero + 39,300 + 4 · words [gas].
+    """Return Voltaire's preVerificationGas without data gas: 4 · zero + 16 · nonzero + 39,300 + 4 · words [gas].
 
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of bytes in the encoded operation, without the offset of its tuple [byte].
 
-    words is ⌈(bytes + 31) / 32⌉, which is one too many if the number of bytes is a multiple of 32:
+    The number of words is ⌈(bytes + 31) / 32⌉, which is one too many for an encoding with a multiple of 32 bytes:
 
     >>> voltaire_gas(200, 280)
     44644
@@ -253,7 +257,7 @@ def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas
 def alto_mantle_data_gas(
     data_gas: int, *, l1_base_fee: int, token_ratio: int, scalar: int, max_fee_per_gas: int
 ) -> int:  # fmt: skip
-    """Return alto's data gas on Mantle, by the rule from before Arsia that alto still uses [gas].
+    """Return alto's data gas on Mantle; alto still uses the rule from before Arsia [gas].
 
     >>> alto_mantle_data_gas(1_618, l1_base_fee=10**9, token_ratio=3_114, scalar=10_000, max_fee_per_gas=20 * 10**6)
     2519226
@@ -289,7 +293,7 @@ class BundlerFees:
     base_fee: int = 0  #: base fee of the chain [wei / gas]
     l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
     blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
-    price_per_unit: int | None = None  #: price in Arbitrum's L1 pricing [wei / unit]
+    price_per_unit: int | None = None  #: price per unit of Arbitrum's L1 pricing controller [wei / unit]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -313,15 +317,16 @@ def preverification_gas(
 
     Returns
     -------
-    PreVerificationGas : total and parts. rundler and alto apply the calldata floor of EIP-7623 on chains with
-        transactions of type 4, introduced by the same upgrade; Voltaire does not apply it.
+    PreVerificationGas : total and parts. rundler and alto apply the calldata floor of EIP-7623 on chains that support
+        transactions of type 4, because the same upgrade introduced both. Voltaire does not apply the floor.
 
     Raises
     ------
-    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
     InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
-    448 bytes and 32 of calldata, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
+    The encoding has 480 bytes, 32 of them for the calldata. 33 bytes are not 0, so the execution gas is 4 · 447 +
+    16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
@@ -415,7 +420,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
 
 
 def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: BundlerFees, price: int) -> int:
-    """Return Fjord's fee of some bytes and a signature, divided by a gas price."""
+    """Return Fjord's L1 data fee for an unsigned encoding, with 68 bytes for the signature, divided by a gas price."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
         reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
         raise InvalidInput("at", reason, terms.since)

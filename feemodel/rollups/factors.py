@@ -1,7 +1,8 @@
-"""Common form of the rules of all chains, which compute the two parts of a fee from a transaction and L1 fees.
+"""Common form of the rules of all chains. A rule computes the two parts of a fee from a transaction and L1 fees.
 
-Each rule has the form units(transaction) × price(L1 fees) // divisor and is defined by these factors. `evaluate`
-multiplies them exactly; `feemodel.rollups.kernels` does this for millions of transactions and thousands of samples.
+In every rule, the data fee is computed as units(transaction) · price(L1 fees) // divisor, and a rule is defined by its
+`Factors`. `evaluate` multiplies them exactly; `feemodel.rollups.kernels` does this for millions of transactions and
+thousands of samples.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -36,14 +37,14 @@ Columns: TypeAlias = Mapping[str, Whole]
 @compared_by_value
 @printed_as_table
 class Fees(NamedTuple):
-    """A fee in its two parts [wei]."""
+    """The two parts of a fee [wei]."""
 
-    l1: Any  #: for the bytes
-    l2: Any  #: for the gas
+    l1: Any  #: fee for L1 data
+    l2: Any  #: fee for L2 gas
 
 
 class Factors(NamedTuple):
-    """Factors of a rule's fees.
+    """Factors of a rule's fees. A factor has one value per transaction or per sample of L1 fees, or is a constant.
 
     l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
     q  = (units · price + offset) // divisor
@@ -60,7 +61,7 @@ class Factors(NamedTuple):
     fixed: Whole = 0  #: per sample, or constant
     margin: float = 1.0
     extra: Whole = 0  #: per transaction, or constant [wei]
-    saturates: bool = False  #: whether l1 is at most 2**64 − 1; only Python ints can exceed it
+    saturates: bool = False  #: whether l1 is limited to 2**64 − 1, which only Python ints can exceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ class Rule:
     """A chain's rule at one of its upgrades, with its parameters."""
 
     name: str
-    columns: tuple[str, ...]  #: columns of a transaction that it uses
+    columns: tuple[str, ...]  #: columns of the transactions that the rule uses
     parameters: Parameters
     taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: (columns, base fee, blob base fee) → factors
-    no_set_code: str | None = None  #: reason why it has no fee for transactions of type 4, EIP-7702; `None`: it has
+    no_set_code: str | None = None  #: reason why type 4 (EIP-7702) has no fee; `None`: it has one
     remarks: tuple[str, ...] = ()  #: notes on parameters that are assumptions, or older than the chain's last upgrade
 
     @classmethod
@@ -79,7 +80,7 @@ class Rule:
         cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
         taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
     ) -> "Rule":  # fmt: skip
-        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters it uses."""
+        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters that it uses."""
         name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
         return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
 
@@ -99,7 +100,7 @@ class Rule:
         return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
-        """Return the factors of the fees; arguments and errors are those of `fees`.
+        """Return the factors of the fees; the arguments and errors are the same as for `fees`.
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
@@ -133,8 +134,8 @@ class Rule:
 
         Raises
         ------
-        InvalidInput : a missing column, a value out of range, a blob transaction, or a transaction of type 4 if the
-            chain does not have them.
+        InvalidInput : a missing column, a value out of range, a blob transaction, or a transaction of type 4 on a chain
+            that does not support type 4.
         Int64Overflow : a fee does not fit into an int64 array.
 
         >>> from feemodel.rollups.rules import rule

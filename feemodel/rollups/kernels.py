@@ -1,8 +1,8 @@
 """Compiled sums of a rule's L1 fees over millions of transactions and thousands of samples.
 
-The single fees are not stored; memory is proportional to transactions plus samples. A test checks that every fee is the
-exact integer of `feemodel.rollups.factors.evaluate`; the sums are doubles. Without the kernels, 20,000 transactions at
-500 samples take 21 to 27 times the processor time.
+Individual fees are not stored, so memory is proportional to the number of transactions plus the number of samples. A
+test checks that every fee is the exact integer that `feemodel.rollups.factors.evaluate` computes; the sums are doubles.
+Without the kernels, 20,000 transactions at 500 samples take 21 to 27 times as much processor time.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -23,15 +23,15 @@ CHUNK = 4_096  # transactions per task
 QUOTIENT_LIMIT = 2.0**60
 UNITS_LIMIT = 2.0**50
 OFFSET_LIMIT = 2.0**61
-RATIO_LIMIT = 2.0**49  # maximum of (addend / divisor)
+RATIO_LIMIT = 2.0**49  # maximum of units / divisor + offset / divisor
 
 
 @compared_by_value
 class Sums(NamedTuple):
     """Sums of fees [wei]."""
 
-    by_transaction: NDArray[np.float64]  #: over all samples
-    by_sample: NDArray[np.float64]  #: over all transactions
+    by_transaction: NDArray[np.float64]  #: sum over all samples, for each transaction
+    by_sample: NDArray[np.float64]  #: sum over all transactions, for each sample
 
 
 def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
@@ -67,13 +67,13 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
         by_sample = np.zeros(samples)
-        # In order, so that the result does not depend on the number of threads.
+        # Add the chunks in order, so that the result does not depend on the number of threads.
         for partial in pool.map(chunk, range(0, transactions, CHUNK)):
             by_sample += partial
     return Sums(by_transaction, by_sample)
 
 
-# Reassociation allows SIMD for the sums, which are doubles; the integers are exact in any order.
+# The compiler may reorder the additions of doubles, so that it can use SIMD. Integers do not depend on the order.
 @cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
@@ -111,7 +111,8 @@ def _check_range(
         return
     ratio, added = units / divisor, float(offset.max()) / divisor
     largest = ratio * (float(price.max()) + 1) + added + 2
-    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)  # price and product
+    # With a margin, the price and its product with the margin must be exact doubles.
+    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)
     out_of_range = (
         (largest + float(fixed.max()) >= limit)
         | (largest * step * margin >= QUOTIENT_LIMIT)

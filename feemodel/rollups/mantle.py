@@ -5,9 +5,10 @@
 | genesis | (data_gas + overhead) · l1_base_fee · scalar · token_ratio // 10⁶                                         |
 | Arsia   | (size · (base_fee_scalar · 16 · l1_base_fee + blob_base_fee_scalar · blob_base_fee) // 10¹²) · token_ratio |
 
-with the OP Stack's size of Fjord. Arsia introduced the operator fee of Jovian, which is not multiplied by the ratio,
-and the base fee of Jovian; before Arsia the base fee is constant. The first block of Arsia has no scalars yet and uses
-the old fee. The ratio is slot 0 of the GasOracle 0x4200…000F and is read for every transaction.
+where `size` is the scaled size of the OP Stack since Fjord. Arsia introduced the operator fee of Jovian, which is not
+multiplied by the ratio, and the base fee of Jovian. Before Arsia, the base fee was constant. The first block of Arsia
+has no scalars yet and uses the old fee. The ratio is in storage slot 0 of the contract GasOracle at 0x4200…000F, and
+nodes read it for every transaction.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
@@ -43,7 +44,7 @@ def before_arsia_l1_fee(
     overhead : gas added to every transaction [gas].
     l1_base_fee : base fee of L1 [wei / gas].
     scalar : factor on the fee [10⁻⁶].
-    token_ratio : MNT for one ETH.
+    token_ratio : price of one ETH [MNT].
 
     Returns
     -------
@@ -84,14 +85,14 @@ def arsia_l1_fee(
     blob_base_fee_scalar: ArrayLike,
     token_ratio: ArrayLike,
 ) -> Whole:
-    """Return the L1 data fee since Arsia: the fee of Fjord in ETH, rounded down, times the token ratio [wei of MNT].
+    """Return the L1 data fee since Arsia: Fjord's fee in wei of ETH, rounded down, times the token ratio [wei of MNT].
 
     Parameters
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
     l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
     base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
-    token_ratio : MNT for one ETH.
+    token_ratio : price of one ETH [MNT].
 
     Returns
     -------
@@ -116,10 +117,10 @@ def arsia_l1_fee(
 
 
 def mantle_rule(parameters: Parameters) -> Rule:
-    """Return Mantle's rule, in MNT.
+    """Return Mantle's rule, with fees in MNT.
 
-    The L2 gas price is at least the minimum base fee. The price, the scalars and the ratio must be given as parameters,
-    because no source publishes them.
+    The L2 gas price, the scalars and the ratio must be given as parameters, because no source publishes them. The L2
+    gas price is at least the minimum base fee.
 
     >>> from feemodel.rollups.rules import rule
     >>> given = {"base_fee_scalar": 2, "blob_base_fee_scalar": 3, "token_ratio": 10**6, "operator_fee_scalar": 0,

@@ -1,4 +1,4 @@
-"""OP Stack: the L1 data fee, the operator fee, the data footprint and the L2 base fee, upgrade by upgrade.
+"""OP Stack: the L1 data fee, the operator fee, the data footprint and the L2 base fee, at each upgrade.
 
 | upgrade | L1 data fee [wei]                                                                     |
 |---------|---------------------------------------------------------------------------------------|
@@ -7,7 +7,7 @@
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
 with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee.
-Sizes are those of the signed EIP-2718 encoding. Chains since Isthmus also have transactions of type 4 (EIP-7702).
+Sizes are those of the signed EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702).
 Scalar arguments are Python ints of any size; arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
@@ -41,11 +41,12 @@ FASTLZ_INTERCEPT = 42_585_600
 FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
 
-SIGNATURE_BYTES = 68  # added for a missing signature, as non-zero bytes or as FastLZ bytes
+SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signature
 DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, if the chain's value is 0
 
 
-UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # divisor of a rule, before 10⁶
+# L1 rule → divisor of the L1 data fee, in addition to 10⁶.
+UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +56,15 @@ class Upgrade:
     name: str
     l1_rule: str  #: formula of the L1 data fee: "bedrock", "ecotone" or "fjord"
     unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for its signature [byte]
-    operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: none
+    operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: no fee
     operator_fee_divisor: int = 1
-    base_fee_denominator: int = 250  #: of the L2 base fee; since Holocene each chain has its own
+    base_fee_denominator: int = 250  #: base fee change denominator; since Holocene, each chain sets its own
     counts_footprint: bool = False  #: whether the L2 base fee depends on the data footprint and has a minimum
 
 
 UPGRADES = (
     Upgrade(name="bedrock", l1_rule="bedrock", unsigned_bytes=68, base_fee_denominator=50),
-    # Active on OP Mainnet since its first Bedrock block.
+    # Regolith has been active on OP Mainnet since its first Bedrock block.
     Upgrade(name="regolith", l1_rule="bedrock", base_fee_denominator=50),
     Upgrade(name="canyon", l1_rule="bedrock"),
     Upgrade(name="ecotone", l1_rule="ecotone"),
@@ -72,12 +73,12 @@ UPGRADES = (
     Upgrade(name="holocene", l1_rule="fjord"),
     Upgrade(name="isthmus", l1_rule="fjord", operator_fee_multiplier=1, operator_fee_divisor=10**6),
     Upgrade(name="jovian", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
-    # Same fees as Jovian, with the gas costs of Osaka: at most 16,777,216 gas for a transaction.
+    # Karst has the same fees as Jovian, and the gas costs of Osaka: at most 16,777,216 gas for a transaction.
     Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
 _OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
-ELASTICITY = 6  # of the L2 base fee; since Holocene each chain has its own
+ELASTICITY = 6  # gas limit divided by gas target; since Holocene, each chain sets its own
 
 
 @overload
@@ -92,7 +93,8 @@ def bedrock_l1_gas(
 ) -> Whole:
     """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead [gas].
 
-    `upgrade="bedrock"` adds 68 non-zero bytes for the signature, as its nodes did, although the counts include it.
+    With `upgrade="bedrock"`, 68 non-zero bytes are added for the signature, as in the nodes of that upgrade, although
+    the counts already include the signature.
 
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
@@ -137,7 +139,7 @@ def bedrock_l1_fee(
 
     Raises
     ------
-    InvalidInput : an argument that is not an integer of at least 0, or another upgrade.
+    InvalidInput : an argument that is not an integer of at least 0, or an upgrade since Ecotone.
     Int64Overflow : a result does not fit into an int64 array.
 
     530 gas · 1 gwei · 7:
@@ -355,11 +357,10 @@ def da_footprint(fastlz_size: int, *, gas_scalar: int = ...) -> int: ...
 def da_footprint(fastlz_size: Numbers[Wholes], *, gas_scalar: Numbers[Wholes] = ...) -> Wholes: ...
 @formula
 def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
-    """Return the data footprint of a transaction since Jovian: estimated bytes, rounded down, · gas_scalar [gas].
+    """Return the data footprint of a transaction since Jovian: estimated size, rounded down, times `gas_scalar` [gas].
 
-    The block counts it against its gas limit.
-
-    A `gas_scalar` of 0 means the default of 400 gas per byte, as in the L1 attributes.
+    The sum of the footprints of a block may not exceed the gas limit of the block. A `gas_scalar` of 0 means the
+    default of 400 gas per byte, as in the L1 attributes.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)
@@ -375,7 +376,9 @@ def oracle_ecotone_l1_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
 def oracle_ecotone_l1_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
-    """Return `GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: adds 68 non-zero bytes [gas].
+    """Return the result of `GasPriceOracle.getL1GasUsed` for an unsigned transaction under Ecotone [gas].
+
+    The oracle adds 68 non-zero bytes for the signature.
 
     >>> oracle_ecotone_l1_gas(2, 3)
     1144
@@ -390,7 +393,7 @@ def oracle_fastlz_size(unsigned_fastlz_size: int) -> int: ...
 def oracle_fastlz_size(unsigned_fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Whole:
-    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: 68 more than the unsigned one [byte].
+    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: the unsigned length plus 68 [byte].
 
     >>> oracle_fastlz_size(167)
     235
@@ -406,7 +409,7 @@ def oracle_upper_bound_size(unsigned_size: Numbers[Wholes]) -> Wholes: ...
 def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Whole:
     """Return the maximum FastLZ length of a transaction after signing, as in `getL1FeeUpperBound` [byte].
 
-    It is t + t // 255 + 16 with t = unsigned_size + 68.
+    The maximum is t + t // 255 + 16 with t = unsigned_size + 68.
 
     >>> oracle_upper_bound_size(5)
     89
@@ -440,9 +443,10 @@ def next_base_fee(
 ) -> Whole:
     """Return the L2 base fee of the next block [wei / gas].
 
-    It follows EIP-1559. The denominator is 50, since Canyon 250, and since Holocene the one in the header. Since
-    Jovian, the block counts as max(gas_used, footprint), and the fee is at least `min_base_fee`. The fee changes once
-    per block: five times a second on a chain with 200 ms blocks (Base since Denim).
+    The base fee follows EIP-1559. The denominator is 50 before Canyon, 250 from Canyon to Granite, and the value in the
+    header since Holocene. Since Jovian, max(gas_used, footprint) takes the place of the gas used, and the base fee is
+    at least `min_base_fee`. The base fee changes with every block, that is, five times a second on a chain with 200 ms
+    blocks (Base since Denim).
 
     Parameters
     ----------
@@ -450,8 +454,8 @@ def next_base_fee(
     gas_used, gas_limit : gas used by this block, and its limit [gas].
     upgrade : name of an upgrade in `UPGRADES`.
     elasticity : gas limit divided by gas target [1].
-    denominator : of EIP-1559; `None`: the denominator of the upgrade [1].
-    footprint : data footprint of the block, `blobGasUsed` of its header; ignored before Jovian [gas].
+    denominator : base fee change denominator of EIP-1559; `None`: the denominator of the upgrade [1].
+    footprint : data footprint of the block, which is `blobGasUsed` in its header; ignored before Jovian [gas].
     min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
 
     Returns
@@ -476,7 +480,7 @@ def next_base_fee(
 
 
 def upgrade_named(name: str) -> Upgrade:
-    """Return the row of `UPGRADES` with this name; raises `InvalidInput` for an unknown name and lists the known ones.
+    """Return the row of `UPGRADES` with this name; raises `InvalidInput`, which lists all names, for an unknown name.
 
     >>> upgrade_named("karst").l1_rule
     'fjord'

@@ -1,4 +1,4 @@
-"""Parameters that the operator of an OP Stack chain sets: L1 fee scalars for a margin, and the footprint scalar.
+"""Parameters that the operator of an OP Stack chain sets: L1 fee scalars for a given margin, and the footprint scalar.
 
 Sources: ethereum-optimism/docs at bbe7f1e (2025-11-21): utils/calculator-helpers.ts, utils/transaction-types.ts;
 base/contract-deployments at 15ac105 (2026-08-20): README and archive; ethereum-optimism/specs at fd72cf7 (Ecotone).
@@ -20,20 +20,21 @@ from feemodel.integers import MILLION
 from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1
-SCALAR_VERSION = 1  # version of the word in the system configuration, since Ecotone
+SCALAR_VERSION = 1  # version of the encoded scalars in the system configuration, since Ecotone
 UINT16_MAX = 2**16 - 1
 
 CALLDATA_GAS_PER_BYTE = 16
 USABLE_BLOB_BYTES = GAS_PER_BLOB - 406 - 1_028  # usable bytes of a blob in the published calculator
 BLOBS_PER_TRANSACTION = 5  # maximum in the published calculator
 HOURS = 24.0
-STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L1
+STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # L1 gas of a state output, without and with fault proofs
 
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # range in which the published formulas keep their precision
-MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6  # transactions per day, hours; smaller values exceed the range of a double
+# Minimum number of transactions per day, and of hours. With smaller numbers, results could be too large for a double.
+MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,14 @@ class Scalars(NamedTuple):
 class PostingPlan(NamedTuple):
     """Blobs and L1 transactions that post the batches of one day, as in the published calculator."""
 
-    blobs: float  #: per day
+    blobs: float  #: number of blobs per day
     fullness: float  #: used share of each blob [1]
     blobs_per_transaction: int
     l1_gas: float  #: execution gas per day, without state outputs [gas]
 
 
 def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> TransactionMix:
-    """Return the transaction mix of a channel, computed from its sizes.
+    """Compute the transaction mix of a channel from the sizes of its transactions.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
     posted_bytes : size of the compressed channel, at least 1 [byte].
 
-    Raises `InvalidInput` for an argument that is not an integer in this range, and if there are no transactions.
+    Raises `InvalidInput` for an argument that is not an integer in its range, and if there are no transactions.
 
     Two transactions with the minimum size of 100 bytes, posted in 80 bytes:
 
@@ -130,9 +131,10 @@ def recovery(
     ----------
     scalars : scalars of the L1 fee.
     fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
-    blobs : number of blobs of the channel; each is paid in full.
+    blobs : number of blobs of the channel; a blob costs the same whether or not it is full.
     l1_transactions : number of transactions that carried the blobs, 21,000 gas each.
-    l1_base_fee, blob_base_fee : fees of L1, both when users were charged and when the operator posted [wei / gas].
+    l1_base_fee, blob_base_fee : fees of L1, assumed to be the same when users were charged and when the operator posted
+        the channel [wei / gas].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a revenue of 0.
 
@@ -162,9 +164,9 @@ def posting_plan(
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
     mix : mean size of the transactions, and size per unit of L1 gas.
-    channel_hours : maximum duration of a channel, from 1e-6 to 24; it is then posted even if it is not full [h].
-    as_published : whether to compute blobs per transaction from the calldata size, as the published code does, although
-        its formula has the mean size.
+    channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
+    as_published : whether to compute blobs per transaction from the calldata size. The published code does this,
+        although the published formula has the mean size.
 
     >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
@@ -178,7 +180,8 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code uses the calldata size, although its formula has the mean size: the first of two errors.
+    # The published code uses the calldata size, although the published formula has the mean size. This is the first of
+    # the two errors that `scalars_for_margin` describes.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
@@ -196,7 +199,7 @@ def scalars_for_margin(
     state_in_fees: bool = False,
     as_published: bool = False,
 ) -> Scalars:
-    """Return the scalars with which the L1 fees of a day earn a margin over the cost of posting.
+    """Return the scalars with which the L1 fees of a day cover the cost of posting and earn a margin.
 
     The margin is a share of revenue: revenue = cost / (1 − margin).
 
@@ -208,16 +211,17 @@ def scalars_for_margin(
     transactions_per_day : number of transactions per day, at least 1e-9.
     mix : mean size of the transactions, and size per unit of L1 gas.
     margin : share of revenue, from 0 to below 1 [1].
-    channel_hours : maximum duration of a channel, from 1e-6 to 24 [h].
+    channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].
     fault_proofs : whether outputs are posted with fault proofs, which changes their gas.
     state_in_fees : whether users pay for state outputs.
-    as_published : whether to return the scalars of the documentation's calculator, including its two errors. It
-        computes blobs per transaction from the calldata size. It also divides the number of blobs by their fullness,
-        although this number already counts partly filled blobs: a chain with half-full blobs pays twice for them.
+    as_published : whether to return the scalars of the documentation's calculator, including its two errors. The
+        calculator computes blobs per transaction from the calldata size. It also divides the number of blobs by their
+        fullness, although partly filled blobs are already included in this number. If blobs are half full, their cost
+        is therefore counted twice.
 
-    Raises `InvalidInput` for an argument out of range, and for scalars of more than 32 bits, the size in the system
-    configuration, unless `as_published` is true.
+    Raises `InvalidInput` for an argument out of range; and, unless `as_published` is true, for a scalar that does not
+    fit into the 32 bits that the system configuration has for it.
 
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
@@ -244,7 +248,7 @@ def scalars_for_margin(
 
 
 def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
-    """Return the word of the system configuration: version byte 1, zeros, and the two scalars in four bytes each.
+    """Encode the scalars as a word of the system configuration: version byte 1, zeros, and four bytes for each scalar.
 
     >>> encode_scalars(5_227, 1_014_213)[-8:].hex()
     '000f79c50000146b'
@@ -255,7 +259,7 @@ def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
 
 
 def decode_scalars(word: bytes) -> Scalars:
-    """Return the scalars in a word of the system configuration; version 0 has no blob base fee scalar.
+    """Decode the scalars from a word of the system configuration; version 0 has no blob base fee scalar (0 here).
 
     Raises `InvalidInput` for another length or version, and for a non-zero byte outside the scalars.
 
@@ -274,11 +278,11 @@ def decode_scalars(word: bytes) -> Scalars:
 
 
 def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int | Fraction = 2) -> int:
-    """Return the gas per byte of the data footprint with which a chain does not exceed its share of L1's blobs.
+    """Return the footprint scalar with which a chain does not exceed its share of L1's blobs [gas / byte].
 
-    gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic. The base fee
-    rises if a block has more than gas_limit / elasticity / scalar bytes; a block has at most gas_limit / scalar bytes.
-    In the configuration of a chain, 0 means 400.
+    The scalar is gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic.
+    The base fee rises if a block has more than gas_limit / elasticity / scalar bytes. A block can have at most
+    gas_limit / scalar bytes. In the configuration of a chain, a scalar of 0 means 400.
 
     Parameters
     ----------
@@ -310,9 +314,9 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 
 
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
-    """Return the gas per byte for L1's maximum number of blobs: gas_limit // (maximum_blobs · 128,000).
+    """Return the footprint scalar for L1's maximum number of blobs [gas / byte].
 
-    Base has used this formula since 2026-03.
+    The scalar is gas_limit // (maximum_blobs · 128,000). Base has used this formula since 2026-03.
 
     >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)
     148

@@ -1,8 +1,9 @@
 """Padding: the factor by which the current fee must be multiplied to cover the fee some blocks later, by chain.
 
-There are two factors: the bound, which holds even if all blocks of the chain and of L1 are full, and the 99 % quantile
-over a history of L1 fees. For the quantile, the chain's own base fee is constant. The samples are ten-minute means, so
-shorter spikes are not visible; for shorter times, the change over ten minutes is used, limited by the bound.
+There are two factors. The bound is sufficient even if all blocks of the chain and of L1 are full. The 99 % quantile is
+computed from a history of L1 fees, while the base fee of the chain itself is constant. The samples are ten-minute
+means, so shorter spikes are not visible. For times of less than ten minutes, the change over ten minutes is used,
+limited by the bound.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCKS = (1, 5, 20, 100)
-WALLETS = (1.1, 1.2, 1.25, 1.7)  # flat factors of wallets: 10 %, 20 %, 25 %, 1.7 ×
+WALLETS = (1.1, 1.2, 1.25, 1.7)  # constant factors of wallets: +10 %, +20 %, +25 %, 1.7 ×
 QUANTILE = 0.99
 SAMPLE_MILLISECONDS = 600_000
 #: Gas and sizes of a transfer with a placeholder signature.
@@ -48,19 +49,19 @@ def padding_table(
     ----------
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per ten minutes, in order of time [wei / gas].
     blocks : numbers of the chain's blocks until inclusion.
-    wallets : constant factors to evaluate [1].
-    transaction : column that the rules use → value; `None`: a transfer.
+    wallets : constant factors of wallets, which are compared with the required factors [1].
+    transaction : values of the columns that the rules use; `None`: a transfer.
     at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
-    chains : chains by name, by default those of the package.
+    chains : chains by name, by default the chains of the package.
     parameters : chain → parameters that replace its own.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
     DataFrame : one row per chain and number of blocks: `chain`, `rule`, `blocks`, `seconds` (duration of the blocks;
-        NaN if the block time is not known), `bound` (maximum over the samples; NaN if there is none), `quantile`
-        (99 %); and for each wallet factor F, `fails_F`, the share of samples for which F is too small, and `excess_F`,
-        the mean of F less the required factor, counting only positive differences [1].
+        NaN if the block time is not known), `bound` (maximum over the samples; NaN if no bound is published),
+        `quantile` (99 %); and for each wallet factor F, `fails_F`, the share of samples for which F is too small, and
+        `excess_F`, the mean of F minus the required factor, where negative differences count as 0 [1].
 
     Raises
     ------
@@ -133,7 +134,7 @@ def _highest(
 ) -> NDArray[np.float64] | None:
     """Return the largest possible fee, `blocks` blocks after each sample; `None` if the chain has no published bound.
 
-    The tolerance of 10 % for the L1 prices of a Starknet proposer is not included.
+    On Starknet, validators accept L1 prices that differ from their own by up to 10 %; this difference is not included.
     """
     price = rule.factors(transaction, **fees).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # on Linea only the base fee changes

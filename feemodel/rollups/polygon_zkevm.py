@@ -1,9 +1,9 @@
-"""Polygon zkEVM: the effective gas price, at which a transaction pays exactly for its cost.
+"""Polygon zkEVM: the effective gas price, at which the fee of a transaction equals its cost.
 
-The node software is archived. It computed integer products in unsigned 64-bit integers, factors in doubles, and the
-last product in Go's big.Float, whose mantissa has 64 bits, or more if an operand has more. The functions below
-reproduce all bits, with one exception: a product of more than 64 bits wrapped around in the node and raises
-`Int64Overflow` here.
+The node software is archived. It computed integer products in unsigned 64-bit integers, products with a configured
+factor in doubles, and the last product in Go's big.Float, whose mantissa has 64 bits, or more if an operand has more.
+The functions of this module give exactly the same results, with one exception: a product of more than 64 bits wrapped
+around in the node and raises `Int64Overflow` here.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
@@ -28,7 +28,7 @@ from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, truncated, where
 
-EFFECTIVE_PERCENTAGE_BYTES = 1  # non-zero byte that a batch adds to every transaction
+EFFECTIVE_PERCENTAGE_BYTES = 1  # number of non-zero bytes that a batch adds to every transaction
 TRANSFER_GAS = 21_000
 MAX_PERCENTAGE = 255
 MANTISSA_BITS = 64
@@ -39,8 +39,8 @@ class GasPricing:
     """Configuration of the effective gas price; the defaults are those of the node."""
 
     l1_gas_price_factor: float = 0.25  #: L2 gas price divided by L1 gas price [1]
-    byte_gas_cost: int = 16  #: of a non-zero byte [gas]
-    zero_byte_gas_cost: int = 4  #: [gas]
+    byte_gas_cost: int = 16  #: L1 gas of a non-zero byte [gas]
+    zero_byte_gas_cost: int = 4  #: L1 gas of a zero byte [gas]
     net_profit: float = 1.0  #: factor on the break-even price [1]
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: none [wei / gas]
     transfer_l1_factor: float = 0.0  #: price of a plain transfer as a share of the L1 gas price; 0: none [1]
@@ -115,7 +115,7 @@ def break_even_gas_price(
     l1_gas_price: ArrayLike,
     pricing: GasPricing = NODE_DEFAULTS,
 ) -> Whole:
-    """Return the gas price at which a transaction pays exactly for its gas and its bytes [wei / gas].
+    """Return the gas price at which the fee of a transaction equals the cost of its gas and its bytes [wei / gas].
 
     total = gas_used · min_l2_gas_price + (16 · (nonzero + 1) + 4 · zero) · l1_gas_price;
     price = max(1, trunc((total // gas_used) · net_profit)).
@@ -147,7 +147,7 @@ def break_even_gas_price(
     l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
     of_bytes = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # Transactions with a fixed price do not use the total, so it must not overflow for them.
+    # Transactions with a fixed price do not use the total, so an overflow of the total must not reject them.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, min_l2_gas_price(l1_price, pricing=pricing))
     execution = multiply("total_price", gas, min_price)
@@ -237,7 +237,7 @@ def effective_percentage(gas_price: Numbers[Wholes], effective_gas_price: Number
 def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Whole:
     """Return the effective percentage in a batch: ⌈effective_gas_price · 256 / gas_price⌉ − 1, at most 255.
 
-    It is one byte. Raises `InvalidInput` for a price of 0.
+    A batch stores the percentage in one byte. Raises `InvalidInput` for a price of 0.
 
     >>> effective_percentage(1_000, 157)
     40

@@ -2,7 +2,7 @@
 
 Every number in a formula is an id: 0 to 13 are standard variables, 100 to 199 variables of the rollup, 200 and above
 parameters. Arithmetic is in uint256 with truncating division. Values that this arithmetic cannot express are declared
-as variables of the rollup: compressed sizes, and prices computed from the previous block's.
+as variables of the rollup: compressed sizes, and prices that depend on the prices of the previous block.
 
 The draft does not define the order of operands or the ids of components. Here `a b -` is a − b, `a b /` is a / b, `a b
 >` is a > b, `a b c if` is b if a is not 0 and otherwise c. The id of a component is its index.
@@ -35,7 +35,7 @@ class Declaration:
     values: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, unit: str, description: str) -> str:
-        """Return the id of a variable that changes with the transaction or the block."""
+        """Return the id of a variable that changes with the transaction or the block; declare it if it is new."""
         for known in self.variables:
             if known["name"] == name:
                 return str(known["id"])
@@ -51,7 +51,7 @@ class Declaration:
         return id_
 
     def number(self, value: int) -> str:
-        """Return the id of a constant."""
+        """Return the id of a constant; declare it if it is new."""
         for known in self.parameters:
             if known["value"] == value:
                 return str(known["id"])
@@ -190,7 +190,7 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
         `tokens`, `params` and `flags`, `variables` with `id`, `name`, `unit`, `dataType` and `description`, and
         `values`: id of a variable → its value at this date.
 
-    Raises `InvalidInput` for another family.
+    Raises `InvalidInput` for a family that is not in `FORMULAS`.
 
     >>> from feemodel.rollups.rules import rule
     >>> export_rigid(rule("op-mainnet/fjord"))["fees"][0]["formula"]

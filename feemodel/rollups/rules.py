@@ -1,21 +1,23 @@
 """The rules of every chain by name or by date, in the common form of `feemodel.rollups.factors`.
 
-| column                      | of a transaction                             | used by                                |
-|-----------------------------|----------------------------------------------|----------------------------------------|
-| gas                         | used on L2 [gas]                             | all                                    |
-| zero_bytes, nonzero_bytes   | counts in its signed encoding [byte]         | OP Stack, Scroll at first; Polygon     |
-| length                      | of its signed encoding [byte]                | Scroll at Curie and Feynman            |
-| fastlz_size                 | FastLZ, signed encoding [byte]               | OP Stack from Fjord on                 |
-| brotli_size                 | brotli (1, window 22) of the same [byte]     | Arbitrum                               |
-| zstd_size                   | Scroll's zstd, at most the length [byte]     | Scroll from Galileo on                 |
-| data_length, zstd_data_size | its calldata, plain, Scroll's zstd [byte]    | Scroll at Feynman                      |
-| linea_size                  | what Linea measures [byte]                   | Linea                                  |
-| pubdata                     | bytes of state that it publishes [byte]      | zkSync, ZKsync OS                      |
-| l1_data_gas, l2_gas         | of a Starknet transaction [gas]              | Starknet                               |
+| column                      | meaning                                         | used by                             |
+|-----------------------------|-------------------------------------------------|-------------------------------------|
+| gas                         | gas used on L2 [gas]                            | all chains except Starknet          |
+| zero_bytes, nonzero_bytes   | number of zero and of non-zero bytes [byte]     | early OP Stack and Scroll; Polygon  |
+| length                      | length [byte]                                   | Scroll at Curie and Feynman         |
+| fastlz_size                 | FastLZ length [byte]                            | OP Stack since Fjord                |
+| brotli_size                 | brotli length (level 1, window 22) [byte]       | Arbitrum                            |
+| zstd_size                   | Scroll's zstd length, at most `length` [byte]   | Scroll since Galileo                |
+| data_length, zstd_data_size | calldata before and after Scroll's zstd [byte]  | Scroll at Feynman                   |
+| linea_size                  | sender and unsigned encoding, compressed [byte] | Linea                               |
+| pubdata                     | bytes of state published on L1 [byte]           | zkSync, ZKsync OS                   |
+| l1_data_gas, l2_gas         | gas of a Starknet transaction [gas]             | Starknet                            |
 
-An optional column `transaction_type` is checked: no rule has a fee for blob transactions (type 3), and a rule has a fee
-for transactions of type 4 (EIP-7702) only if `Rule.no_set_code` is `None`. Sizes of type 4 include the authorization
-list.
+Sizes are those of the signed encoding, unless the table says otherwise. The sizes of a transaction of type 4 (EIP-7702)
+include its authorization list.
+
+The column `transaction_type` is optional. If it is given, every rule rejects blob transactions (type 3), and a rule
+rejects transactions of type 4 unless `Rule.no_set_code` is `None`.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +50,7 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
     parameters : parameters of the chain.
     base_fee, blob_base_fee : fees of L1 [wei / gas].
 
-    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, above the upper bound:
+    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, so the upper bound applies:
 
     >>> linea_variable_cost(CHAINS["linea"].at(), 10**9, 10**9)
     1000000000
@@ -64,9 +66,9 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
 
 
 def _linea_rule(parameters: Parameters) -> Rule:
-    """Linea's cost-per-byte form, with the variable cost that its coordinator would publish at the L1 fees.
+    """Return Linea's rule, with the variable cost that its coordinator would publish at the L1 fees.
 
-    The L1 part is the part of the fee that depends on the size; the L2 part consists of base fee and fixed cost.
+    The L1 fee is the part of the fee that depends on the size. The L2 fee consists of the base fee and the fixed cost.
 
     >>> _linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
@@ -87,7 +89,7 @@ def _linea_rule(parameters: Parameters) -> Rule:
 
 
 def _op_stack_rule(parameters: Parameters) -> Rule:
-    """OP Stack chains; before Ecotone with `overhead` and `scalar`, then with the two scalars of the L1 fee.
+    """Return the rule of an OP Stack chain: with `overhead` and `scalar` before Ecotone, with two scalars since then.
 
     >>> _op_stack_rule(parameters_of("base", at="2024-08-01")).columns
     ('gas', 'fastlz_size')
@@ -132,7 +134,9 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
 
 
 def _arbitrum_rule(parameters: Parameters) -> Rule:
-    """Arbitrum at the equilibrium price per unit of its controller, for batches like the assumed one.
+    """Return Arbitrum's rule, at the equilibrium price per unit of its L1 pricing controller.
+
+    All batches are assumed to have the gas, blobs and bytes of the batch in the chain's parameters.
 
     >>> _arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
@@ -166,11 +170,11 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
         "galileo": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
         "galileo-v2": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
     }
-)  #: columns and parameters of each upgrade
+)  #: upgrade → its columns and its parameters
 
 
 def _scroll_rule(parameters: Parameters) -> Rule:
-    """Scroll; `SCROLL_INPUTS` has the columns and scalars of each upgrade.
+    """Return Scroll's rule; `SCROLL_INPUTS` has the columns and parameters of each upgrade.
 
     >>> _scroll_rule(CHAINS["scroll"].at()).columns
     ('gas', 'zstd_size')
@@ -192,7 +196,7 @@ FEE_MODEL = ("minimal_l2_gas_price", "compute_overhead_part", "pubdata_overhead_
 
 
 def _zksync_rule(parameters: Parameters) -> Rule:
-    """ZK Stack chains, for batches posted at the L1 fees.
+    """Return the rule of a ZK Stack chain, for batches that are posted at the given L1 fees.
 
     >>> _zksync_rule(CHAINS["zksync-era"].at()).columns
     ('gas', 'pubdata')
@@ -211,12 +215,13 @@ def _zksync_rule(parameters: Parameters) -> Rule:
 
 
 def _zksync_os_rule(parameters: Parameters) -> Rule:
-    """Chains on ZKsync OS: gas at native price · native_per_gas, and pubdata converted to native units and to gas.
+    """Return the rule of a chain on ZKsync OS, where pubdata is converted to native units, and these to gas.
 
-    A transaction is charged max(gas, native units // native_per_gas). This rule assumes that execution uses all native
-    units that its gas pays for, so every byte of pubdata is charged. With less, some bytes would be free.
+    The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
+    This rule assumes that execution uses all native units that its gas pays for, so every byte of pubdata is charged.
+    If execution used fewer native units, some bytes would be free.
 
-    200 bytes at (1 + 393) · 2 // 1 = 788 native units, 1,576 gas of 100 wei:
+    200 bytes cost (1 + 393) · 2 // 1 = 788 native units each, which are 1,576 gas at 100 wei:
 
     >>> _zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
@@ -237,7 +242,7 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
 
 
 def _taiko_rule(parameters: Parameters) -> Rule:
-    """Taiko: gas at the minimum base fee, without a fee for the bytes.
+    """Return Taiko's rule: gas at the minimum base fee, and no fee for L1 data.
 
     >>> _taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
@@ -254,9 +259,10 @@ PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_pr
 
 
 def _polygon_rule(parameters: Parameters) -> Rule:
-    """Polygon zkEVM, for transactions that offer the suggested price; the L2 part is gas at the minimum gas price.
+    """Return the rule of Polygon zkEVM, for transactions that offer the suggested gas price.
 
-    Raises `InvalidInput` if the L1 fees are so low that the node would charge its minimum of 1 wei.
+    The L2 fee is the gas at the minimum gas price. Raises `InvalidInput` if the L1 fees are so low that the node would
+    charge its minimum of 1 wei.
 
     >>> _polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
     ...                                                 base_fee=100, blob_base_fee=1)
@@ -302,13 +308,15 @@ def _scroll_parts(
 
 
 class Family(NamedTuple):
-    """A rule shared by several chains."""
+    """A family of chains with the same rule."""
 
     rule: Callable[[Parameters], Rule]
-    bound: Callable[[Parameters, int, int], int] | None = None  #: (parameters, base fee, blocks) → largest base fee
-    data_fee: Literal["apart", "as gas", "in gas price"] = "apart"  #: charged separately, as gas, or in the gas price
+    #: (parameters, base fee, blocks) → largest base fee after these blocks
+    bound: Callable[[Parameters, int, int], int] | None = None
+    #: whether the data fee is charged separately, as gas, or as part of the gas price
+    data_fee: Literal["apart", "as gas", "in gas price"] = "apart"
     assumed: Mapping[str, Any] = EMPTY  #: values for parameters that a chain's file does not set
-    sends_value: bool = True  #: whether it has Ethereum's transactions, which can send a value
+    sends_value: bool = True  #: whether the chains have Ethereum's transactions, which can send a value
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -325,8 +333,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }
 )
-PUBDATA = 200  # assumed number of bytes that a transaction publishes on zkSync, which does not follow from its calldata
-#: First chains of a comparison; the others follow by name.
+# Assumed number of bytes of pubdata of a zkSync transaction. The calldata does not determine this number.
+PUBDATA = 200
+#: First chains of a comparison; the other chains follow in alphabetical order.
 FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")
 
 
@@ -337,8 +346,8 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
     ----------
     name : name of a chain, see `feemodel.rollups.chains_table`; or CHAIN/UPGRADE, for the parameters at the end of that
         upgrade; or a `Chain`, see `feemodel.rollups.read_chains`.
-    at : date, not together with CHAIN/UPGRADE: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the
-        newest rule.
+    at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. Must be `None`
+        if `name` is CHAIN/UPGRADE.
     parameters : parameter → value that replaces the chain's own.
 
     Returns
@@ -347,7 +356,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
     Raises
     ------
-    UnknownParameter : a parameter has no known value at that date, and `parameters` does not have it.
+    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
     InvalidInput : an unknown name, a date together with an upgrade, or a date before the chain's start.
 
     >>> rule("scroll/galileo").columns
@@ -364,7 +373,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
 
 def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
-    """Return the parameters of a rule: those of the chain, those given, and the assumptions of its family.
+    """Return the parameters of a rule: the chain's values, replaced by the given values, and its family's assumptions.
 
     >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
     325
@@ -391,17 +400,17 @@ def rules_at(
     chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rule of each live chain at a date, and the reason for each chain without one.
+    """Return the rule of each live chain at a date, and the error for each chain that has no rule then.
 
     Parameters
     ----------
     at : date: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest rules.
-    chains : chains by name: those of the package, or of `feemodel.rollups.read_chains`.
+    chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
     parameters : chain → parameters that replace its own.
 
     Returns
     -------
-    tuple of Rule, dict : the rules, and chain → the error that explains why it has no rule.
+    tuple of Rule, dict : the rules; and for each chain without a rule, its name → the error that gives the reason.
 
     Raises
     ------
@@ -428,7 +437,7 @@ def rules_at(
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Return a rule for every upgrade of every chain with known parameters, and for chains without upgrades, by name.
+    """Return all rules with known parameters, by name: one for each upgrade, and one for each chain without upgrades.
 
     >>> [name for name in all_rules() if name.startswith("scroll")]
     ['scroll/curie', 'scroll/galileo', 'scroll/galileo-v2']

@@ -13,7 +13,8 @@ Euclid, between Curie and Feynman, introduced transactions of type 4 (EIP-7702).
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at
-dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
+dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs. The times of the upgrades are
+from the chain configuration.
 """
 
 from typing import overload
@@ -118,7 +119,7 @@ def curie_l1_fee(
     commit_scalar: ArrayLike,
     blob_scalar: ArrayLike,
 ) -> Whole:
-    """Return the L1 data fee of Curie, for a commitment and for every byte in blobs [wei].
+    """Return the L1 data fee of Curie, which pays for a commitment and for each byte in a blob [wei].
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def compression_ratio(length: Numbers[Wholes], compressed_size: Numbers[Wholes])
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     """Return length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for empty data [10⁻⁹].
 
-    Raises `InvalidInput` for data with a compressed size of 0, `Int64Overflow` for empty data in an array.
+    Raises `InvalidInput` for data with a compressed size of 0, and `Int64Overflow` for empty data in an array.
 
     >>> compression_ratio(612, 126)
     4857142857
@@ -198,11 +199,11 @@ def feynman_l1_fee(
     Parameters
     ----------
     length : length of the transaction [byte].
-    data_length, compressed_data_size : length of its calldata, before and after zstd; empty calldata has no penalty
+    data_length, compressed_data_size : length of the calldata before and after zstd; empty calldata has no penalty
         [byte].
     l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
     exec_scalar, blob_scalar : factors of the oracle [10⁻⁹].
-    penalty_threshold : compression ratio from which there is no penalty [10⁻⁹].
+    penalty_threshold : compression ratio below which there is a penalty [10⁻⁹].
     penalty_factor : factor on the fee below this ratio [10⁻⁹].
 
     Returns
@@ -214,7 +215,7 @@ def feynman_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    At ratio 5 of 6, (10 + 20) · 1 gwei · 100 bytes · 2:
+    The ratio 5 is below the threshold 6, so the fee is (10 + 20) · 1 gwei · 100 bytes · 2 // 10⁹:
 
     >>> feynman_l1_fee(100, 50, 10, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=10, blob_scalar=20,
     ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
@@ -295,7 +296,9 @@ def galileo_l1_fee(
 
 
 def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
-    """Return c · (penalty_factor + c): the units of the fee, multiplied by penalty_factor [byte²].
+    """Return c · (penalty_factor + c), where c is the compressed size [byte²].
+
+    Divided by the penalty factor, this is the number of bytes that the fee is charged for.
 
     >>> galileo_units(100, penalty_factor=10_000)
     1010000
@@ -305,7 +308,7 @@ def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
 
 
 MAX_L2_BASE_FEE = 10**10  # wei per gas: a header above it is not valid
-CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # of the system contract at Curie [10⁻¹⁸], [wei / gas]
+CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # in the system contract at Curie [10⁻¹⁸], [wei / gas]
 FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
 
@@ -382,7 +385,7 @@ def feynman_l2_base_fee(
     InvalidInput : an argument out of range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000, a third above the target:
+    The gas used is a third above the target: 81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000.
 
     >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
     123374999
@@ -395,7 +398,7 @@ def feynman_l2_base_fee(
 
 
 def doubling_size(penalty_factor: Whole) -> Whole:
-    """Return the penalty factor, at least 1 [byte].
+    """Return the size at which the fee per byte is doubled: max(penalty_factor, 1) [byte].
 
     >>> doubling_size(0)
     1

@@ -35,8 +35,8 @@ from feemodel.rollups.factors import Columns, Factors, Rule
 
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
-DENOMINATOR = 48  # of the L2 gas price
-RISE_DENOMINATOR = 333  # below its minimum the price rises by 1/333 per block
+DENOMINATOR = 48  # denominator in the change of the L2 gas price
+RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
 MARGIN_PPT = 2  # maximum distance of a proposal from the median [10⁻³]
 MAX_BLOCKS = 100_000  # maximum length of a window
 WINDOW = 10  # number of blocks in the median of proposals
@@ -45,8 +45,8 @@ L1_TIP = 10**9  # wei, added to the mean base fee
 DATA_MULTIPLIER_PPT = 135
 SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
-LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei, deployed
-LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei, deployed
+LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei, as deployed
+LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei, as deployed
 FALLBACK_RATE = 10**21  # FRI for one ETH, used if no rate is known
 DATA_GAS_PER_WORD = 32
 
@@ -178,8 +178,8 @@ def next_l2_gas_price(
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
     """Return the minimum price of L2 gas at a block [FRI / gas].
 
-    It is the price of the last entry (height, price) with a height of at most the block's, or `fallback` without such
-    an entry.
+    `per_height` has pairs of height and price. The result is the price of the last pair whose height is not above the
+    height of the block, or `fallback` if there is no such pair.
 
     >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
     10
@@ -192,7 +192,7 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
 
 
 def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
-    """Return the maximum of the minimum price and the median of the proposals; `None` means an unknown median.
+    """Return the larger of the minimum price and the median of the proposals; `None` stands for an unknown median.
 
     >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
     (8000000000, 8000000000)
@@ -239,7 +239,7 @@ def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
-    """Return the proposal of an honest proposer: the target, limited to the bounds; or the median without a target.
+    """Return the proposal of an honest proposer: the target, limited to the bounds, or the median without a target.
 
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)
@@ -251,7 +251,7 @@ def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARG
 def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
     """Return the median of the proposals in the last `window` blocks before `height`; `None` if one is missing.
 
-    For an even number of proposals, it is the mean of the two middle values, rounded down.
+    For an even number of proposals, the median is the mean of the two middle values, rounded down.
 
     >>> fee_actual(dict(enumerate([314, 1729, 42, 1024, 100, 9999, 87, 271, 1, 6000, 17, 999])), 12)
     185
@@ -276,7 +276,7 @@ def mean_l1_fees(
     ----------
     samples : fees of L1 blocks, in order of time.
     timestamp : timestamp of the L2 block [s].
-    count : number of L1 blocks in the mean; fewer if fewer are known.
+    count : maximum number of L1 blocks in the mean.
     lag : minimum age of a block in the mean [s].
     largest_gap : maximum age of the newest sample [s].
 
@@ -303,7 +303,7 @@ def l1_prices(
     l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
     data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
 ) -> L1Prices:  # fmt: skip
-    """Return the prices of L1 gas and L1 data gas, computed from mean fees of L1 and limited to bounds [wei / gas].
+    """Compute the prices of L1 gas and L1 data gas from mean fees of L1, and limit them to bounds [wei / gas].
 
     >>> l1_prices(10**9, 10**8)
     L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
@@ -354,7 +354,9 @@ def fri_to_wei(price: int, rate: int) -> int:
 
 
 def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
-    """Return whether a validator accepts a proposed L1 price: it may differ from its own by 1 or by a percentage.
+    """Return whether a validator accepts a proposed L1 price.
+
+    The price may differ from the validator's own price by 1 or by `margin_percent`, whichever is more.
 
     >>> price_accepted(1_100, 1_000), price_accepted(1_111, 1_000)
     (True, False)
@@ -364,7 +366,7 @@ def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
 
 
 def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: int = 100, flat_minimum: int = 0) -> bool:
-    """Return whether a gateway accepts a transaction with this maximum price of L2 gas.
+    """Return whether a gateway accepts a transaction, given its maximum price of L2 gas.
 
     The maximum price must be at least a percentage of the previous block's price and at least a flat minimum, which is
     8 · 10⁹ in the deployed gateway.
@@ -378,7 +380,9 @@ def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: in
 
 
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
-    """Return the L1 gas of a transaction with a bound for L1 gas only: data gas is converted to L1 gas, rounded up.
+    """Return the L1 gas of a transaction that sets a bound for L1 gas only.
+
+    The data gas is converted to L1 gas, rounded up.
 
     >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
     110
@@ -423,7 +427,9 @@ def starknet_js_bounds(
 
 
 def starknet_rule(parameters: Parameters) -> Rule:
-    """Return Starknet's rule in FRI, for transactions without messages to L1, at the minimum price of L2 gas.
+    """Return Starknet's rule, with fees in FRI.
+
+    The rule is for transactions without messages to L1, at the minimum price of L2 gas.
 
     The rule reads the columns `l1_data_gas` and `l2_gas`, which no other rule has, and needs the parameter
     `eth_to_fri_rate`.

@@ -50,16 +50,16 @@ class ComparisonRow(NamedTuple):
 
     rule: str
     token: str  #: token in which the fees are paid
-    l1_fee: int  #: for the bytes [wei of the token]
-    l2_fee: int  #: for the gas [wei of the token]
+    l1_fee: int  #: data fee [wei of the token]
+    l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: at the token's price in the chain's parameters; `None` if they have none [wei]
+    total_eth: int | None  #: converted with the token price in the chain's parameters; `None` without a price [wei]
     per_byte: float  #: total / length of the signed transactions [wei of the token / byte]
-    ratio: float | None  #: total / total under the reference rule, both in ETH [1]
+    ratio: float | None  #: total / total under the reference rule, both in ETH; `None` without a token price [1]
 
     @property
     def in_parts(self) -> TransactionFee:
-        """The fee in the parts of RIP-7759; rules have no priority fee [wei]."""
+        """The total fee, divided into the parts of RIP-7759, with a priority fee of 0 [wei]."""
         return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
@@ -71,19 +71,20 @@ def measured_sizes(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> dict[str, WholeArray]:
-    """Measure every size of transactions that the rules of `feemodel.rollups.rules` use.
+    """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use.
 
     Parameters
     ----------
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
-        `feemodel.io.read_transactions`, whose gas used is taken if it is known for all rows, and whose transactions
-        without a signature get a placeholder. To convert a call, use
+        `feemodel.io.read_transactions`. From a table, the gas used is the default of `gas` if all rows have it, and a
+        transaction without a signature gets a placeholder signature. To convert a call, use
         `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
-    gas : gas used by each transaction; `None`: the gas limits, which are larger [gas].
+    gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
     senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : codec for Linea's size, of sender ‖ unsigned; production uses `Lzss(dictionary)`.
+    linea_codec : codec for Linea's size, measured on the sender followed by the unsigned encoding; Linea itself uses
+        `Lzss(dictionary)`.
 
     Returns
     -------
@@ -159,17 +160,18 @@ def sizes_table(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> "pd.DataFrame":
-    """Measure every size of transactions that the rules of `feemodel.rollups.rules` use, as a DataFrame.
+    """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use, as a DataFrame.
 
     Parameters
     ----------
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
         `feemodel.io.read_transactions`.
-    gas : gas used by each transaction; `None`: the gas limits, which are larger [gas].
+    gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
     senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : codec for Linea's size, of sender ‖ unsigned; production uses `Lzss(dictionary)`.
+    linea_codec : codec for Linea's size, measured on the sender followed by the unsigned encoding; Linea itself uses
+        `Lzss(dictionary)`.
 
     Returns
     -------
@@ -205,16 +207,16 @@ def compare(
 
     Parameters
     ----------
-    transactions : table with the columns that the rules use, such as that of `sizes_table`; or a table of
-        `feemodel.io.read_transactions`, which is then measured.
+    transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
+        `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
     rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
     at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
-    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (the sample) [wei]; the L1 fees,
-        the columns and the sources of the rules are coordinates.
+    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (a sample of L1 fees) [wei]; the L1
+        fees, the columns of the transactions and the sources of the rules are coordinates.
 
     Raises
     ------
@@ -254,14 +256,14 @@ def compare_sums(
     *,
     at: When | None = None,
 ) -> "xr.Dataset":
-    """Compute sums of fees over transactions and over samples of L1 fees, without storing the single fees.
+    """Compute sums of fees over transactions and over samples of L1 fees, without storing the individual fees.
 
-    Each fee is exact; the sums are doubles.
+    Each fee is an exact integer; the sums are doubles.
 
     Parameters
     ----------
-    transactions : table with the columns that the rules use, such as that of `sizes_table`; or a table of
-        `feemodel.io.read_transactions`, which is then measured.
+    transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
+        `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
     rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
     at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
@@ -318,8 +320,8 @@ def comparison(
 
     Parameters
     ----------
-    transactions : table with the column `length` and those that the rules use, such as that of `sizes_table`; or a
-        table of `feemodel.io.read_transactions`, which is then measured.
+    transactions : table with `length` and the columns that the rules use, such as the result of `sizes_table`; or a
+        table of `feemodel.io.read_transactions`, whose transactions are then measured.
     base_fee, blob_base_fee : L1 fees [wei / gas].
     rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
     reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
@@ -375,9 +377,9 @@ def comparison(
 
 
 def in_eth(total: int, one: Rule) -> int | None:
-    """Return an amount of a rule's token in wei of ETH; exact if the token is ETH.
+    """Convert an amount of a rule's token to wei of ETH; the result is exact if the token is ETH.
 
-    Returns `None` if the chain's parameters have no price of the token. Raises `InvalidInput` if the amount is not an
+    Returns `None` if the chain's parameters have no price for the token. Raises `InvalidInput` if the amount is not an
     integer of at least 0.
 
     >>> from feemodel.rollups.rules import rule
@@ -396,8 +398,8 @@ def compare_days(
 
     Parameters
     ----------
-    transactions : table with the column `length` and those that the rules use, such as that of `sizes_table`; or a
-        table of `feemodel.io.read_transactions`, which is then measured.
+    transactions : table with `length` and the columns that the rules use, such as the result of `sizes_table`; or a
+        table of `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with one row per day: `day` (ISO 8601), `base_fee`, `blob_base_fee` [wei / gas], and `source`, the
         origin of the fees.
 
@@ -405,7 +407,7 @@ def compare_days(
     -------
     DataFrame : one row per day and chain: `day`, `chain`, `rule`, `token`; `data_fee`, `execution_fee` and `total` of
         all transactions [wei of the token]; `base_fee`, `blob_base_fee` [wei / gas], `source`; and `without`, the
-        reason if a chain has no rule on that day, in which case its fees are missing.
+        reason why a chain has no rule on that day. The fees of such a chain are missing.
 
     Raises
     ------
@@ -452,11 +454,11 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
 
     Parameters
     ----------
-    chains : chains by name: those of the package, or of `feemodel.rollups.read_chains`.
+    chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
 
     Returns
     -------
-    DataFrame : one row per dated row of a chain, with the columns `chain`, `family`, `token`, `since`, `values`,
+    DataFrame : one row for each `Row` of each chain, with the columns `chain`, `family`, `token`, `since`, `values`,
         `assumed`, `unknown`, `source`, `checked`, `note` and `archived`, all text.
 
     Raises

@@ -16,7 +16,7 @@ ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
 MAX_TARGET_PERCENT = 95  # maximum of the adjusted target, in percent of the gas limit
 BLOCK_TIME_TARGET = 2  # s
-SHARING_PERCENT = 75  # of the base fee, to the proposer
+SHARING_PERCENT = 75  # share of the base fee that the proposer receives [%]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     gas_limit : gas limit of the block, at least 2 [gas].
     block_time : time since the previous block [s].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
     product does not fit into an int64 array.
 
     >>> adjusted_target(240_000_000, 3)
@@ -106,7 +106,7 @@ def next_base_fee(
     InvalidInput : a gas limit below 2, gas used above the limit, or an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    A block of 2 s with three quarters of its limit:
+    After a block of 2 s that used three quarters of its gas limit:
 
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500

@@ -1,4 +1,4 @@
-"""zkSync Era: the prices of a batch, gas per byte of pubdata, and the predictor of the blob base fee.
+"""zkSync Era: the prices of a batch, the gas per byte of pubdata, and the node's prediction of the blob base fee.
 
 A transaction pays gas · base_fee, where publishing a byte of pubdata (state differences, not calldata) counts as
 `gas_per_pubdata` gas:
@@ -8,7 +8,8 @@ A transaction pays gas · base_fee, where publishing a byte of pubdata (state di
     base_fee           = max(fair_l2_gas_price, ⌈fair_pubdata_price / 50,000⌉)
     gas_per_pubdata    = ⌈fair_pubdata_price / base_fee⌉
 
-`trunc` is applied to doubles, with the node's order of IEEE operations. The node's prices are unsigned 64-bit integers.
+`trunc` truncates a double, which is computed with the IEEE operations of the node, in the same order. The node's prices
+are unsigned 64-bit integers.
 
 Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_model.rs,
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
@@ -50,12 +51,12 @@ from feemodel.integers import (
 )
 
 MAX_GAS_PER_PUBDATA = 50_000
-L1_GAS_PER_PUBDATA_BYTE = 17  # in calldata
+L1_GAS_PER_PUBDATA_BYTE = 17  # if pubdata is posted as calldata
 BLOB_GAS_PER_PUBDATA_BYTE = 1
 MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
 MAX_FAIR_PUBDATA_PRICE = 10**15  # wei
 
-# Constants of the node's predictor: Cancun's update fraction with Prague's target.
+# Constants with which the node predicts the blob base fee: Cancun's update fraction with Prague's target.
 PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
@@ -64,11 +65,11 @@ PUBDATA_MODES = ("blobs", "calldata", "validium")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeModel:
-    """Configuration of a chain's fee model, version 2. The defaults are the node's."""
+    """Configuration of a chain's fee model, version 2, with the defaults of the node."""
 
     minimal_l2_gas_price: int = 100_000_000  #: [wei / gas]
     compute_overhead_part: float = 0.0  #: share of the batch overhead paid by gas [1]
-    pubdata_overhead_part: float = 1.0  #: share paid by pubdata [1]
+    pubdata_overhead_part: float = 1.0  #: share of the batch overhead paid by pubdata [1]
     batch_overhead_l1_gas: int = 800_000  #: [gas]
     max_gas_per_batch: int = 200_000_000  #: [gas]
     max_pubdata_per_batch: int = 100_000  #: [byte]
@@ -99,7 +100,7 @@ class BaseFee(NamedTuple, Generic[Part]):
 @compared_by_value
 @printed_as_table
 class Fee(NamedTuple, Generic[Part]):
-    """A transaction's fee in its two parts [wei]."""
+    """The two parts of a transaction's fee [wei]."""
 
     pubdata: Part
     execution: Part
@@ -144,7 +145,7 @@ def batch_fee_input(
     InvalidInput : an argument that is not a number in range.
     Int64Overflow : a price does not fit into an int64 array.
 
-    10¹⁴ · 700,000 / 100,000 wei of overhead per byte:
+    The overhead per byte is 10¹⁴ · 700,000 / 100,000 wei, in addition to the L1 price of 10¹⁴ wei:
 
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
@@ -168,9 +169,9 @@ def base_fee(fair_l2_gas_price: int, fair_pubdata_price: int) -> BaseFee[int]: .
 def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Wholes]) -> BaseFee[Wholes]: ...
 @formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
-    """Return base fee [wei / gas] and gas per pubdata byte [gas / byte] of a batch with these prices.
+    """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with these prices.
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
     result does not fit into an int64 array.
 
     >>> base_fee(100_000_000, 10**13)
@@ -195,10 +196,10 @@ def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, 
     Parameters
     ----------
     gas : gas used by execution [gas].
-    pubdata : bytes published, which do not follow from the calldata: measured or assumed [byte].
+    pubdata : number of bytes published, measured or assumed; the calldata does not determine it [byte].
     base_fee, gas_per_pubdata : prices of the batch [wei / gas], [gas / byte].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, `Int64Overflow` if a
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
     result does not fit into an int64 array.
 
     >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
@@ -242,7 +243,7 @@ def l1_pubdata_price(
     multiplier : safety factor on the blob base fee [1].
     max_blob_base_fee : maximum of multiplier · blob_base_fee [wei / gas].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, `Int64Overflow` if a
+    Arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, and `Int64Overflow` if a
     result does not fit into an int64 array.
 
     >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
@@ -268,10 +269,10 @@ def predicted_blob_base_fee(
     target_blobs: int = PREDICTOR_TARGET_BLOBS,
     safety_bips: int = PREDICTOR_SAFETY_BIPS,
 ) -> int:
-    """Return the blob base fee that a node predicts after posting its pending blobs, plus a safety margin [wei / gas].
+    """Return a node's prediction of the blob base fee after it posts its pending blobs [wei / gas].
 
-    The predicted excess blob gas is the current one plus 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
-    Without pending blobs, the given fee is returned.
+    The predicted excess blob gas is the current excess plus 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
+    The prediction includes a safety margin. Without pending blobs, the given fee is returned.
 
     Parameters
     ----------
@@ -279,12 +280,12 @@ def predicted_blob_base_fee(
     pending_blobs : number of blobs not yet posted [1].
     l1_blocks : number of L1 blocks since the last batch was posted; 0 counts as 1 [1].
     update_fraction, target_blobs : parameters of L1's blob market; the defaults are the node's constants, Cancun's
-        fraction with Prague's target. `feemodel.ethereum.fee_market.MAINNET` has those of mainnet.
+        fraction with Prague's target. `feemodel.ethereum.fee_market.MAINNET` has the parameters of mainnet.
     safety_bips : factor on the prediction [1/10,000].
 
     Raises
     ------
-    InvalidInput : an argument that is not an integer of at least 0, or a prediction above 256 bits.
+    InvalidInput : an argument that is not an integer of at least 0, or a prediction of more than 256 bits.
     Int64Overflow : the prediction does not fit into the node's unsigned 64 bits.
 
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
@@ -311,7 +312,7 @@ def in_base_token(price: Numbers[Wholes], *, numerator: Numbers[Wholes], denomin
 def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
     """Convert a price to a chain's base token: price · numerator // denominator, at most 2**64 − 1.
 
-    Raises `InvalidInput` for a denominator of 0, `Int64Overflow` if a price does not fit into an int64 array.
+    Raises `InvalidInput` for a denominator of 0, and `Int64Overflow` if a price does not fit into an int64 array.
 
     >>> in_base_token(1_000, numerator=1, denominator=2)
     500

@@ -1,11 +1,11 @@
-"""ZKsync OS: the three prices of a block, as its server sets them, and the gas that a transaction is charged.
+"""ZKsync OS: the three prices of a block, as its server sets them, and the gas charged for a transaction.
 
 Proving is measured in *native* units, and L1 data in bytes of pubdata; both are charged as EVM gas. Prices are exact
 fractions.
 
 Sources: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs;
-matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither has
-published numeric tests; the vectors are derived from the code.
+matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither source
+has published numeric tests; the test vectors of this project are derived from the code.
 """
 
 import math
@@ -21,7 +21,7 @@ from feemodel.integers import Whole, add, multiply, multiply_divide
 BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
 NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
-DEFAULT_FILL_RATIO = Fraction(1, 2)  # assumed fill ratio of blobs until one is known
+DEFAULT_FILL_RATIO = Fraction(1, 2)  # fill ratio of blobs that is assumed until the real ratio is known
 CHANGE_DENOMINATOR = 8  # the native price changes by at most an eighth per block
 PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per block
 
@@ -37,9 +37,9 @@ class BlockPrices(NamedTuple):
 
 @printed_as_table
 class Charged(NamedTuple):
-    """Gas that a transaction is charged."""
+    """Gas charged for a transaction."""
 
-    native_per_gas: int  #: native units paid for by a unit of gas
+    native_per_gas: int  #: number of native units that a unit of gas pays for
     gas_used: int  #: [gas]
 
 
@@ -60,21 +60,21 @@ def block_prices(
 ) -> BlockPrices:
     """Compute the prices of a block.
 
-    The native price changes by at most an eighth per block and the pubdata price rises by at most a half, where a rise
-    of 1 is always allowed. The pubdata price can fall by any amount.
+    Per block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. Both may
+    always rise by 1. The pubdata price can fall by any amount.
 
     Parameters
     ----------
     native_price_usd : price of a native unit, above 0 [USD].
-    base_token_usd, settlement_token_usd : price of one wei of the chain's token and of the settlement layer's, above 0
-        [USD].
+    base_token_usd, settlement_token_usd : price of one wei of the chain's base token, and of the settlement layer's
+        token, above 0 [USD].
     native_per_gas : native units per unit of gas; 100 in known configurations.
     pubdata_price : price of a byte on the settlement layer [wei of its token].
-    blobs : whether pubdata is posted in blobs, which are proved and may not be full.
+    blobs : whether pubdata is posted in blobs; the price then includes proving the blobs and their unused space.
     fill_ratio : fill ratio of the last blobs, above 0 and at most 1; `None`: 1/2 [1].
-    previous : prices of the previous block; `None`: there is none.
-    pubdata_price_cap, *_override : values of the configuration. An override replaces a price; the cap does not apply to
-        it.
+    previous : prices of the previous block; `None`: the changes are not limited.
+    pubdata_price_cap, *_override : values of the configuration. An override replaces a price, even if it is above the
+        cap.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def block_prices(
     ------
     InvalidInput : a number out of range.
 
-    (1,000 + 393 native units at a price of 1) / a fill ratio of 3/4, rounded down:
+    The pubdata price is (1,000 + 393 · 1) / (3/4), rounded down:
 
     >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
     ...              settlement_token_usd=Fraction(3_000, 10**18), native_per_gas=100, pubdata_price=1_000,
@@ -156,12 +156,12 @@ def blob_pubdata_price(
 
 
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
-    """Return the gas that a transaction is charged: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
+    """Return the gas charged for a transaction: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
 
     Parameters
     ----------
     evm_gas_used : EVM gas used [gas].
-    native_used : native units of execution and of pubdata, with pubdata_price / native_price units per byte.
+    native_used : native units of execution and of pubdata; a byte of pubdata has pubdata_price / native_price units.
     gas_price : gas price of the transaction [wei / gas].
     native_price : native price of the block, at least 1 [wei / native unit].
 
