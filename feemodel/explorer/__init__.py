@@ -1,7 +1,7 @@
 """The fee explorer: a static page, and the JSON-RPC methods that compute all of its numbers.
 
 explorer_methods, Explorer : the methods by name, and the class that implements them
-page : the folder of the page's files, and their content security policy
+page : folder with the files of the page, and their content security policy
 
 >>> from feemodel import explorer
 >>> "feemodel_fee" in explorer.explorer_methods()

@@ -1,7 +1,7 @@
-"""Fees of the explorer: parts and total, recovery of the L1 cost, and the steps of the computation.
+"""Compute the fees that the explorer shows: parts and total, recovery of the L1 cost, and steps of the computation.
 
-The formulas are those of `feemodel.linea`. For a curve, one input is an array, and the results that depend on it are
-arrays too.
+The formulas are those of `feemodel.linea`. For a curve, one input is an array, and all results that depend on this
+input are arrays too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ class L1Cost(NamedTuple):
 class Priced(NamedTuple):
     """A fee, or the fees along a curve."""
 
-    form: Any  #: pricing form with the costs of the fee
+    form: Any  #: pricing form, with the costs used in the fee
     parts: Breakdown[Any]  #: [wei / gas]
-    size_alone: Any  #: part of the priority fee that is due to the size, with the margin [wei / gas]
+    size_alone: Any  #: part of the priority fee that pays for the size, including the margin [wei / gas]
     l1_costs: tuple[L1Cost, ...]
 
 
@@ -75,7 +75,7 @@ def unrounded_variable_cost(point: Point) -> float | RealArray:
         point["blobBaseFee"],
         execution_gas=point["executionGas"],
         blob_gas=point["blobGas"],
-        bytes_per_submission=point["blobGas"],  # the coordinator divides by its `l1-blob-gas` too
+        bytes_per_submission=point["blobGas"],  # the coordinator also divides by its setting `l1-blob-gas`
         margin=point["costMargin"],
         lower_bound=point["lowerBound"],
         upper_bound=point["upperBound"],
@@ -84,7 +84,7 @@ def unrounded_variable_cost(point: Point) -> float | RealArray:
 
 
 def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
-    """Return the L1 costs of a byte, for each basis whose L1 fees the point has."""
+    """Return the L1 cost of a byte for each basis; a basis is left out if the point lacks its L1 fees."""
     if isinstance(form, VerificationCost):
         found = (L1Cost(ASSUMED, form.cost_per_byte),)
         if point.get("l1BaseFee") is None:
@@ -96,7 +96,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
         return (L1Cost(VERIFIED, verified), *found)
     if point.get("l1BaseFee") is None or point.get("blobBaseFee") is None:
         return ()
-    posted = variable_cost(  # like `Submission.cost_per_byte`, but any term may be an array
+    posted = variable_cost(  # as in `Submission.cost_per_byte`, but every term may be an array
         point["l1BaseFee"], point["l1Tip"], point["blobBaseFee"], execution_gas=point["executionGas"],
         blob_gas=point["blobGas"], bytes_per_submission=point["submissionBytes"], margin=1.0,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
 
 
 def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """Return, for each basis of the L1 cost, the cost, the share of it that is paid, and the break-even margin."""
+    """Return for each basis of the L1 cost: the cost, the share that the fee recovers, and the break-even margin."""
     size, gas = point["compressedSize"], point["gas"]
     total = (priced.form.base_fee + priced.parts.total) * gas
     found = []
@@ -144,7 +144,7 @@ def in_columns(point: Point, priced: Priced, count: int) -> Columns:
 
 
 def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
-    """Return `ratio` for each point of a curve."""
+    """Return paid / cost for each point of a curve; `None` where the cost is 0."""
     return [ratio(*point) for point in zip(paid, costs, strict=True)]
 
 
@@ -211,7 +211,7 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Rename the fields in errors of the formulas to the JSON-RPC names that the caller used."""
+    """Replace field names in the errors of formulas with the JSON-RPC names that the caller used."""
     names = {own: name for name, own in OF_FORM.items()} | {"upper_bound": "upperBound"}
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # values beyond the range of a double raise an error later

@@ -25,18 +25,18 @@ SUBJECT_BYTES = 131_072  # largest transaction that geth's pool accepts [byte]
 class Field:
     """An input of a fee computation."""
 
-    name: str  #: in JSON-RPC
+    name: str  #: name in JSON-RPC
     label: str
     kind: str  #: QUANTITY, BYTES or REAL
     unit: str
     group: str  #: group of inputs on the page
     source: str  #: source of the default
-    low: float  #: range of the slider; values outside are allowed
+    low: float  #: minimum of the slider; values outside the slider's range are allowed
     high: float
     scale: str = "log"
     decimals: int = 0  #: the page shows the value divided by 10**decimals, in the unit `shown`
     shown: str = ""  #: unit on the page
-    default: int | float | None = None  #: `None`: the server's own value, or none
+    default: int | float | None = None  #: `None`: the server's own value, or no default
     forms: tuple[str, ...] = FORMS
     costs: tuple[str, ...] = (ANNOUNCED, FROM_L1)  #: sources of the variable cost that use the field
     nullable: bool = False
@@ -144,13 +144,13 @@ OF_FORM = {
     "verificationCapacity": "verification_capacity", "gasPriceRatio": "gas_price_ratio", "adjustment": "adjustment",
 }  # fmt: skip
 TRANSACTION = ("compressedSize", "gas")
-L1_FEES = ("l1BaseFee", "blobBaseFee")  #: required for the recovery
+L1_FEES = ("l1BaseFee", "blobBaseFee")  #: fields without which the recovery is not computed
 AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: divisors
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """All inputs of a fee computation; for a curve one of them is an array."""
+    """All inputs of a fee computation; for a curve, one input is an array."""
 
     pricing: str
     costs: str  #: ANNOUNCED or FROM_L1
@@ -175,7 +175,7 @@ def read_point(
     path : path of the object, for error messages.
     form, preset : the server's own pricing.
     without : fields that this method does not accept.
-    also : further names that the method parses itself.
+    also : other names that are allowed in `given`, because the method parses them itself.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def read_point(
 
 
 def read_value(field: Field, value: Any, path: str) -> Any:
-    """Parse a field's JSON value: an int, or a float for a ratio; `None` is allowed if the field is nullable.
+    """Parse a field's JSON value to an int, or to a float for a ratio; `None` is allowed if the field is nullable.
 
     >>> read_value(FIELDS["gas"], "0x5208", "point.gas")
     21000

@@ -1,4 +1,4 @@
-"""Fee history: a transaction's fee in every hour of the L1 fees that are part of the package."""
+"""Fee history: the fee of a transaction for every hour of the month of L1 fees that is part of the package."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -39,7 +39,7 @@ def fee_history(point: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any
 
     Parameters
     ----------
-    point : the inputs of `feemodel_fee`, without the L1 fees, which are those of each hour.
+    point : the inputs of `feemodel_fee` without the L1 fees, which are taken from each hour.
     form, preset : the server's own pricing.
 
     Returns

@@ -51,11 +51,11 @@ from feemodel.simulation.recovery import Revenue
 from feemodel.simulation.surfaces import Submission
 from feemodel.sizes._codecs import Codec, get_codec
 
-POINTS = 500  # maximum of a curve
+POINTS = 500  # maximum number of points of a curve
 DAY = 144  # number of ten-minute means per day
 CURVE = ("axis", "from", "to", "points", "scale")
 SCALES = ("linear", "log")
-DOUBLE_EXACT = 2**53  # up to here, doubles represent all integers of an axis
+DOUBLE_EXACT = 2**53  # doubles represent all integers up to this value exactly
 
 
 def explorer_methods(
@@ -76,9 +76,9 @@ def explorer_methods(
     estimate : function from a call object and overrides (or `None`) to a gas estimate [gas]; without it, a call that
         executes code must have a `gas` field.
     form : function that returns the server's current pricing form; without it, the preset's cost-per-byte form.
-    preset : the margins, and the costs that `form` does not have; `None`: the newest of Linea mainnet.
-    codec, measured, packed : measurement of sizes, see `feemodel.fee_size`.
-    chain_id : function that returns the chain id of calls without one.
+    preset : preset with the margins and with the costs that `form` lacks; `None`: the newest preset of Linea mainnet.
+    codec, measured, packed : how sizes are measured, see `feemodel.fee_size`.
+    chain_id : function that returns the chain id to use for calls that have none.
     ask_node : function from a JSON-RPC method and its parameters to a node's result, to look up transaction hashes.
 
     Returns
@@ -111,7 +111,7 @@ def explorer_methods(
 
 @dataclass(frozen=True, eq=False)
 class Explorer:
-    """The methods whose inputs are numbers alone."""
+    """The methods whose inputs are only numbers."""
 
     form: Callable[[], Form]
     preset: LineaPreset
@@ -237,7 +237,7 @@ class Explorer:
 
 
 def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
-    """Return the days of minimum, median and maximum posting cost on L1, and the ten minutes of maximum cost.
+    """Return the days with the minimum, median and maximum posting cost on L1, and the ten minutes with the maximum.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
-    """Return the variable cost from L1 fees, and the bound that limits it."""
+    """Return the variable cost computed from L1 fees, and which bound limits it."""
     cost = unrounded_variable_cost(point)
     free = unrounded_variable_cost(along(along(point, "lowerBound", None), "upperBound", None))
     held = None if cost == free else "lowerBound" if cost > free else "upperBound"
@@ -323,7 +323,7 @@ def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
 
 
 def _inputs(point: Point) -> dict[str, Any]:
-    """Return all inputs of a result in the form of a request."""
+    """Return all inputs of a result in the format of a request."""
     values = {name: to_wire(name, value) for name, value in point.values.items()}
     given = {name: value for name, value in values.items() if value is not None or FIELDS[name].nullable}
     return {"pricing": point.pricing} | ({"variableCostFrom": point.costs} if "fixedCost" in given else {}) | given

@@ -41,9 +41,9 @@ def simulate_month(choices: Any) -> dict[str, Any]:
 
     Returns
     -------
-    dict : `series`, each `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full blob
-        (mean), `backlog` (maximum), `balance` (at the end). `days`: recovery of each UTC day on accrued cost [1].
-        Further keys are statistics of the month.
+    dict : `series` by name, each `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full
+        blob (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day, relative
+        to accrued cost [1]. Further keys are statistics of the month.
 
     Raises
     ------

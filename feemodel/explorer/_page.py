@@ -1,4 +1,4 @@
-"""The explorer's page: the folder of its files, and a content security policy that allows only these files."""
+"""Folder with the files of the explorer's page, and a content security policy that allows only these files."""
 
 from pathlib import Path
 

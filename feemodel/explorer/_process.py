@@ -1,6 +1,6 @@
 """A child process for methods that need much memory or time.
 
-It starts with the first task, has a lower priority than the server, and is killed where a task takes too long.
+The process starts with the first task, has a lower priority than the server, and is killed if a task takes too long.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from feemodel.errors import LimitExceeded
 
-START_SECONDS = 60.0  # until the process has imported what it needs, and compiled it the first time
-LOWER_PRIORITY = 10  # of the process, as `nice` counts
+START_SECONDS = 60.0  # maximum time to start, import modules and, the first time, compile them
+LOWER_PRIORITY = 10  # value added to the niceness of the process
 
 Found = TypeVar("Found")
 
@@ -27,8 +27,8 @@ class ChildProcess:
 
     Parameters
     ----------
-    task : name of what it computes, for the messages of errors.
-    load : function that imports and compiles what the first task needs.
+    task : name of the results that the process computes, for error messages.
+    load : function that imports and compiles the code that tasks need.
     """
 
     def __init__(self, task: str, load: Callable[[], object]) -> None:
@@ -37,7 +37,7 @@ class ChildProcess:
         self._number: int | None = None
 
     async def run(self, task: Callable[[], Found], seconds: float) -> Found:
-        """Return the result of a task; raises `LimitExceeded` where it takes longer, or ends the process."""
+        """Return the result of a task; raises `LimitExceeded` if the task takes longer or ends the process."""
         loop = asyncio.get_running_loop()
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
@@ -59,7 +59,7 @@ class ChildProcess:
             raise
 
     def close(self) -> None:
-        """Kill the process; the next task starts another one."""
+        """Kill the process; the next task starts a new process."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         if self._number is not None:
@@ -69,8 +69,8 @@ class ChildProcess:
 
 
 def _begin() -> None:
-    """Prepare the child process: it ends with its parent, and leaves the processors to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to the parent as well
+    """Prepare the child process: lower its priority, and end it when its parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal also sends it to the parent, which ends this process
     os.nice(LOWER_PRIORITY)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -83,6 +83,6 @@ def _end_with_parent() -> None:
 
 
 def _loaded(load: Callable[[], object]) -> int:
-    """Load what the tasks need; returns the number of this process."""
+    """Run `load`, and return the id of this process."""
     load()
     return os.getpid()

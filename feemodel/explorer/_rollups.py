@@ -1,4 +1,4 @@
-"""Other rollups: the fee of a transaction under their rules on a given day, and the largest value that can be sent."""
+"""Other rollups: the fee of a transaction under each rollup's rule on a given day, and the maximum value to send."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at", "parameters")
 STARKNET_GAS = {"l1DataGas": "l1_data_gas", "l2Gas": "l2_gas"}  # field of a request → column of a rule
-MAX_BLOCKS = 1_000  # maximum of `blocksAhead` in `feemodel_maxSend`
+MAX_BLOCKS = 1_000  # maximum of the option `blocksAhead` of `feemodel_maxSend`
 
 
 def read_at(options: Mapping[str, Any], path: str) -> str | None:
@@ -37,7 +37,7 @@ def read_at(options: Mapping[str, Any], path: str) -> str | None:
 
 
 def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
-    """Return L1 base fee and blob base fee of a request; if it has a day, the defaults are that day's medians."""
+    """Return the L1 base fee and blob base fee of a request; their defaults are the medians of the requested day."""
     missing = [name for name in L1_FEES if moment.get(name) is None]
     known: dict[str, int] = {}
     if at is not None and missing:
@@ -51,7 +51,7 @@ def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
 
 
 def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters in a request, by chain, that replace the chains' own."""
+    """Return the parameters in a request that replace those of the chains, by chain."""
     found: dict[str, Mapping[str, Any]] = {}
     for name, values in mapping(path, {} if given is None else given).items():
         choice(path, name, CHAINS)
@@ -68,7 +68,7 @@ def read_values(given: Any, path: str) -> dict[str, Any]:
 
 
 def read_starknet_gas(given: Any) -> dict[str, int]:
-    """Return the columns of Starknet's rule that a request has."""
+    """Return the amounts of Starknet gas in a request, by column of Starknet's rule."""
     if given is None:
         return {}
     known_fields("moment.starknet", given, STARKNET_GAS)
@@ -81,7 +81,7 @@ def read_starknet_gas(given: Any) -> dict[str, int]:
 def read_rules(
     given: Any, at: str | None, parameters: Mapping[str, Mapping[str, Any]]
 ) -> "tuple[list[Rule], dict[str, InvalidInput]]":
-    """Return the rules to compare, and for chains without a rule at that time the reason."""
+    """Return the rules to compare, and the reason for each chain that has no rule at that time."""
     if given is None:
         found, without = rules_at(at, parameters=parameters)
         return list(found), without
@@ -96,7 +96,7 @@ def read_rules(
 
 
 def unknown_rows(without: Mapping[str, InvalidInput]) -> list[dict[str, str]]:
-    """Return a row for every chain with unknown parameters, with the date since which they are unknown."""
+    """Return a row for every chain whose parameters are unknown, with the date from which they are unknown."""
     return [
         {"rule": name, "token": CHAINS[name].token, "date": error.since, "source": error.reason, "error": error.brief}
         for name, error in without.items()
@@ -115,7 +115,7 @@ def compared(
     chain_id: int,
     starknet_gas: Mapping[str, int],
 ) -> tuple[list[dict[str, Any]], int, str]:
-    """Return a row for every rule, the length of the signed transaction [byte], and the reference rule of ratios."""
+    """Return a row per rule, the length of the signed transaction [byte], and the rule to which ratios refer."""
     from feemodel.rollups.tables import comparison, measured_sizes
 
     senders = None
@@ -128,7 +128,7 @@ def compared(
     table = measured_sizes([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     table |= {name: np.array([amount], dtype=np.int64) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
-    # The reference must be a rule that has a fee, if there is one.
+    # If any rule has a fee for this transaction, the reference is such a rule.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
     reference = priced.get("linea") or next(iter((priced or by_name).values()))
 
@@ -165,8 +165,8 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     chain : name of the chain, such as "op-mainnet".
     balance : balance of the sender [wei].
     call : a call object without `value`.
-    options : required: `gas` (on Arbitrum without the gas that pays for L1) [gas] and `baseFee`; for chains with a data
-        fee also `l1BaseFee` and `blobBaseFee`, or `pricePerUnit` on Arbitrum [wei / gas]. Optional: `blocksAhead`
+    options : required: `gas` (on Arbitrum without the gas that pays for L1) [gas] and `baseFee`; on chains with a data
+        fee also `l1BaseFee` and `blobBaseFee`, or on Arbitrum `pricePerUnit` [wei / gas]. Optional: `blocksAhead`
         (default 1, at most 1,000), `maxPriorityFeePerGas` (default 0), `maxFeePerGas`, `at` (a day), and `parameters`
         that replace the chain's.
 

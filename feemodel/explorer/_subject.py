@@ -34,7 +34,7 @@ from feemodel.sizes._codecs import Codec
 INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
 MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters", "starknet")
-IN_BYTES = ("compressedSize", "measuredBytes")  # fields of an explanation in bytes; its other integers are wei or gas
+IN_BYTES = ("compressedSize", "measuredBytes")  # fields of an explanation in bytes; other integers are wei or gas
 
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -61,8 +61,8 @@ class Subjects:
 
         Parameters
         ----------
-        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has; the gas
-            used is then taken from its receipt.
+        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has. For a hash,
+            the gas used is taken from the transaction's receipt.
         options : the fields of `feemodel_fee` without `compressedSize`; `gas`, an estimate in place of an execution
             [gas]; `gasUsed` [gas]; `poolMargin` and `selectionMargin` [1]; `nonce` for a call without one; and
             `overrides` of the state on which a call is executed.
@@ -150,7 +150,7 @@ class Subjects:
         }
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """Return the subject; for a hash, its transaction, and the gas used if it is in a block [gas]."""
+        """Return the subject (for a hash, its transaction), and the gas used if the transaction is in a block [gas]."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
@@ -177,7 +177,7 @@ class Subjects:
         return replace(self.preset, estimate_margin=margin, **given)
 
     async def _gas(self, subject: Any, read: Subject, options: Mapping[str, Any], path: str) -> dict[str, int]:
-        """Return the estimated gas, and the subject's own gas limit [gas]."""
+        """Return the estimated gas, and the gas limit that the subject itself has [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
         if "gas" in options:
             estimated = _gas_of(options, "gas", path)

@@ -48,7 +48,7 @@ ASSUMPTIONS = (
 )
 
 DEVELOPMENT = 1337  # chain id of the development genesis
-#: Chain id → address of a token: USDC, from public token lists; on the development genesis ALD.
+#: Chain id → address of a token: USDC from public token lists, or the token ALD of the development genesis.
 TOKENS: Mapping[int, str] = {
     1: "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48",
     10: "0x0b2c639c533813f4aa9d7837caf62653d097ff85",
@@ -58,7 +58,7 @@ TOKENS: Mapping[int, str] = {
     LINEA_CHAIN_ID: "0x176211869ca2b568f2a7d4ee941e073a821ee1ff",
     DEVELOPMENT: "0xaaaa2a3e812a24562cd3f7b309273796b2c3aaaa",
 }
-#: Chain id → a signed token transfer: on Linea a real one, on the development chain one of its first account.
+#: Chain id → a signed token transfer: a real one for Linea, and one by the first account of the development chain.
 SIGNED: Mapping[int, str] = {
     LINEA_CHAIN_ID: (
         "0x02f8b182e70807840243d5808402625a0082f23094176211869ca2b568f2a7d4ee941e073a821ee1ff80b844a9059cbb00000000000000"

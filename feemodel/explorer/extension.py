@@ -1,4 +1,4 @@
-"""The explorer on a server: its methods and its page."""
+"""Server extension with the methods and the page of the explorer."""
 
 import asyncio
 import inspect
@@ -27,10 +27,10 @@ HEADERS = {
     "cache-control": "no-cache",
 }  # fmt: skip
 MONTH = "feemodel_simulateMonth"
-#: Packages with which a month is simulated. They take 300 MiB, which no worker of the server gets.
+#: Packages that simulate a month. They take 300 MiB of memory, so the workers of the server do not import them.
 OF_MONTH = ("numba", "pandas", "pyarrow", "xarray")
-MONTH_SECONDS = 60.0  # of which compiling takes most, the first time
-#: Methods that take much memory or time, each of which answers one call after another.
+MONTH_SECONDS = 60.0  # maximum time of a simulation; the first one mostly compiles code
+#: Methods that take much memory or time; each of them answers only one call at a time.
 LONG = ("feemodel_presets", MONTH, "feemodel_explain", "feemodel_compare")
 
 
@@ -39,7 +39,7 @@ class ExplorerMethods:
 
     Parameters
     ----------
-    service : of the worker.
+    service : the worker's service.
     """
 
     def __init__(self, service: Service) -> None:
@@ -54,7 +54,7 @@ class ExplorerMethods:
         ]
 
     def _methods(self) -> dict[str, Method]:
-        """Return the methods, which check their own parameters."""
+        """Return the methods; they check their parameters themselves."""
         service = self._service
         upstream, measuring = service.upstream, service.measuring
         answers = service.chain is not None or upstream is not None
@@ -69,7 +69,7 @@ class ExplorerMethods:
             estimate=self._estimate if answers else None,
         )
         found[MONTH] = self._simulate_month
-        first = {} if upstream is None else {"feemodel_explain": upstream.refresh}  # which tells the chain id
+        first = {} if upstream is None else {"feemodel_explain": upstream.refresh}  # determines the chain id
         for name in LONG:
             found[name] = one_at_a_time(found[name], first.get(name))
         return {name: Method(function, typed=False) for name, function in found.items()}
@@ -88,7 +88,7 @@ class ExplorerMethods:
         return from_quantity(await method.function(*method.arguments(params)), "eth_estimateGas")
 
     def _chain_id(self) -> int:
-        """Return the id of the chain that is served, or of Linea until a node has named its own."""
+        """Return the id of the served chain, or Linea's until the node has reported its chain id."""
         if self._service.chain is not None:
             return self._service.chain.call_state.chain_id
         upstream = self._service.upstream
@@ -101,16 +101,16 @@ class ExplorerMethods:
         return response
 
     async def close(self) -> None:
-        """End the process; the node and the engine are the server's."""
+        """Stop the child process; the server itself closes the node and the engine."""
         self._process.close()
 
 
 def one_at_a_time(
     method: Callable[..., Any], first: Callable[[], Awaitable[None]] | None = None
 ) -> Callable[..., Awaitable[Any]]:
-    """Return a method whose calls wait for each other, and before that for `first`.
+    """Return a method that runs one call at a time; each call first awaits `first`.
 
-    A plain function computes in a thread.
+    A plain function runs in a thread.
     """
     turn, is_async = asyncio.Lock(), inspect.iscoroutinefunction(method)
 

@@ -1,4 +1,4 @@
-"""Addresses of nodes, of which only scheme, host and port are shown: the rest may be secret."""
+"""Addresses of nodes. Messages show only their scheme, host and port, because the rest may be secret."""
 
 from urllib.parse import urlsplit
 
@@ -8,7 +8,7 @@ HIDDEN = "(not shown)"
 
 
 def check_address(name: str, url: str) -> None:
-    """Raise `InvalidInput`, which does not show the address, if it is not that of a node.
+    """Raise `InvalidInput` if a text is not the address of a node; the error does not show the text.
 
     >>> check_address("node", "ws://user:password@localhost")
     Traceback (most recent call last):
@@ -25,7 +25,7 @@ def check_address(name: str, url: str) -> None:
 
 
 def shown_address(url: str) -> str:
-    """Return scheme, host and port of an address.
+    """Return only the scheme, host and port of an address.
 
     >>> shown_address("https://user:password@l1.example:8545/v3/key")
     'https://l1.example:8545'

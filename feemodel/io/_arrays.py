@@ -15,7 +15,7 @@ from feemodel.io._files import PathLike, check_regular, reading
 SUFFIX = ".npy"
 #: Errors of NumPy and zipfile for files that are damaged, encrypted, or compressed by an unknown method.
 DAMAGE = (ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-MAX_HEADER = 10_000  # characters, as in NumPy
+MAX_HEADER = 10_000  # maximum number of characters in the header of an array, as in NumPy
 
 
 def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:

@@ -25,12 +25,12 @@ from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io._address import check_address, shown_address
 
 CHUNK = 1 << 16  # bytes that are read at a time
-HELD_BYTES = 64 << 20  # of all responses that are being read
+HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte]
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
-RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what QuickNode and Alchemy answer
+RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; code used by QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # s
 LONGEST_RETRY_AFTER = 60.0  # s; a node that asks for more is not retried
-WITHOUT_BATCHES = 600.0  # s, after which a node that refused a batch is sent one again
+WITHOUT_BATCHES = 600.0  # s; time without batches after a node has refused one
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Call: TypeAlias = tuple[str, Sequence[Any]]
@@ -87,7 +87,7 @@ class _BatchRefused(Exception):
     """Batch that the node refused as a whole; its calls may still succeed one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
-        self.error = error  #: raised where its calls are not sent one by one
+        self.error = error  #: error to raise if the calls are not sent one by one
 
 
 class _TryAgain(Exception):
@@ -95,7 +95,7 @@ class _TryAgain(Exception):
 
     Parameters
     ----------
-    outcome : error, or the responses that the node sent, for the last attempt.
+    outcome : error to raise, or responses to return, if this was the last attempt.
     received : whether the node may have acted on the request.
     wait : how long the node asks to wait [s].
     stale : whether the node has closed a connection that was idle before this request.
@@ -109,20 +109,20 @@ class _TryAgain(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """How far an attempt has come."""
+    """State of an attempt."""
 
     missing: str = "no connection became free"
     sent: bool = False
-    reused: bool = False  #: whether its connection was idle before
+    reused: bool = False  #: whether its connection was used before
 
 
 class AsyncNode:
     """Client of one node, for one event loop.
 
     A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
-    It waits as long as the node asks, or for an exponential backoff with jitter. A method that changes state
-    (`eth_send…`) is retried only if the node cannot have received it or has rejected it. A request on an idle
-    connection that the node has closed is sent once more even without retries.
+    Before a retry, the client waits as long as the node asks, or for an exponential backoff with jitter. A method that
+    changes state (`eth_send…`) is retried only if the node cannot have received it or has rejected it. If the node has
+    closed the idle connection on which a request is sent, the request is sent once more, even if `retries` is 0.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ class AsyncNode:
     max_bytes : maximum size of a decompressed response [byte].
     held_bytes : maximum size of all responses that are being read [byte].
     compressed : whether responses may be compressed.
-    called : what errors call the node; `None` for scheme, host and port.
+    called : name of the node in errors; `None` means scheme, host and port.
 
     Raises
     ------
-    InvalidInput : not an address of this form.
+    InvalidInput : `url` does not have this form.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class AsyncNode:
         check_address("url", url)
         self.name, host = shown_address(url), urlsplit(url.strip()).hostname or ""
         self._called = self.name if called is None else called
-        # A host without a dot, such as "node", may be an ordinary word of a message.
+        # A host without a dot, such as "node", is not hidden, because it may be an ordinary word of a message.
         hidden = [self.name, self.name.partition("://")[2], *([host] if "." in host or ":" in host else [])]
         self._hidden = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, hidden))})(?![\w])", re.IGNORECASE)
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
@@ -190,7 +190,7 @@ class AsyncNode:
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
         """Return the results of calls, in order, with a `NodeError` for each call that failed.
 
-        They are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError`.
+        The calls are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError`.
         """
         outcomes: list[Any] = []
         if calls and time.monotonic() >= self._batches_from:
@@ -202,7 +202,7 @@ class AsyncNode:
                 if any(map(_changes_state, methods)):  # the node may have acted on a part of the batch
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
-            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # now that a call is answered
+            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node does answer single calls
         together = max(1, self._requests // 8)  # so that the calls do not wait long for free connections
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
@@ -210,7 +210,7 @@ class AsyncNode:
         return outcomes
 
     def own(self, outcome: Any) -> Any:
-        """Return the result of the server's own call; an error becomes `UpstreamError`, as no caller has caused it."""
+        """Return the result of the server's own call; an error becomes `UpstreamError`, because no caller caused it."""
         if isinstance(outcome, NodeError):
             raise UpstreamError(f"{self._called}: {outcome}") from None
         return outcome
@@ -262,7 +262,7 @@ class AsyncNode:
         return False
 
     async def _post(self, body: bytes, *, fresh: bool) -> _Replies:
-        """Return the responses to a request; a fresh one gets a new connection."""
+        """Return the responses to a request; if `fresh`, it is sent on a new connection."""
         if self._closed.is_set():
             raise self._failure("the client is closed")
         if self._queue is not None and self._waiting >= self._queue:
@@ -314,7 +314,7 @@ class AsyncNode:
         return response, data
 
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
-        """Return the HTTP client; a fresh one opens a new connection for each request."""
+        """Return the HTTP client; if `fresh`, one that opens a new connection for each request."""
         if fresh not in self._sessions:
             encoding = "gzip" if self._compressed else "identity"
             self._sessions[fresh] = aiohttp.ClientSession(
@@ -339,7 +339,7 @@ class AsyncNode:
             wait = _retry_after(response.headers.get("retry-after", ""))
             asked = f", asks to wait {wait:g} s" if wait else ""
             outcome = replies if replies is not None and is_error else self._failure(f"{status}{asked}")
-            # A node that turns a request away with 429 has not acted on it.
+            # A node that responds with status 429 has not acted on the request.
             raise _TryAgain(outcome, received=response.status != 429, wait=wait)
         if response.status != 200 and not is_error:
             raise _Unanswered(f"{self._called}: {status}")
@@ -369,12 +369,12 @@ class AsyncNode:
 
     def _results(self, requests: list[_Request], replies: _Replies) -> list[Any]:
         if not isinstance(replies, list):
-            if replies.error is not None:  # of the batch as a whole
+            if replies.error is not None:  # error for the whole batch
                 raise _BatchRefused(self._error("batch", replies.error))
             raise _BatchRefused(self._failure("the answer to a batch is not a list"))
         by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
         if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
-            for reply in replies:  # an error whose id is null says more than the count
+            for reply in replies:  # raise an error with id null first; it says more than a wrong count
                 if reply.id is None and reply.error is not None:
                     raise _BatchRefused(self._error("batch", reply.error))
             raise self._failure(f"the answers to a batch do not have the ids of its {len(requests)} calls")
@@ -439,7 +439,7 @@ def _tls_reason(error: aiohttp.ClientConnectorCertificateError | aiohttp.ClientC
 
 
 def _is_broken(error: Exception) -> bool:
-    """Return whether an exception says that a connection ended before the response did."""
+    """Return whether an exception means that the connection ended before the response was complete."""
     if isinstance(error, aiohttp.ClientPayloadError):
         return not isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError)
     return isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError))

@@ -96,7 +96,7 @@ def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def block_of(position: str, item: Any) -> dict[str, Any]:
-    """Return a block from a JSON object that is the block itself or a JSON-RPC response with it."""
+    """Return a block from a JSON object, which is the block itself or a JSON-RPC response with the block."""
     if isinstance(item, dict) and "error" in item:
         raise InvalidInput(position, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:

@@ -7,7 +7,7 @@
 
 The limit for JSON is a quarter of the bytes, because parsed values take some twenty times the memory of their text. A
 row of a table counts as at least 32 bytes. Files that are read line by line (a ledger's blocks and trie logs, a large
-genesis) may have any length; each line or account has the limit of JSON.
+genesis) may have any length; the limit for JSON applies to each line or account.
 """
 
 import io
@@ -120,7 +120,7 @@ class _Bounded(io.RawIOBase):
 
 
 def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
-    """Yield the lines of a stream of any length; raises `UnreadableFile` for a line above the limit of JSON.
+    """Yield the lines of a stream of any length; raises `UnreadableFile` for a line that exceeds the limit for JSON.
 
     >>> list(bounded_lines(io.BytesIO(b"one\\ntwo"), "words"))
     [b'one\\n', b'two']
@@ -136,7 +136,7 @@ def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
 
 @contextmanager
 def showing_progress(progress: Progress) -> Iterator[None]:
-    """Report the progress of reading large files within the context.
+    """Report the progress of reading large files while the context is open.
 
     Parameters
     ----------

@@ -21,14 +21,14 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     Parameters
     ----------
     dataset : Dataset to write.
-    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have one row per cell, with its coordinates, and
-        only Parquet keeps the attributes, under the key "feemodel".
+    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have one row per cell, with its coordinates. Of
+        these two, only Parquet keeps the attributes, under the key "feemodel".
     overwrite : whether to replace a file that exists.
 
     Raises
     ------
-    InvalidInput : another suffix, variables over different dimensions in a table, a file that exists and `overwrite` is
-        not set, or a folder that is not writable.
+    InvalidInput : an unknown suffix, variables with different dimensions in a table format, a file that exists although
+        `overwrite` is not set, or a folder that is not writable.
 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,8 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     table = None if suffix == ".nc" else _table(dataset, path)
     with written_whole(path, overwrite=overwrite) as file:
         if table is None:
-            # By its name, because HDF5 reads what it writes and `file` is open for writing alone.
+            # Pass the name, because HDF5 also reads parts of the file while writing, and `file` is open only for
+            # writing.
             dataset.to_netcdf(file.name, engine=ENGINE)
         elif suffix == ".csv":
             table.to_csv(file, index=False)

@@ -39,7 +39,7 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
         raise unreadable(path, error) from None
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
-    except ValueError as error:  # TOML, UTF-8, a NUL in the name, and a whole number of more digits than Python reads
+    except ValueError as error:  # not TOML or UTF-8, a NUL in the file name, or an integer with too many digits
         reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 

@@ -32,7 +32,7 @@ GROWTHEPIE = {
     "fees_paid_eth": "fees_paid", "costs_l1_eth": "l1_execution_fee", "costs_blobs_eth": "blob_fee",
     "costs_total_eth": "l1_fee", "rent_paid_eth": "l1_fee",
 }  # fmt: skip
-TOLERANCE = 1e-9  # relative tolerance of a sum, because both publish doubles
+TOLERANCE = 1e-9  # relative tolerance of a sum, because both sources publish doubles
 
 
 def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:

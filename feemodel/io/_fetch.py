@@ -24,7 +24,7 @@ from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # blocks in memory at a time, a few megabytes
 MAX_CONNECTIONS = 256
-CALLS_PER_REQUEST = 20  # providers limit batches; a block of L1 with its transaction hashes has some 20 kB
+CALLS_PER_REQUEST = 20  # providers limit batches; an L1 block with its transaction hashes has about 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
 _NUMBER, _HASH, _PARENT, _BASE_FEE, _EXCESS_BLOB_GAS, _BLOB_BASE_FEE, _TIP = (
@@ -80,8 +80,9 @@ def get_blocks(
     node : node that answers `eth_getBlockByNumber`.
     blocks : consecutive block numbers.
     tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. The tip is the priority
-        fee there, with transactions ordered by priority fee, and 0 for a block without transactions. Fills the columns
-        `tip` and `blob_base_fee` from `eth_feeHistory`, with one more request per batch. `None` leaves both empty.
+        fee at this percentile, with transactions ordered by priority fee; it is 0 for a block without transactions.
+        Fills the columns `tip` and `blob_base_fee` from `eth_feeHistory`, with one more request per batch. `None`
+        leaves both empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
@@ -147,8 +148,8 @@ def fetch_blocks(
 
     Raises
     ------
-    InvalidInput : an invalid range, address or limit, a file that exists and `overwrite` is not set, or a folder that
-        is not writable.
+    InvalidInput : an invalid range, address or limit, a file that exists although `overwrite` is not set, or a folder
+        that is not writable.
     UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
         is not the child of the block before it, or, with tips, the node has no fee history of these blocks.
 
@@ -194,7 +195,7 @@ def _rows(
     tip_percentile: float | None,
     report: Callable[[int], object],
 ) -> Generator[Row, None, None]:
-    """Yield the blocks as rows of the table, in order; each must be the child of the block before it."""
+    """Yield the blocks as rows of the table, in order; each block must be the child of the previous block."""
     _check_head(node, blocks[-1])
     before: Row | None = None
     numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
@@ -243,7 +244,7 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
 
 
 def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
-    """Fill the columns that a fee history of the same blocks provides."""
+    """Fill those columns of the rows whose values are in a fee history of the same blocks."""
     for index, row in enumerate(rows):
         if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
             raise UpstreamError(
@@ -251,7 +252,7 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
                 f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
             )
         if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
-            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # the minimum is 1 wei: 0 says there are none
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # the minimum is 1 wei; 0 means no blobs
         row[_TIP] = history.rewards[index][0] if history.rewards else 0
 
 
@@ -272,7 +273,7 @@ def _row(node: Node, number: int, answer: Any) -> Row:
 
 
 def _check_head(node: Node, last: int) -> None:
-    # Fail before an hour of downloads rather than after it.
+    # Check this first, to fail before an hour of downloads rather than afterwards.
     answer = node.call("eth_blockNumber")
     try:
         head = from_quantity(answer, "eth_blockNumber")

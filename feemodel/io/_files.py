@@ -26,17 +26,17 @@ Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
 
 PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet file
 BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 text
-_NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
+_NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet read at a time; fewer for columns of variable size
-BATCHES_IN_BOUND = 4  # batches, with rows of mean size, within the limit on memory
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time; fewer for columns of variable size
+BATCHES_IN_BOUND = 4  # number of batches, with rows of mean size, that fit into the limit on memory
 CSV_BLOCK = 1 << 26  # bytes; a row must fit, and calldata takes two digits per byte
 
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
-    """Convert every error inside that concerns the file to `UnreadableFile`, with the path in front of the message."""
+    """Convert errors that concern the file to `UnreadableFile`, with the path in front of the message."""
     try:
         yield
     except UnreadableFile:
@@ -50,7 +50,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
-    """Return the exceptions for invalid content; pyarrow's only if it is imported."""
+    """Return the exception types that mean invalid content, including those of pyarrow if it is imported."""
     arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing while another thread imports pyarrow
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
@@ -120,7 +120,7 @@ def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> 
 
 
 def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
-    """Read columns; those of bytes and text are dictionary-encoded, so that repeated values are in memory once."""
+    """Read columns; columns of bytes and text are dictionary-encoded, so that each distinct value is stored once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -132,7 +132,7 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
         repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
         any_size = any(column.max_repetition_level or "BYTE_ARRAY" in column.physical_type for column in wanted)
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean row
+        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean row size
         rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, maximum // BATCHES_IN_BOUND // max(1, longest)))
     batches, size, rows = [], 0, 0
     with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
@@ -182,7 +182,7 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
         try:
             table = arrow_csv.read_csv(
                 source,
-                # One thread, because the parser counts rows for errors only then.
+                # One thread, because with several threads the parser does not count rows for its errors.
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
                 parse_options=arrow_csv.ParseOptions(invalid_row_handler=on_wrong_row),
                 convert_options=arrow_csv.ConvertOptions(
@@ -237,13 +237,13 @@ def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
 def json_items(
     data: bytes | str, kind: str, only: str, *, inside: Callable[[Any], Any] = lambda document: document
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the items of JSON documents that are lists, and other documents as they are, each with its position.
+    """Yield the items of JSON documents that are lists, and all other documents unchanged, each with its position.
 
     Parameters
     ----------
     kind : word for an item in its position, such as "block" in "block 2".
     only : position of a single document that is not a list.
-    inside : function that returns the part of a document to look at.
+    inside : function that returns the part of a document in which the items are.
     """
     for line, document in json_documents(data):
         found = inside(document)
@@ -264,8 +264,8 @@ def _is_json(text: str) -> bool:
 def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """Open a new file that appears under its name once it is complete and on disk.
 
-    It is written under another name in the same directory, flushed to disk, and renamed. An exception, including an
-    interrupt, removes it.
+    The file is written under another name in the same directory, flushed to disk, and renamed. If an exception occurs,
+    including an interrupt, the file is removed.
 
     Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its directory is not writable.
     """
@@ -281,7 +281,7 @@ def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[Binary
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _check_target(target, overwrite)  # another process may have been faster
+        _check_target(target, overwrite)  # another process may have created the file
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)

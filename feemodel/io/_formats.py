@@ -1,6 +1,6 @@
 """File formats, recognised by their columns: one row per extractor with its column names.
 
-Names of transaction fields are those of `feemodel.ethereum._transaction_fields`; a file may mix them.
+Transaction fields have the names in `feemodel.ethereum._transaction_fields`; a file may mix names of several sources.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters; ethpandaops/xatu-data at 00014e9, schema/canonical_beacon_.md and at 00838fa,
@@ -46,9 +46,9 @@ class Format:
     """Column names of a file format, where they differ from those of the table."""
 
     name: str
-    reader: str  #: function that reads it
+    reader: str  #: name of the function that reads this format
     columns: Columns
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: best first
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: preferred name first
     needs: tuple[str, ...] = ()  #: optional columns that this format must have
     ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
 
@@ -57,7 +57,7 @@ class Format:
         return self.names.get(column, (column,))
 
     def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
-        """Return the required columns that a file lacks; `given` lists columns that the caller named."""
+        """Return the required columns that a file lacks; `given` has the columns whose names the caller gave."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
@@ -164,9 +164,9 @@ UNITS = {
 }  # fmt: skip
 
 
-SHOWN = 12  # names of columns in a message
+SHOWN = 12  # maximum number of column names in a message
 
-#: Columns that extractors write several times, in several forms.
+#: Columns that extractors write several times, in several forms; the first form that is found is used.
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
 
 
@@ -175,10 +175,10 @@ COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
 
 class Source(NamedTuple):
-    """Column of the file that a column of the table is read from."""
+    """Column of a file from which a column of the table is read."""
 
     name: str
-    scale: Fraction  #: factor from its unit to ours
+    scale: Fraction  #: factor that converts its unit to ours
 
     @classmethod
     def named(cls, name: str) -> "Source":
@@ -187,7 +187,7 @@ class Source(NamedTuple):
 
 
 def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
-    """Parse the caller's column names, ours → name in the file, with `:UNIT` (wei, kwei, gwei, eth; s, ms) if other.
+    """Parse column names (ours → name in the file), with `:UNIT` (wei, kwei, gwei, eth; s, ms) for another unit.
 
     >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEE_FILES)["base_fee"].scale
     Fraction(1000000000, 1)
@@ -224,8 +224,8 @@ def sources(
 ) -> dict[str, Source]:
     """Return the source of each column of the table; missing columns are left out.
 
-    Raises `InvalidInput` if the file has several names for one column, unless `values`, those of a single row, are
-    equal for all of them.
+    Raises `InvalidInput` if the file has several names for one column, unless the `values` of a single row are equal
+    for all these names.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -282,7 +282,7 @@ def read_format(
 def read_each_row(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield a Parquet or CSV file as tables of rows that can be read, and the error of each row that cannot.
+    """Yield the rows of a Parquet or CSV file: tables of rows that can be read, and an error for each other row.
 
     Yields the number of the first row, counted from 1, with the table or the error.
     """

@@ -28,8 +28,8 @@ from feemodel.io._files import PathLike, reading
 
 Kind: TypeAlias = Literal["transaction", "function", "deployment"]
 STATISTICS = ("min", "mean", "median", "max")
-CHAIN_ID = 1  # of a report that names no chain
-#: A transaction of type 2 whose fields have the lengths that they usually have.
+CHAIN_ID = 1  # chain id for reports that name no chain
+#: A transaction of type 2 whose fields have their usual lengths.
 EXAMPLE = Call(
     sender=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000, chain_id=CHAIN_ID
 )
@@ -44,12 +44,12 @@ class Use(NamedTuple):
     call: Call
     gas_used: int  #: [gas]
     gas_limit: int  #: [gas]
-    chain_id: int  #: of the project's own chain
-    source: str  #: the file that it is from
+    chain_id: int  #: chain id of the project's own chain
+    source: str  #: file from which it was read
 
 
 class Project(NamedTuple):
-    """Everything that was read, with sentences on what was assumed or left out."""
+    """Content of the files that were read, with sentences that state assumptions and omissions."""
 
     uses: list[Use]
     said: list[str]
@@ -183,7 +183,7 @@ def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts
 
 
 def _statistic(name: str, values: Any, statistic: str) -> int:
-    """Return a statistic of the gas of several calls; 0 without calls."""
+    """Return a statistic of the gas of several calls, or 0 if there are no calls."""
     amounts = [whole_scalar(name, value) for value in sequence(name, values)]
     if not amounts:
         return 0
@@ -240,13 +240,13 @@ class Artifacts:
             with reading(path):
                 bytecode = _object("the artifact", _parsed(path)).get("bytecode")
                 code = bytecode.get("object") if isinstance(bytecode, Mapping) else bytecode
-                if isinstance(code, str) and len(code) > 2 and "_" not in code:  # placeholders of libraries
+                if isinstance(code, str) and len(code) > 2 and "_" not in code:  # "_" marks unlinked libraries
                     return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
         return None
 
 
 def _beside(path: Path) -> Path:
-    """Return the folder of artifacts next to a file in the top folder of a project."""
+    """Return the folder of artifacts that is in the same folder as a report, which is a project's top folder."""
     return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
 
 

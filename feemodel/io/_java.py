@@ -20,7 +20,7 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex
 
-MAX_NESTED = 16  # slices of slices
+MAX_NESTED = 16  # maximum depth of slices of slices
 INT32 = 4  # bytes
 WORD = 32  # bytes
 CACHED = frozenset({"hashCode", "hash"})
@@ -96,7 +96,7 @@ def _words(words: list[Any], name: str) -> bytes:
 
 
 def _integer(value: Any, name: str, bits: int) -> int:
-    """Return a number of the given bits as unsigned; Java may have written it signed or unsigned."""
+    """Return a number of this many bits as an unsigned integer; Java may have written it signed or unsigned."""
     if type(value) is not int or not -(1 << (bits - 1)) <= value < 1 << bits:
         raise InvalidInput(name, f"expected a whole number of {bits} bits", value)
     return value % (1 << bits)

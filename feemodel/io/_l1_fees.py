@@ -19,7 +19,7 @@ from feemodel.io._tables import L1_FEES, in_order
 from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-#: Columns introduced by an upgrade of L1; values before the first one may be missing.
+#: Columns that an upgrade of L1 introduced; they may lack values before the first value.
 SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
@@ -32,8 +32,8 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
         or `excess_blob_gas` and `blob_count` or `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads.
         Other columns of the table are optional. CSV and JSON may be gzipped. Fees may have a fraction of a wei.
     columns : our column → name in the file, with the unit where it differs: `{"base_fee": "fee:gwei"}`. Fees without a
-        unit are wei and are refused if they are probably not, see `feemodel.ethereum._fee_units`; `:wei` disables this
-        check.
+        unit are read as wei, and refused if they are probably in another unit, see `feemodel.ethereum._fee_units`;
+        `:wei` disables this check.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     Raises
     ------
     UnreadableFile : the file is missing, truncated or of an unknown format, or has an invalid value, implausible fees
-        or a value missing after the first one of its column. The message names the file, the row and the value.
+        or a missing value after the first value of its column. The message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
 
 def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the table of blocks of a node, or of rows with names of `L1_FEE_FILES`."""
+    """Return the table of L1 fees from blocks of a node, or from rows with column names of `L1_FEE_FILES`."""
     rows = rows_of_json(data)
     first = rows[0][1] if rows else {}
     result = first.get("result")
@@ -100,7 +100,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
 
 
 def _said(columns: Mapping[str, str] | None) -> tuple[str, ...]:
-    """Return the fee columns whose unit the caller gave."""
+    """Return the fee columns for which the caller gave a unit."""
     chosen = parse_columns(columns, L1_FEE_FILES)
     given = {ours: text for text, ours in zip((columns or {}).values(), chosen, strict=True)}
     return tuple(name for name in FEES if name in given and given[name] == f"{chosen[name].name}:wei")
@@ -161,7 +161,7 @@ class FeeHistory:
 
         Parameters
         ----------
-        reward : index of the percentile that is the tip, from 0; required if several percentiles were requested.
+        reward : index, from 0, of the percentile whose priority fee is the tip; required if several were requested.
 
         Returns
         -------
@@ -252,7 +252,7 @@ def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[
     rows = sequence("reward", result["reward"])
     _check_length("reward", rows, len(ratios))
     asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    # For a block without transactions, go-ethereum returns zeros and other nodes nothing.
+    # For a block without transactions, go-ethereum returns zeros, and other nodes return null.
     rewards = tuple(
         (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
         for index, (row, used) in enumerate(zip(rows, ratios, strict=True))

@@ -15,7 +15,7 @@ from feemodel.io._polled import ChainId, Head
 
 PART = 1_024  # maximum number of blocks in a response of eth_feeHistory, as in geth
 TOGETHER = 4  # number of concurrent requests
-REORGANISED = 64  # number of newest blocks that are requested again: two epochs, after which L1 is final
+REORGANISED = 64  # newest blocks that are requested again: two epochs, because older blocks are final
 BLOCKS = 30 * 7_200  # 30 days of slots
 
 
@@ -31,7 +31,7 @@ class Part:
 class Window:
     """Fees of the newest blocks of L1."""
 
-    columns: dict[str, Any]  #: as `feemodel.simulation.scenarios.replay` takes them; every row has the newest tip
+    columns: dict[str, Any]  #: input of `feemodel.simulation.scenarios.replay`; every row has the newest tip
     chain_id: int
 
 
@@ -45,7 +45,8 @@ class L1Window:
     node : node of L1.
     chain_id : chain id that the node must have; the first response sets it if it is unknown.
     blocks : length of the window [blocks].
-    tip_blocks, tip_percentile : number of newest blocks whose median tip is used, and its percentile in each block [%].
+    tip_blocks, tip_percentile : the tip is the median, over this number of newest blocks, of the priority fee at this
+        percentile of each block [%].
     max_age : maximum age of the newest block [s].
     """
 
@@ -61,7 +62,7 @@ class L1Window:
     ) -> None:
         self._node, self._chain_id, self._blocks, self._max_age = node, chain_id, blocks, max_age
         self._tips = (tip_blocks, tip_percentile)
-        self._parts: dict[int, Part] = {}  # by the number of the first block
+        self._parts: dict[int, Part] = {}  # by number of the part's first block
         self._reading: asyncio.Task[Window] | None = None
 
     async def read(self, seconds: float) -> Window:
@@ -69,9 +70,10 @@ class L1Window:
 
         Parameters
         ----------
-        seconds : maximum time to wait. After it, reading continues in the background for the next call.
+        seconds : maximum time to wait. After this time, reading continues in the background for the next call.
 
-        Raises `UpstreamError` if the node does not respond, its newest block is too old, or reading takes longer.
+        Raises `UpstreamError` if the node does not respond, its newest block is too old, or reading takes longer than
+        `seconds`.
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -171,7 +173,7 @@ def _median_tip(tips: Any) -> float:
 async def fetch_fee_history(
     node: AsyncNode, chain: ChainId, *, blocks: int, percentile: float
 ) -> tuple[FeeHistory, int]:
-    """Return the fee history of a node's newest blocks, and the Unix time of the newest of them [s].
+    """Return the fee history of a node's newest blocks, and the Unix time of the newest block [s].
 
     Parameters
     ----------

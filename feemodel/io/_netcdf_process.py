@@ -18,9 +18,9 @@ from feemodel.io._files import PathLike, check_regular
 if TYPE_CHECKING:
     import xarray
 
-ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers; SciPy's format does not
+ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers; the format that SciPy writes does not
 WORKING_MEMORY = 1 << 28  # bytes, for the libraries
-COPIES = 4  # copies of the data in memory while the process reads and responds
+COPIES = 4  # number of copies of the data in memory while the process reads and responds
 
 
 def read_netcdf(path: PathLike) -> "xarray.Dataset":

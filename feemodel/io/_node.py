@@ -12,7 +12,7 @@ from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import UpstreamError
 from feemodel.io._async_node import AsyncNode, NodeError
 
-MAX_RESPONSE = 256 * 2**20  # bytes after unpacking: a batch of full blocks has tens of megabytes
+MAX_RESPONSE = 256 * 2**20  # bytes after decompression; a batch of full blocks has tens of megabytes
 CLOSING_SECONDS = 2.0
 
 Result = TypeVar("Result")
@@ -22,8 +22,8 @@ class Node:
     """Client of one node. Thread-safe; close it with `close` or use it as a context manager.
 
     A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
-    It waits as long as the node asks, or for an exponential backoff with jitter. A method that changes state
-    (`eth_send…`) is retried only if the node cannot have received it or has rejected it.
+    Before a retry, the client waits as long as the node asks, or for an exponential backoff with jitter. A method that
+    changes state (`eth_send…`) is retried only if the node cannot have received it or has rejected it.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Node:
 
     Raises
     ------
-    InvalidInput : not an address of this form, or an invalid limit.
+    InvalidInput : `url` does not have this form, or a limit is invalid.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Node:
         )
         self.name = self._node.name
         self._loop = _LoopThread(self._node)
-        weakref.finalize(self, self._loop.end)  # where it is not closed
+        weakref.finalize(self, self._loop.end)  # if it is never closed
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
         """Return the result of one call.
@@ -138,12 +138,12 @@ class _LoopThread:
             return
         with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(self._end.set)
-        if thread is not threading.current_thread():  # where the garbage collector runs
+        if thread is not threading.current_thread():  # the garbage collector may run in it
             thread.join(CLOSING_SECONDS)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._ended or (self._thread is not None and not self._thread.is_alive()):  # as after a fork
+            if self._ended or (self._thread is not None and not self._thread.is_alive()):  # e.g. after a fork
                 raise self._closed()
             if self._loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()
@@ -157,7 +157,7 @@ class _LoopThread:
         started.set_result(asyncio.get_running_loop())
         await self._end.wait()
         await self._node.close()
-        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # which fail now that the connections are closed
+        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # they fail: the connections are closed
             await asyncio.wait(calls, timeout=CLOSING_SECONDS / 2)
 
     def _closed(self) -> UpstreamError:

@@ -20,11 +20,11 @@ _log = logging.getLogger(__name__)
 
 
 class OtherChain(UpstreamError):
-    """Node that serves another chain than before."""
+    """Error for a node that serves another chain than before."""
 
 
 class ChainId:
-    """Chain id that a node must have: a known one, or the first that it reported."""
+    """Chain id that a node must have: a known id, or else the first id that the node reported."""
 
     def __init__(self, known: int | None = None) -> None:
         self.known = known
@@ -49,7 +49,7 @@ def quantity_in(method: str, answer: Any) -> int:
 
 
 def check_block_hash(number: int, known: bytes, answer: Any) -> None:
-    """Raise `OtherChain` if the block in a response has another hash than the known one of this number.
+    """Raise `OtherChain` if the block in a response does not have the known hash of the block with this number.
 
     >>> check_block_hash(1, bytes(32), {"hash": "0x" + "00" * 32})
     """
@@ -68,7 +68,7 @@ class Head:
     block: Mapping[str, Any]
     number: int
     timestamp: int  #: Unix time [s]
-    announced: int | None = None  #: by the node, the base fee of the block that comes next [wei / gas]
+    announced: int | None = None  #: base fee of the next block, if the node announces it [wei / gas]
 
     @classmethod
     def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
@@ -87,8 +87,9 @@ class Head:
     def next_base_fee(self) -> int:
         """Return the base fee of the next block [wei / gas].
 
-        It is the node's own announcement, because chains may have other parameters and exceptions, or else that of
-        EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block without the necessary fields.
+        This is the base fee that the node announces, because chains may have their own parameters and exceptions.
+        Without an announcement, it is computed by EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a
+        block without the necessary fields.
         """
         if self.announced is not None:
             return self.announced
@@ -124,7 +125,7 @@ def _read_number(block: Mapping[str, Any], name: str) -> int:
 
 
 class Dated(Protocol):
-    """Value of a block."""
+    """Value that belongs to a block."""
 
     @property
     def timestamp(self) -> int:
@@ -137,8 +138,8 @@ Value = TypeVar("Value", bound=Dated)
 class Polled(Generic[Value]):
     """Last value that was fetched from a node, and its age.
 
-    If the chain has stopped, polls succeed but the block gets older. If the node is gone, polls fail. Therefore both
-    the age of the block and the age of the last poll are limited.
+    If the chain has stopped, polls succeed but the block gets older. If the node cannot be reached, polls fail.
+    Therefore both the age of the block and the age of the last poll are limited.
 
     Parameters
     ----------

@@ -3,9 +3,9 @@
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 
 Accounts and storage slots have their values before the first block. The `outcome` of each transaction lists the
-accounts and slots that it accessed, with their values after it and before self-destructed accounts are removed. Some
-captures are JSON text inside a JSON string, and some have bytes and numbers as fields of Java objects, see
-`feemodel.io._java`. Fields that execution does not need are ignored.
+accounts and slots that the transaction accessed, with their values after the transaction, but before self-destructed
+accounts are removed. Some captures are JSON text inside a JSON string, and some have bytes and numbers as fields of
+Java objects, see `feemodel.io._java`. Fields that execution does not need are ignored.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
@@ -73,7 +73,7 @@ class ReplayTransaction:
     succeeded: bool
     gas_used: int  #: before refunds; some recorders include the calldata floor of EIP-7623 [gas]
     output: bytes
-    state: ReplayState  #: values after the transaction of the accounts and slots that it accessed
+    state: ReplayState  #: accessed accounts and slots, with their values after the transaction
     self_destructs: tuple[bytes, ...]  #: accounts that the transaction destroyed
 
 
@@ -96,7 +96,7 @@ class ReplayBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Captured blocks, with the state before the first of them."""
+    """Captured blocks, with the state before the first block."""
 
     fork: str  #: fork in lower case; `DEFAULT_FORK` if the capture names none
     names_fork: bool  #: whether the capture names its fork

@@ -16,9 +16,9 @@ A column has one of these kinds:
 | flag   | pandas' boolean                                                                                             |
 | text   | pandas' string                                                                                              |
 
-A missing value is `<NA>`; a column that the file does not have is `<NA>` throughout. Rows are sorted by block number
-(and index within the block); a duplicate block or transaction is refused. Gaps between block numbers are allowed, such
-as in a sample of every tenth block.
+A missing value is `<NA>`; a column that is not in the file contains only `<NA>`. Rows are sorted by block number (and
+index within the block); a duplicate block or transaction is refused. Gaps between block numbers are allowed, such as in
+a sample of every tenth block.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class Column:
     unit: str
     meaning: str
     presence: Presence = "always"  #: nullable: values may be missing; optional: the whole column may be missing too
-    length: int | None = None  #: of each value of a column of bytes [byte]
+    length: int | None = None  #: length of each value in a column of bytes [byte]
 
     @property
     def dtype(self) -> "ExtensionDtype | np.dtype[Any]":

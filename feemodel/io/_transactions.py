@@ -227,7 +227,7 @@ transactions, got '0x11'
 
 
 def _is_raw(data: bytes) -> bool:
-    """Return whether the first line is a raw transaction: hexadecimal data, or an object with one."""
+    """Return whether the first line is a raw transaction: hexadecimal data, or an object that contains such data."""
     first, _, _ = data.removeprefix(BOM).strip().partition(b"\n")
     if not first.startswith(b"{"):
         return first.startswith(b"0x")
@@ -337,7 +337,7 @@ def read_measured(
 
 
 def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that have all of these columns, and a sentence for each column that rows were left out for."""
+    """Return the rows that have values in all these columns, and for each column a sentence about omitted rows."""
     reasons = []
     for name in names:
         missing = table[name].isna()

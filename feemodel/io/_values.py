@@ -84,7 +84,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
     if _is_text(array):
         array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
     elif pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes NaN for a missing number
+        array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes missing numbers as NaN
         if (maximum := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
             reason = f"expected whole digits, not a {array.type} above {maximum:,}, which has lost some"
             _refuse(array, pc.greater(array.cast(pa.float64()), float(maximum)), name, reason)
@@ -95,14 +95,14 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
             whole = _whole_column(array, name)
             maximum = {"time": LATEST - 1, "type": MAX_TYPE, "fee": INT64_MAX}[kind]
             if (row := _first(whole, pc.greater(whole, maximum))) is not None:
-                cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # says what is wrong with it
+                cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # raises an error with the reason
             return whole
         case "whole" | "fee" if scale.denominator == 1 and _is_plain(array):
             whole, factor = _whole_column(array, name), scale.numerator
             if (row := _first(whole, pc.greater(whole, INT64_MAX // factor))) is not None:
                 _of_column(
                     kind, whole[row].as_py(), f"row {row + 1}: {name}", scale=scale
-                )  # says what is wrong with it
+                )  # raises an error with the reason
             return pc.multiply(whole, factor)
         case "whole" | "time" | "type":
             return pa.array(_each(array, name, partial(_of_column, kind, scale=scale)), pa.int64())
@@ -124,7 +124,7 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
         return _seconds(value, name, scale)
     if kind == "accesses":
         return read_access_list(_json_list(value, name), name)
-    if kind == "list":  # ethereum-etl joins the hashes of a CSV file
+    if kind == "list":  # ethereum-etl joins the hashes in CSV files
         joined = isinstance(value, str) and not value.startswith("[")
         return sequence(name, value.replace(";", ",").split(",") if joined else _json_list(value, name))
     if kind == "amount" and isinstance(value, bytes):
@@ -149,7 +149,7 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
-_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # in a unit that is not ours
+_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # if the unit is not ours
 
 
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
@@ -283,7 +283,7 @@ def _data_column(array: Arrow, name: str) -> Arrow:
     if _is_text(array):
         wrong = _first(array, pc.invert(pc.match_substring_regex(array, "^0x([0-9a-fA-F]{2})*$")))
         if wrong is not None:
-            from_hex(array[wrong].as_py(), f"row {wrong + 1}: {name}")  # says what is wrong with it
+            from_hex(array[wrong].as_py(), f"row {wrong + 1}: {name}")  # raises an error with the reason
         return pa.array([None if text is None else bytes.fromhex(text[2:]) for text in array.to_pylist()], pa.binary())
     binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_null)
     if not any(is_type(array.type) for is_type in binary):
@@ -297,7 +297,7 @@ def _flag_column(array: Arrow, name: str) -> Arrow:
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
         return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
-    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # as pandas has flags of which some miss
+    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # pandas: flags with missing values
         array = _whole_column(array, name)
     if pa.types.is_integer(array.type):
         return _flag_column(array.cast(pa.string()), name)

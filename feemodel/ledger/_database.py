@@ -1,7 +1,8 @@
 """SQLite file of a ledger; every failure raises an error of this package.
 
-A file that is open only for reading is mapped into memory. By default, Linux reads ahead around each mapped page, 128
-KiB or `read_ahead_kb` of the disk. A proof needs only about twenty scattered pages, so read-ahead is disabled.
+A file that is open only for reading is mapped into memory. By default, Linux reads 128 KiB (the disk's setting
+`read_ahead_kb`) around each mapped page that is accessed. A proof needs only about twenty scattered pages, so
+read-ahead is disabled.
 """
 
 import ctypes
@@ -17,16 +18,16 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
 
-BUSY_SECONDS = 30.0  # how long a writer waits for another one
+BUSY_SECONDS = 30.0  # how long a writer waits for another writer
 MAPPED_BYTES = 1 << 40  # mapped size of a read-only file; SQLite lowers it to its own limit, usually 2 GiB
 ADVICE = {
     sqlite3.SQLITE_BUSY: "another process writes to it",
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
-# Errors that mean a full disk, besides SQLITE_FULL; the first two concern the memory shared by processes.
+# Besides SQLITE_FULL, these errors mean a full disk. The first two concern the memory that processes share.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Errors that do not mean a corrupt file; all others do.
+# Errors that do not mean a corrupt file; every other error does.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
@@ -39,8 +40,8 @@ Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names: read, 
 class Database:
     """Connection to the file of a ledger.
 
-    On a full or read-only disk, SQLite may only be able to read a file as immutable; `check_file` then reopens the file
-    if it changes.
+    On a full or read-only disk, SQLite may be unable to open the file unless it is declared immutable; `check_file`
+    then reopens the file if it has changed.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class Database:
             no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not no_files or self._has_log():
                 raise self._named(error) from None
-            # SQLite needs two files next to the ledger to coordinate processes, and cannot create them here.
+            # To coordinate processes, SQLite needs two more files in this folder, and it cannot create them.
             self.is_immutable = True
             self._connection = self._connected("ro&immutable=1")
         except sqlite3.DatabaseError as error:
@@ -84,8 +85,9 @@ class Database:
     def _map(self) -> None:
         """Map the file into memory, for reading scattered pages.
 
-        Read-ahead can be disabled only after the mapping exists, and the first access would read up to 8 MiB around its
-        page. So that page is read before the mapping. It is a page that no block rewrites, hence it is in no log.
+        Read-ahead can be disabled only after the file is mapped. If the first access to the mapping reads from the
+        disk, it reads up to 8 MiB around its page. To prevent this, the same page is first read without the mapping. No
+        block rewrites this page, so it is never in the write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
             return  # not a ledger; another check raises the error
@@ -113,7 +115,7 @@ class Database:
             raise self._named(error) from None
 
     def _has_log(self) -> bool:
-        """Return whether a write-ahead log has blocks that the file itself lacks."""
+        """Return whether there is a write-ahead log with blocks that are not in the file itself."""
         log = Path(f"{self.path}-wal")
         return log.exists() and log.stat().st_size > 0
 
@@ -125,7 +127,7 @@ class Database:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def check_file(self) -> bool:
-        """Return whether the file changed since the last call, such as by an import.
+        """Return whether the file has changed since the last call, for example because of an import.
 
         Raises `UnreadableFile` if the path now names another file.
         """
@@ -139,7 +141,7 @@ class Database:
             self._connection.close()
             self._open()
         elif self._mode == "ro":
-            self._map()  # a small ledger may have been only in the log until now
+            self._map()  # until now, a small ledger may have existed only in the log
         return True
 
     def close(self) -> None:
@@ -170,7 +172,7 @@ class Database:
             raise self._named(error) from None
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
-        """Execute a statement for its effect."""
+        """Execute a statement that returns no rows."""
         self.one(statement, values)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
@@ -223,7 +225,7 @@ AHEAD = 1 << 20  # bytes per request
 
 
 def _advise(path: Path, advice: int) -> int:
-    """Pass advice on a file's memory mappings to the kernel; return their number, 0 on other systems than Linux."""
+    """Pass advice on a file's memory mappings to the kernel; return the number of mappings, 0 if not on Linux."""
     if not sys.platform.startswith("linux"):
         return 0
     name = str(path.resolve())
@@ -245,11 +247,11 @@ def _libc() -> ctypes.CDLL:
 
 
 def read_ahead(path: Path) -> Iterator[int]:
-    """Read a whole file into the page cache in order, and yield the number of bytes read after each piece.
+    """Read a whole file into the page cache from start to end; after each piece, yield the number of bytes read.
 
-    This is ten times faster than reading single pages. Each piece is requested after the previous one has been read, so
-    that a proof waits for at most one piece. Nothing is read if the file is larger than half of the memory, or on other
-    systems than Linux.
+    This is ten times faster than reading single pages. Each piece is requested after the previous piece has been read,
+    so that a concurrent proof waits for at most one piece. Nothing is read if the file is larger than half of the
+    memory, or if the system is not Linux.
     """
     if not sys.platform.startswith("linux"):
         return

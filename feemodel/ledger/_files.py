@@ -1,7 +1,7 @@
 """Read blocks from files: a geth genesis, or state changes or production trie logs with one block per line.
 
-A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It has the net changes of one
-block and the values before it, which must match the ledger:
+A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It contains the net changes of
+one block, and the values before the block, which must match the ledger:
 
     {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
         "0x<address>": {
@@ -51,7 +51,7 @@ from feemodel.io._documents import contents, opened, parse_json
 from feemodel.io._large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
-PARSED_WHOLE = 1 << 26  # bytes of a genesis file that is parsed at once; its objects take ten times as much memory
+PARSED_WHOLE = 1 << 26  # larger genesis files [byte] are parsed in parts; parsed objects take ten times the memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
@@ -238,7 +238,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(index: str | Path) -> Iterator[None]:
-    """Convert errors about a file, or a line of it, to `UnreadableFile` with its name in front of the message."""
+    """Convert errors about a file or a line to `UnreadableFile`, with the file or line in front of the message."""
     try:
         yield
     except OSError as error:
@@ -250,8 +250,8 @@ def reading(index: str | Path) -> Iterator[None]:
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
     """Parse the allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
 
-    Slots and values of 64 digits may lack the 0x, as in Besu's documentation. Unknown fields, such as a comment, are
-    ignored.
+    Slots and values of 64 digits may be written without 0x, as in Besu's documentation. Unknown fields, such as a
+    comment, are ignored.
 
     Raises `InvalidInput` for an invalid account, or a field that is probably misspelt.
 
@@ -301,7 +301,7 @@ def genesis_chain_id(genesis: Any) -> int | None:
 
 
 def parse_block(block: Any) -> BlockChanges:
-    """Parse the changes of one block, a JSON object in the format that the module documents.
+    """Parse the changes of one block from a JSON object in the format that this module's documentation describes.
 
     Raises `InvalidInput` for a missing, unknown or invalid field.
 
@@ -446,16 +446,16 @@ def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         return parse(value)
 
 
-OPTIONAL_ITEMS = 2  # after the accounts
+OPTIONAL_ITEMS = 2  # zkCompare and timestamp, after the accounts
 
 
 def parse_trie_log(data: bytes) -> BlockChanges:
     """Parse the changes of one block from a trie log of Besu with the Shomei plug-in.
 
     A trie log is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
-    [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account the same with
-    [nonce, balance, EVM storage root, Keccak code hash] or empty on each side; storage = list of [Keccak of the slot,
-    prior, new, cleared, slot?].
+    [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account = [prior, new,
+    cleared], where prior and new are [nonce, balance, EVM storage root, Keccak code hash] or empty; storage = list of
+    [Keccak of the slot, prior, new, cleared, slot?].
 
     Raises `InvalidInput` for data that is not a trie log, and for a slot whose number is not in the log, unless the
     account does not exist after the block.
@@ -541,7 +541,7 @@ def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
     if not isinstance(known, bytes) or len(known) > WORD_SIZE:
         _refuse("expected a slot of at most 32 bytes", known)
     slot = known.rjust(WORD_SIZE, b"\0")
-    if keccak256(slot) == hashed:  # an empty item is slot 0 or an unknown slot
+    if keccak256(slot) == hashed:  # an empty item means slot 0 or an unknown slot
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None

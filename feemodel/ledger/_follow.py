@@ -23,9 +23,9 @@ CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
 LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
 DOUBLINGS = 30
-BLOCKS_A_REQUEST = 100  # trie logs per request; that of a full block has a megabyte
+BLOCKS_A_REQUEST = 100  # trie logs per request; the trie log of a full block has about a megabyte
 
-#: The head → the newest final block, `None` while there is none.
+#: Function from the head to the number of the newest final block, `None` if no block is final.
 Finality: TypeAlias = Callable[[StoredBlock], int | None]
 
 
@@ -46,8 +46,8 @@ def import_blocks(
 
     Blocks that are already in the store are compared with it and skipped. `progress` is called with each block number.
 
-    Raises `InvalidInput` for a block that does not follow the head, does not fit the state, or differs from the stored
-    block of its number. The blocks before it stay imported.
+    Raises `InvalidInput` for a block that does not follow the head, does not match the state, or differs from the
+    stored block with its number. Blocks imported before the error stay in the store.
     """
     count = 0
     for block in blocks:
@@ -63,7 +63,7 @@ def import_blocks(
 
 
 def _check_repeated(store: Store, block: BlockChanges) -> None:
-    """Raise `InvalidInput` unless a block that is in the store is the same.
+    """Raise `InvalidInput` if a block differs from the stored block with the same number.
 
     Compares hashes if both are known, otherwise the values after the block.
     """
@@ -95,7 +95,7 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
     Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
-    first = max(head.number, 1)  # again from the head, to detect a reorganisation; a genesis has no trie log
+    first = max(head.number, 1)  # includes the head, to detect a reorganisation; block 0 has no trie log
     while first <= newest and head.number < newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
         for block in _trie_logs(node, first, last):
@@ -121,8 +121,8 @@ def follow(
 
     Parameters
     ----------
-    on_failure : called with the reason of a node's failure and the pause before the next attempt [s], which doubles
-        each time, up to a minute. `None` raises the error.
+    on_failure : called if the node fails, with the reason and the pause before the next attempt [s]. The pause doubles
+        each time, up to a minute. If `None`, the error is raised.
     progress : called with the number of each block.
 
     Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
@@ -148,12 +148,12 @@ def follow(
 
 
 def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
-    """Raise `InvalidInput` for a node behind the head whose newest block is not in the store.
+    """Raise `InvalidInput` if the node is behind the head and its newest block is not in the store.
 
-    A node that is only slow has the same block, and is polled again.
+    A node that is only slow has a newest block that is in the store, and is polled again.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
-    if not 0 < newest < head.number:  # a genesis has no trie log
+    if not 0 < newest < head.number:  # block 0 has no trie log
         return
     (found,) = _trie_logs(node, newest, newest)
     _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger: the chain was reorganised")
@@ -172,7 +172,7 @@ def _check_hash(held: StoredBlock, found: BlockChanges, whose: str) -> None:
 
 
 def advance(store: Store, finality: Finality) -> None:
-    """Mark the blocks that are final, as far as they are in the store."""
+    """Mark those blocks of the store that are final."""
     head = store.head
     final = finality(head) if head else None
     if head is None or final is None:
@@ -188,7 +188,7 @@ def immediate(head: StoredBlock) -> int | None:
 
 
 def depth(blocks: int) -> Finality:
-    """Return a rule by which a block is final when the given number of blocks follow it."""
+    """Return the rule that a block is final when at least this number of blocks follow it."""
     if blocks < 0:
         raise InvalidInput("depth", "expected at least 0 blocks", blocks)
     return lambda head: head.number - blocks if head.number >= blocks else None
@@ -200,16 +200,16 @@ def never(head: StoredBlock) -> int | None:
 
 
 class L1Finality:
-    """Rule by which a block is final when the rollup's contract says so at the `finalized` block of L1.
+    """Rule that a block is final when the rollup's contract says so at the `finalized` block of L1.
 
-    If the contract has a state root for the block, that of the store must be equal.
+    If the contract has a state root for the block, the state root in the store must be equal.
 
     Parameters
     ----------
     store : store whose blocks are marked.
     node : node of L1.
     contract : address of the rollup's contract.
-    interval : minimum time between two requests to the node; production uses 6 s [s].
+    interval : minimum time between two requests to the node [s]; production uses 6 s.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class L1Finality:
         self._next = -math.inf
 
     def __call__(self, head: StoredBlock) -> int | None:
-        """Return the newest final block; the node is asked at most once per interval."""
+        """Return the newest final block; sends at most one request to the node per interval."""
         if time.monotonic() >= self._next:
             final = int.from_bytes(self._word(CURRENT_BLOCK))
             if final <= head.number:

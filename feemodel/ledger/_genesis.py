@@ -1,12 +1,13 @@
 """Import of the genesis allocation into an empty store, in one transaction.
 
-Accounts may come in any number and order. They are written to a temporary file in the ledger's folder in sorted runs,
-which are then merged by ranges of hashes. Memory holds one run, one range, and a few bytes per account.
+The number and order of the accounts are not limited. The accounts are written to a temporary file in the ledger's
+folder in sorted runs, which are then merged by ranges of hashes. Memory holds one run, one range, and a few bytes per
+account.
 
-The tree is built from its keys in ascending order, without lookups: the neighbours of a leaf are the leaves before and
-after it, consecutive hashes of a level are the messages of the next level, and the sorted index follows from the number
-of digits that consecutive keys share. Each five-level subtree is stored as soon as it is complete. Only the hash and
-number of every 32nd node stay in memory. The keys are written to a temporary file until the index is built.
+The tree is built from its keys in ascending order, without lookups. The neighbours of a leaf are the previous and the
+next leaf. Each pair of consecutive hashes of a level is hashed for the next level. The sorted index follows from the
+number of digits that consecutive keys share. Each five-level subtree is stored as soon as it is complete. Only the hash
+and number of every 32nd node stay in memory. The keys are written to a temporary file until the index is built.
 """
 
 import gc
@@ -124,7 +125,7 @@ class _Chunk(NamedTuple):
     Parameters
     ----------
     hkeys, hvals : hashes of the keys and of their values, each of shape (n, 32).
-    values, names : value of each key, and the data that the key is the hash of.
+    values, names : value of each key, and the data whose hash is the key.
     """
 
     hkeys: Bytes
@@ -181,7 +182,7 @@ def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: 
 
 
 class _GenesisNodes:
-    """Nodes above leaves whose hashes are added in order.
+    """Inner nodes of a tree, computed from the hashes of its leaves, which are added in order.
 
     Parameters
     ----------
@@ -257,14 +258,14 @@ def _fill_subtrees(
 
 
 def _in_pairs(numbers: Numbers) -> Numbers:
-    """Return numbers in pairs; the last of an odd number is paired with 0."""
+    """Return numbers in pairs; if their count is odd, the last number is paired with 0."""
     pairs = np.full((-(-len(numbers) // 2), 2), EMPTY)
     pairs.flat[: len(numbers)] = numbers
     return pairs
 
 
 def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
-    """Return how many leading digits each of ascending keys (n, 32) shares with the key before it; 0 for the first."""
+    """Return how many leading digits each of the ascending keys (n, 32) shares with the previous key."""
     preceding = np.concatenate((hkeys[:1] ^ 0x80 if before is None else before[None], hkeys[:-1]))
     differs = hkeys ^ preceding
     byte = (differs != 0).argmax(axis=1)
@@ -295,8 +296,8 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
     """Store the branches of one depth; return the number of branches of the next depth, which start at `following`."""
-    deeper, started = 0, 0  # number of branches of the next depth, and of this one
-    indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may continue in the next part
+    deeper, started = 0, 0  # numbers of branches of the next depth and of this depth
+    indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may have more entries in the next part
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
         shared = part[:, HASH_SIZE]
@@ -321,7 +322,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 
 
 def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
-    """Store complete branches, given the positions of their children that are not empty."""
+    """Store complete branches, given their children that are not empty and the positions of these children."""
     if not len(indices):
         return
     first = indices[0] // DIGITS
@@ -330,9 +331,9 @@ def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
     rows.branches.extend(map(tuple, table.reshape(-1, DIGITS).tolist()))
 
 
-RUN = 131_072  # accounts and slots read together, and code in units of CODE_UNIT
-CODE_UNIT = 128  # bytes of code that count as much as an account
-RANGES = 1_024  # ranges of hashes; with ten million accounts, each has 10,000
+RUN = 131_072  # size of a run: its number of accounts, slots and units of code (CODE_UNIT)
+CODE_UNIT = 128  # bytes of code that count like one account
+RANGES = 1_024  # ranges of hashes; with ten million accounts, each range has 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # nonce and balance
 OFFSET_BYTES = 8  # bytes of an index in a spool
 #: Start of each part of an account's record after the hash of the address: nonce and balance, address, index of the
@@ -370,7 +371,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
     scheme, folder = store.scheme, store.path.parent
     with _collector_paused(), store.transaction(), _Waiting(scheme, folder) as waiting:
         check_successor(store.head, 0)
-        for run in _runs(accounts):  # including storage, because `_fill` needs consecutive row numbers
+        for run in _runs(accounts):  # store all storage trees first, because `_fill` needs consecutive row numbers
             _add_run(store, waiting, run)
         version = _fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
         tree = Tree(scheme.name, rows=store.rows, version=version)
@@ -394,7 +395,7 @@ def genesis_root(genesis: Any, hashing: str) -> bytes:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, because millions of rows without cycles would be scanned repeatedly."""
+    """Pause the cyclic garbage collector, which would repeatedly scan millions of rows that have no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -468,7 +469,7 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
 
 
 class _Waiting:
-    """Accounts in a temporary file until all are read, in runs sorted by hashed address."""
+    """Temporary file for accounts until all accounts are read, in runs sorted by hashed address."""
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
@@ -493,8 +494,8 @@ class _Waiting:
 
         Parameters
         ----------
-        records : accounts of shape (n, RECORD), without the position of their remaining fields.
-        others, values : indices in the run of the accounts with code or storage, and their flat values.
+        records : accounts of shape (n, RECORD), in which the position of the remaining fields is not set yet.
+        others, values : accounts with code or storage: their indices in the run, and their flat values.
         """
         if others:
             indices = len(self._rests) + 1 + np.arange(len(others))

@@ -31,7 +31,7 @@ DIAGONAL = np.array(
 
 
 def round_keys() -> list[list[int]]:
-    """Return the keys of the 27 rounds: sixteen in a full round, one in a partial round.
+    """Return the round keys of the 27 rounds: sixteen keys for a full round, one for a partial round.
 
     >>> keys = round_keys()
     >>> len(keys), keys[3], keys[23]
@@ -101,7 +101,7 @@ def _permute(s: Any, mixed: Any, keys: Any, diagonal: Any) -> None:
                 s[i] = (total + diagonal[i] * s[i]) % P
 
 
-LIMBS = 8  # of 32 bits, the lowest first
+LIMBS = 8  # number of 32-bit limbs, lowest first
 MIMC_ROUNDS = 62
 MIMC_SEED = b"seed"
 MASK, SHIFT = np.uint64(2**32 - 1), np.uint64(32)

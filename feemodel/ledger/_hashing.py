@@ -1,7 +1,8 @@
-"""The two hashes of the state tree, computed by the native package, or by numba, or in plain Python.
+"""The two hash functions of the state tree, computed by the native package, by numba or in plain Python.
 
-Poseidon2 over the KoalaBear field is the hash since the end of March 2026; before, it was MiMC over the scalar field of
-BLS12-377. Both split a message into blocks of 32 bytes and absorb the blocks in order into a state of 32 bytes:
+Since the end of March 2026, the tree uses Poseidon2 over the KoalaBear field; before, it used MiMC over the scalar
+field of BLS12-377. Both functions split a message into blocks of 32 bytes and absorb the blocks in order into a state
+of 32 bytes:
 
 - Poseidon2: a block is eight big-endian elements, `state = permutation(state ‖ block)[8:] + block`. A short last block
   is padded with zeros on the left.
@@ -39,7 +40,7 @@ class _CompiledHash(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Hash:
-    """A hash of the state tree.
+    """A hash function of the state tree.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class Hash:
 
     @cached_property
     def compiled(self) -> _CompiledHash:
-        """The hash of the native package, or of numba if the package is not installed."""
+        """Implementation by the native package, or by numba if the package is not installed."""
         if has_native():
             import feemodel_native as native
 
@@ -159,7 +160,7 @@ class Hash:
 
 @dataclass(frozen=True)
 class _PlainHash:
-    """Paths and checks, computed with a kernel that hashes messages of one size."""
+    """Hash function without the native package; paths and checks use a kernel that hashes messages of one size."""
 
     digests: Callable[[bytes, int], bytes | None]
 
@@ -198,7 +199,7 @@ class _PlainHash:
 
 
 def _plain_hash(name: str) -> _PlainHash:
-    """Return a hash that numba compiles at its first use, or the plain one without numba."""
+    """Return the hash function that numba compiles at its first use, or without numba the one in plain Python."""
     if has_numba():
         from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
     else:
@@ -216,7 +217,7 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 
 
 def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
-    """Return constants of a hash: Keccak-256 of the seed, hashed again for each of them, modulo the order.
+    """Return constants of a hash function: repeated Keccak-256 hashes of a seed, from the second on, modulo the order.
 
     >>> seeded_elements(b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]", poseidon2.order, 1)
     [1954447561]

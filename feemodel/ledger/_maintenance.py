@@ -74,7 +74,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     with folder:
         part = Path(folder.name) / target.name
         with store.database.read_whole():
-            store.database.run("VACUUM INTO ?", (str(part),))  # all that is committed so far
+            store.database.run("VACUUM INTO ?", (str(part),))  # includes everything committed so far
         with Store(part, read_only=True) as copy:
             head = copy.head
         with part.open("rb") as file:
@@ -95,7 +95,7 @@ Numbers = NDArray[np.int64]
 
 
 class Pruned(NamedTuple):
-    """Oldest block with state, and number of deleted rows."""
+    """Result of pruning: the oldest block that still has its state, and the number of deleted rows."""
 
     oldest: int
     rows: int
@@ -115,7 +115,7 @@ class _Numbering:
         self.numbers = np.concatenate(parts)
 
     def indices(self, numbers: Numbers) -> Numbers:
-        """Return the indices of rows; raises `LedgerDamaged` for a number without a row."""
+        """Return the indices of the rows with these numbers; raises `LedgerDamaged` if a row is missing."""
         indices = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         missing = self.numbers[indices] != numbers
         if missing.any():
@@ -182,7 +182,7 @@ class _Live:
         self._add_trees(self._storage_roots())
 
     def delete_others(self) -> int:
-        """Delete all other rows of the four tables and all other trees; return how many."""
+        """Delete all other rows of the four tables and all other trees; return the number of deleted rows."""
         deleted = 0
         for table, live in self._live.items():
             dead = self._numbering[table].numbers[~live][1:]  # without the leading 0
@@ -249,7 +249,7 @@ class _Live:
         return roots
 
 
-PREFIX_DIGITS = 16  # digits of a key in eight bytes
+PREFIX_DIGITS = 16  # number of hexadecimal digits in the first eight bytes of a key
 SQLITE_FINDINGS = 20
 
 Words = NDArray[np.uint64]
@@ -257,7 +257,7 @@ Words = NDArray[np.uint64]
 
 @printed_as_table
 class Verified(NamedTuple):
-    """Number of checked rows, and a line for each fault."""
+    """Result of verification: the number of checked rows, and a line for each fault."""
 
     rows: int
     findings: list[str]
@@ -282,7 +282,7 @@ def verify(store: Store, progress: Callable[[str, int], object] = lambda table, 
     Parameters
     ----------
     store : the ledger; it is only read.
-    progress : called repeatedly with a table and the number of its rows that are checked.
+    progress : called repeatedly with the name of a table and the number of its rows checked so far.
 
     >>> import tempfile
     >>> from feemodel.ledger import import_genesis
@@ -342,7 +342,7 @@ class _Verification:
             self._count(table, before, len(part))
 
     def _indices(self, table: str, numbers: Numbers) -> Numbers:
-        """Return the indices of rows in their table, which are their numbers unless the ledger was pruned."""
+        """Return the indices of rows in their table; an index equals the row number unless the ledger was pruned."""
         return self._numbering[table].indices(numbers) if self._numbering else numbers
 
     def _number(self, table: str, index: int) -> int:
@@ -443,7 +443,7 @@ class _Verification:
             indices, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
             try:
                 self._compare("leaf", indices, hashed(listed), hvals, "value of ")
-            except InvalidInput:  # an element is not in the hash's field
+            except InvalidInput:  # an element is not in the field
                 self._compare("leaf", indices, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:
@@ -462,7 +462,7 @@ class _Verification:
     def _digests(self, table: str, before: int, messages: bytes, size: int) -> Words:
         try:
             return _first_words(self._scheme.digests(messages, size))
-        except InvalidInput:  # a row with an element that is not in the hash's field has no digest
+        except InvalidInput:  # a row with an element outside the field has no digest
             listed = [messages[start : start + size] for start in range(0, len(messages), size)]
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
             for index, digest in enumerate(digests, before + 1):
@@ -494,7 +494,7 @@ class _Verification:
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
-        """Check each tree from its root: hashes, positions of leaves, and that the index has exactly their keys."""
+        """Check each tree from its root: hashes, leaf positions, and that the index has exactly the leaves' keys."""
         versions = [Version(*row) for row in self._store.database.all(
             "SELECT root, next_free, sub_root, node, branch FROM tree"
         )]  # fmt: skip
@@ -517,14 +517,14 @@ class _Verification:
             self._found(f"the sorted index of the tree {sound[index].root.hex()} does not have the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
-        """Return for each node a sum over the keys of the leaves below it."""
+        """Check hashes and leaf positions; return, for each node, a checksum of the keys of the leaves below."""
         zeros = _first_words(b"".join(self._scheme.zeros))
         tops: dict[int, list[int]] = {}
         for version in versions:
             tops.setdefault(stored_height(version.next_free), []).append(version.node)
         levels: dict[int, Numbers] = {}
         children_of: dict[int, Numbers] = {}
-        index = np.zeros(len(nodes.digest), dtype=np.int64)  # of a node in its level
+        index = np.zeros(len(nodes.digest), dtype=np.int64)  # position of each node in its level
         level = np.zeros(0, dtype=np.int64)
         for height in range(DEPTH, 0, -1):
             levels[height] = level = np.union1d(
@@ -556,7 +556,7 @@ class _Verification:
         return found
 
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
-        """Return for each branch of an index a sum over the keys below it, whose leading digits are checked."""
+        """Check leading digits of keys; return, for each branch, a checksum of the keys below."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
         level = np.unique(self._indices("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)
@@ -600,14 +600,14 @@ def _first_words(hashes: bytes) -> Words:
 
 
 def _mixed(numbers: NDArray[Any]) -> Words:
-    """Return a 64-bit number for each, so that sums of different sets differ (the finalizer of SplitMix64)."""
+    """Return a 64-bit hash of each number (finalizer of SplitMix64), so that sums of different sets differ."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     return (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
 
 
 def _or_nothing(hashed: Callable[[list[bytes]], list[bytes]], value: bytes) -> bytes:
-    """Return the hash of a value, or 32 zero bytes if it is out of the hash's field."""
+    """Return the hash of a value, or 32 zero bytes if the value is not in the field of the hash function."""
     try:
         return hashed([value])[0]
     except InvalidInput:

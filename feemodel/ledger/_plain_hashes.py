@@ -1,6 +1,6 @@
-"""The hashes of the state tree in plain Python, for machines without the compiled package and without numba.
+"""The hash functions of the state tree in plain Python, for machines without the native package and numba.
 
-They follow the definitions and use Python ints. Tests compare the compiled hashes with them.
+The functions follow the definitions and use Python ints. Tests compare the compiled functions with them.
 """
 
 from functools import cache

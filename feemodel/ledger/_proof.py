@@ -1,12 +1,12 @@
 """Create and check `rollup_getProof` proofs: an account and its storage slots at a final block, present or absent.
 
 The block may be any final block of the store. `finalized` is the newest final block and `earliest` the genesis;
-`latest`, `pending` and `safe` are the head of the store, which is refused if it is not final. A contract without
-storage gets a proof of absence for each slot, where production nodes return none; an absent account has no storage
-root, hence no storage proofs.
+`latest`, `pending` and `safe` are the head of the store, which is refused if it is not final. For a contract without
+storage, the result has a proof of absence for each slot, whereas production nodes return no storage proofs. An absent
+account has no storage root, so its result has no storage proofs.
 
 `check_proof` verifies every hash, key, value, neighbour and range of a proof against a root, without a store; an error
-names the step that fails. The size of the top node tells which hash the tree uses.
+names the step that fails. The size of the top node shows which hash function the tree uses.
 
 Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of Consensys/linea-monorepo at cb180134,
 which checks proofs on L1.
@@ -92,9 +92,9 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """Yield the result of `get_proof` repeatedly while slots are added to it; it is complete at the last step.
+    """Add slots to the result of `get_proof` step by step, and yield it after each step; the last one is complete.
 
-    Takes the parameters of `get_proof`, and raises its errors at the first step.
+    The parameters are those of `get_proof`; its errors are raised at the first step.
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
@@ -111,7 +111,7 @@ def proof_steps(
 
 
 def final_block(store: Store, block: str | bytes) -> int:
-    """Return the number of the final block that a parameter names.
+    """Return the number of the final block that the `block` parameter of a request names.
 
     Raises `InvalidInput` for an invalid parameter, `NotFinalized` for a block that is unknown or not final.
     """
@@ -139,7 +139,7 @@ def final_block(store: Store, block: str | bytes) -> int:
 def prove_account(
     accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
 ) -> dict[str, Any]:
-    """Return the proof of an account and of its slots, in the given order, with duplicates.
+    """Return the proof of an account and of its slots; the order and duplicates of the slots are kept.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def prove_account(
 
 
 def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """Return the proof of an address or a slot, from its leaf or the two leaves between which it is missing."""
+    """Return the proof of an address or a slot from its leaf, or from the two neighbouring leaves if it is absent."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found
@@ -178,7 +178,7 @@ def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
 def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
     return {
         "value": to_hex(proven.leaf.value),
-        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # inline, because each leaf has 42
+        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # inline, for speed: 42 per leaf
     }
 
 
@@ -203,7 +203,7 @@ class Proven:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """Leaf in a proof: its claimed index and value, and the 42 entries of its path."""
+    """Leaf in a proof that is not checked yet: index, value, and the 42 entries of its path."""
 
     where: str
     index: int
@@ -222,7 +222,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Decoded path: the fields of the leaf, and the root that the path leads to."""
+    """Decoded path: the fields of its leaf, and the root that results from hashing the path."""
 
     previous: int
     following: int
@@ -377,7 +377,7 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
 
 
 def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
-    """Return the hashes of entries of equal size; an entry with an element out of the field is refused by name."""
+    """Return the hashes of entries of equal size; raises an error for an entry with an element outside the field."""
     messages = [leaf.entries[position] for leaf, position in indices]
     try:
         return scheme.hashes(b"".join(messages), len(messages))

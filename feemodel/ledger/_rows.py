@@ -33,7 +33,7 @@ FIRST_NODE = 1
 
 
 class TreeNode(NamedTuple):
-    """Inner node: numbers of its children (leaves below height 1, nodes above) and their two hashes."""
+    """Inner node: row numbers of its two children (leaves for a node at height 1, else nodes) and their hashes."""
 
     left: int
     right: int
@@ -51,7 +51,7 @@ class Leaf(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Key in its tree: its leaf index, its hash, and the address or slot that was hashed."""
+    """Key of a tree: its leaf index, its hash, and the address or slot that was hashed."""
 
     leaf: int
     hkey: bytes
@@ -69,7 +69,7 @@ class MerklePath(NamedTuple):
     siblings : two hashes of each sibling from the top to height 1, `None` if it is empty.
     leaf, hkey, encoded : the leaf, the hash of its key, and its bytes for hashing.
     sibling_leaf : bytes of the sibling leaf, 32 zero bytes if it is empty.
-    unchecked : part of the path that was not checked against the root; the check empties it.
+    unchecked : parts of the path that have not been checked against the root yet; empty after the check.
     """
 
     siblings: Sequence[bytes | None]
@@ -81,7 +81,7 @@ class MerklePath(NamedTuple):
 
 
 class Version(NamedTuple):
-    """Version of a tree: its root, the values that the root commits to, and the numbers of its top rows."""
+    """Version of a tree: its root, the values from which the root is computed, and the numbers of its top rows."""
 
     root: bytes
     next_free: int
@@ -131,8 +131,8 @@ KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
 PART = 10  # levels read by one statement, above the lowest ones
 LOWEST_PART = 5  # levels read from the file for each proof: one subtree of a bulk load
 UPPER_PARTS = 32_768  # LRU size, enough for a tree of a million leaves; 953 bytes each, 30 MiB in all (tracemalloc)
-RECENT = 1_024  # LRU size, 2 MiB; callers query the same accounts repeatedly, whose proof then takes half as long
-VERSIONS = 4_096  # LRU size of checked tops of trees; a check takes 40 µs
+RECENT = 1_024  # LRU size, 2 MiB; halves the time of a proof for an account that is queried again
+VERSIONS = 4_096  # LRU size for the tops of trees that were checked; a check takes 40 µs
 STEPS = 3  # depths of the index per statement: 23 µs for a key, instead of 46 µs with one statement per branch
 KEPT_DEPTHS = 3  # depths of the index whose branches are cached, at most 273 for a tree; saves 5 of 21 µs for a key
 QUERY_SIZE = 500  # numbers in one SELECT
@@ -140,13 +140,13 @@ CACHED_ROWS = 30_000  # rows cached per table; more would slow down the garbage 
 
 
 class _SqlTable(Generic[Row]):
-    """Table of rows in SQLite, with a cache, which is valid because rows never change.
+    """Table of rows in SQLite, with a cache; cached rows stay valid because rows never change.
 
     Parameters
     ----------
     database, name, columns : the table; the first column, `id`, is omitted.
     is_sound : function that returns whether the values of a row have valid types and lengths.
-    unpack, pack : conversions from values to a row and back, if they differ.
+    unpack, pack : functions that convert values to a row and a row to values, if the two differ.
 
     Raises `LedgerDamaged` for a row that is missing or malformed.
     """
@@ -254,7 +254,7 @@ class SqlRows:
             table.resume()
 
     def forget(self) -> None:
-        """Drop cached rows after a transaction that was rolled back, whose numbers will be used again."""
+        """Drop cached rows after a transaction was rolled back, because their numbers will be used again."""
         self._recent_path.cache_clear()
         self._upper_part.cache_clear()
         self._top_hash.cache_clear()
@@ -285,7 +285,7 @@ class SqlRows:
     def _read_upper_part(
         self, top: int, height: int, bottom: int, index: int, digest: bytes
     ) -> tuple[Sequence[bytes], int, bytes]:
-        """Return the siblings of a path between two heights, and number and hash of the node at its lower end."""
+        """Return the siblings of a path between two heights, and number and hash of the node at the lower height."""
         found = self._database.one(_upper_part(height, bottom), (top, index))
         levels = height - bottom
         if found is None or type(found[-1]) is not int:
@@ -314,17 +314,17 @@ class SqlRows:
             digest = scheme.digest(top)
             (sub_root,) = scheme.path_roots([digest], [scheme.zeros[height:DEPTH]], [HEAD])
             root = scheme.digest(scheme.top(version.next_free, sub_root))
-        except InvalidInput:  # not elements of the hash's field
+        except InvalidInput:  # not elements of the field
             root = sub_root = NOTHING
         if (sub_root, root) != (version.sub_root, version.root):
             self._database.damaged(f"the tree {version.root.hex()} has another root")
         return digest
 
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
-        """Return the key that the digits of a hashed key lead to from an entry of the index, `None` if none."""
+        """Follow the digits of a hashed key from an entry of the index; return the key at the end, `None` if none."""
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
-            if kept:  # deeper than cached depths, if an import has already read these branches
+            if kept:  # also true for deeper branches that an import has already read
                 index = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue
@@ -398,7 +398,7 @@ def _are_links(*numbers: Any) -> bool:
 
 
 def _digit(branch: str, bits: int) -> str:
-    """Return SQL for the entry of a branch that four bits of ?2 select, counted from the lowest."""
+    """Return SQL for the entry of a branch that is selected by the four bits of ?2 above the lowest `bits` bits."""
     indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
         indices = [
@@ -408,7 +408,7 @@ def _digit(branch: str, bits: int) -> str:
 
 
 def _last_key() -> str:
-    """Return SQL that follows the digits ?2 from branch ?1, for the key at the end and the last number reached."""
+    """Return SQL that follows the digits ?2 from branch ?1, and selects the key at the end and the last number."""
     indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
     joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]
     last = f"coalesce({', '.join(reversed(indices))})"

@@ -1,7 +1,8 @@
-"""The two generations of the state tree: the hash, and the encoding of keys, accounts and leaves for it.
+"""The two generations of the state tree: hash function, and encoding of keys, accounts and leaves for hashing.
 
-Encodings return the bytes that the hash absorbs. A KoalaBear element has two bytes ("limbs"), so that 16 bytes become a
-block of 32; a BLS12-377 element is a word below the field's order, or half of any word.
+Encoders return the bytes that the hash function absorbs. With Poseidon2, a KoalaBear element encodes two bytes of data
+(a "limb"), so that 16 bytes become a block of 32. With MiMC, a BLS12-377 element encodes a word that is always below
+the field's order, or half of any other word.
 
 Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 """
@@ -38,7 +39,7 @@ class StoredPath(NamedTuple):
     digest, leaf_index : hash of the highest node, and index of the leaf.
     nodes : from that node down to height 1, the two hashes below each node.
     siblings : from the next height down to 1, the two hashes below each sibling.
-    leaf, sibling_leaf : bytes of the leaf and of its sibling, empty if that is empty.
+    leaf, sibling_leaf : bytes of the leaf and of its sibling leaf; no bytes if the sibling leaf is empty.
     hval : hash of the value.
     """
 
@@ -93,11 +94,11 @@ class Scheme:
         return self.hash.digest(message)
 
     def digests(self, messages: bytes, size: int) -> bytes:
-        """Return the 32-byte hashes of messages of one size, all one after the other."""
+        """Return the concatenated 32-byte hashes of concatenated messages of one size."""
         return self.hash.digests(messages, size)
 
     def hashes(self, messages: bytes, count: int) -> list[bytes]:
-        """Return the hashes of `count` messages of one size, one after the other."""
+        """Return the hashes of `count` concatenated messages of one size."""
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
@@ -111,9 +112,10 @@ class Scheme:
     def path_roots(
         self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
     ) -> list[bytes]:
-        """Return the root of each path, from the hash at its lower end and its siblings; all of the same length.
+        """Return the root of each path from the hash at its lower end and its siblings; all paths have the same length.
 
-        The lowest bit of a path's index is 1 if its first sibling is on the left, and so on upwards.
+        The lowest bit of a path's index is 1 if its first sibling is on the left, the next bit refers to the second
+        sibling, and so on.
         """
         return pieces(
             self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
@@ -182,7 +184,7 @@ class Scheme:
 
     @cached_property
     def top_size(self) -> int:
-        """Size of an encoded top node: 96 or 64 [byte]; it tells the generation of a proof."""
+        """Size of an encoded top node: 96 or 64 [byte]; it shows which generation a proof belongs to."""
         return len(self.top(FIRST_FREE, NOTHING))
 
     @cached_property
@@ -202,14 +204,14 @@ class Scheme:
 def path_links(
     digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
 ) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Return the messages of a path with their expected hashes, and the hashes of its last node and its sibling.
+    """Return the messages of a path with their expected hashes, and the hashes of the last node and of its sibling.
 
     Parameters
     ----------
     digest, height : hash and height of the first node.
-    index : index of the leaf; if the path ends above it, the bits below that height are ignored.
+    index : index of the leaf; if the path ends above the leaf, lower bits of the index are ignored.
     nodes : the two hashes below each node.
-    siblings : the two hashes below each sibling, from that of the second node on.
+    siblings : the two hashes below each sibling, starting with the sibling of the second node.
     """
     links, other = [], NOTHING
     for position, node in enumerate(nodes):
@@ -223,7 +225,7 @@ def path_links(
 
 
 def side_by_side(count: int, *columns: bytes) -> bytes:
-    """Return messages from columns; each column has one part of every message."""
+    """Concatenate columns into messages; each column contains one part of every message."""
     parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
     return np.concatenate(parts, axis=1).tobytes()
 
@@ -346,9 +348,9 @@ def plain_suffix(scheme: Scheme) -> bytes:
 
 
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
-    """Return the hashes of flat account values; the two roots are hashed unchanged, other words encoded.
+    """Return the hashes of flat account values; storage root and code hash are not encoded, all other words are.
 
-    Raises `InvalidInput` for a value that is not 192 bytes long, or a root out of the hash's field.
+    Raises `InvalidInput` for a value that is not 192 bytes long, or a root outside the field.
     """
     if not values:
         return []
@@ -364,7 +366,7 @@ def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
     messages = side_by_side(
         len(flat),
         scheme.numbers(numbers.tobytes()),  # nonce, balance
-        roots.tobytes(),  # of the storage, of the code
+        roots.tobytes(),  # storage root, code hash
         scheme.words(keccaks.tobytes()),
         scheme.numbers(sizes.tobytes()),
     )

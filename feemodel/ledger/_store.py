@@ -4,9 +4,9 @@ Each block is one transaction: it adds the changed rows and its root, or nothing
 never change, so that processes can read while one process writes. Trees are found by their roots: the account tree by
 the root of its block, a storage tree by the storage root in the account.
 
-Values that no root commits to have a digest in their row: number and hash of a block; the head, the newest final block
-and the rule of finality; the oldest block with state; and how often rows were deleted, which tells other processes to
-drop their cached rows.
+Some values are not covered by any root; their rows contain a digest of them instead. These are the number and hash of a
+block; the head, the newest final block and the rule of finality; the oldest block with state; and the number of times
+that rows were deleted, from which other processes learn that they must drop their cached rows.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ CREATE TABLE chain (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-KEPT = 4_096  # maximum number of cached blocks, and of cached tops of trees
+KEPT = 4_096  # maximum number of cached blocks, and of cached tree versions
 SEARCHED_BLOCKS = 8_192  # blocks searched for a hash, which takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
@@ -66,7 +66,7 @@ class _Chain(NamedTuple):
 
 
 class Store:
-    """Ledger file, open for reading or for importing blocks. For use by the thread that opened it.
+    """Ledger file, open for reading or for importing blocks. Only the thread that opened it may use it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Store:
     ------
     UnreadableFile : the file is missing or is not a ledger. Methods raise it if the disk fails or another process
         writes for too long.
-    InvalidInput : another `hashing` than that of the file.
+    InvalidInput : `hashing` differs from that of the file.
     LedgerDamaged : raised by methods if rows contradict their hashes.
 
     >>> import tempfile
@@ -148,7 +148,7 @@ class Store:
 
     @property
     def prunes(self) -> int:
-        """Number of times that rows were deleted."""
+        """Number of times that the store was pruned."""
         return self._chain().prunes
 
     def block(self, number: int) -> StoredBlock:
@@ -170,7 +170,7 @@ class Store:
         block = StoredBlock(*row[:3])
         if row[3] != _digest(block):
             self.database.damaged(f"block {number} has changed since it was stored")
-        if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back the others
+        if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back later blocks
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
             self._blocks[number] = block
@@ -296,17 +296,17 @@ class Store:
         self._versions: dict[bytes, Version] = {}
 
     def save_trees(self, trees: list[Tree]) -> None:
-        """Store changed trees, hashed together; within a transaction."""
+        """Store changed trees, hashed in one batch. Call this method within a transaction."""
         save_all(trees)
         rows = [tree.version for tree in trees]
         self.database.run_many("INSERT OR IGNORE INTO tree VALUES (?, ?, ?, ?, ?)", rows)
 
     def save_code(self, keccak_code_hash: bytes, code: bytes) -> None:
-        """Store a contract's code; within a transaction."""
+        """Store a contract's code. Call this method within a transaction."""
         self.database.run("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
     def save_block(self, block: StoredBlock) -> None:
-        """Store a block and make it the head; within a transaction, after its trees."""
+        """Store a block and make it the head. Call this method within a transaction, after `save_trees`."""
         self.database.run("INSERT INTO block VALUES (?, ?, ?, ?)", (*block, _digest(block)))
         self._save_chain(head=block[0])
 
@@ -324,7 +324,7 @@ class Store:
             self._save_chain(finalized=number)
 
     def rollback(self, number: int) -> int:
-        """Make an earlier block the head; return how many blocks were removed. Their rows stay until the next pruning.
+        """Make an earlier block the head; return the number of removed blocks. Their rows stay until the next pruning.
 
         Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
         one.
@@ -341,7 +341,7 @@ class Store:
         return removed
 
     def mark_pruned(self, oldest: int) -> None:
-        """Record a pruning and the oldest block with state; within a transaction."""
+        """Record a pruning and the oldest block with state. Call this method within a transaction."""
         self._save_chain(oldest=oldest, prunes=self.prunes + 1)
 
     def set_finality(self, rule: str) -> None:
@@ -363,7 +363,7 @@ class Store:
             self._save_chain(chain_id=chain_id)
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file and empty it, such as after a large block."""
+        """Move the write-ahead log into the file and empty the log, for example after a large block."""
         self.database.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _chain(self) -> _Chain:

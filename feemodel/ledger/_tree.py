@@ -3,17 +3,17 @@
 A new key gets the next leaf index, which is never reused, and the links of its neighbours change. Hence the root
 depends on the order of insertions, and two neighbouring leaves prove that a key between them is absent.
 
-`put` and `remove` only record changes. Saving the tree, or reading its root or a proof, computes the hashes: each
-changed node once, level by level, in batches for all trees of a block. The stored rows that enter a new root are first
-checked against the old root, so that a corrupt file cannot give a wrong root.
+`put` and `remove` only record changes. The hashes are computed when the tree is saved, or when its root or a proof is
+read. Each changed node is hashed once, level by level, in batches for all trees of a block. Stored rows that are used
+for a new root are first checked against the old root, so that a corrupt file cannot lead to a wrong root.
 
 Nodes are stored up to the lowest height that covers all used leaves (`stored_height`). Above it, the path follows the
 left edge and every sibling is empty.
 
-Leaves are ordered by age, but insertions, deletions and proofs of absence need neighbours by key. The sorted index is a
-trie over the hexadecimal digits of the hashed keys. A branch has sixteen entries: empty, a key (minus its number) if
-only one key has this prefix, or another branch. Branches never change: a changed trie copies the branches on the path
-and shares the others.
+Leaf indices follow the order of insertion, but insertions, deletions and proofs of absence need the neighbours in key
+order. The sorted index finds them; it is a trie over the hexadecimal digits of the hashed keys. A branch has sixteen
+entries: empty, a key (minus its number) if only one key has this prefix, or another branch. Branches never change: a
+changed trie copies the branches on the path and shares the others.
 
 Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
@@ -43,12 +43,12 @@ from feemodel.ledger._scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Schem
 
 DIGITS = 16
 
-_Node: TypeAlias = Union[int, "_Changed"]  # number of a branch, minus that of a key, or 0; or a new branch
+_Node: TypeAlias = Union[int, "_Changed"]  # number n of a branch, −n of a key, 0 if empty; or a changed branch
 _Changed: TypeAlias = list[_Node]
 
 
 class _Neighbours(NamedTuple):
-    """Numbers of the key with a hash and of its neighbours; 0 if there is none."""
+    """Numbers of the key with a given hash and of its two neighbours; 0 if there is no such key."""
 
     left: int
     exact: int
@@ -56,7 +56,7 @@ class _Neighbours(NamedTuple):
 
 
 class _KeyIndex:
-    """Sorted keys of one tree, starting from a stored branch; `save` stores the changes."""
+    """Sorted index of one tree, starting from a stored top branch; `save` stores the changes."""
 
     def __init__(self, rows: SqlRows, branch: int) -> None:
         self._rows = rows
@@ -121,7 +121,7 @@ class _KeyIndex:
         return self._rows.branches[node] if isinstance(node, int) else node
 
     def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
-        """Return the key nearest to a path: the last one below it (step -1) or the first one above it (step 1)."""
+        """Return the key nearest to a path: the last key before it (step -1) or the first key after it (step 1)."""
         for branch, digit in reversed(path):
             for index in range(digit + step, -1 if step < 0 else DIGITS, step):
                 if branch[index] != EMPTY:
@@ -177,12 +177,12 @@ def _key(node: _Node) -> int:
     return -node if isinstance(node, int) else EMPTY
 
 
-Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
+Edit: TypeAlias = dict[str, Any] | None  # changed fields of a leaf; None if the leaf becomes empty
 _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
 
 
 class _Change(NamedTuple):
-    """Tree to update: its old version, the new leaf counter and index, and the edited leaves by index."""
+    """Changes to a tree: its old version, the new leaf counter and top branch, and the edits of leaves by index."""
 
     version: Version
     next_free: int
@@ -212,7 +212,7 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
         ]
         numbers = count(rows.nodes.extend([node for node, stored in zip(parents, kept, strict=True) if stored]))
         level = {
-            position: (next(numbers) if stored else node.left, digest)  # above that height: the number of its node
+            position: (next(numbers) if stored else node.left, digest)  # if not stored: the number of the node below
             for position, node, digest, stored in zip(positions[height], parents, hashes, kept, strict=True)
         }
     return _versions(scheme, changes, level)
@@ -253,7 +253,7 @@ def _stored(
 def _check_stored(
     rows: SqlRows, scheme: Scheme, changes: Sequence[_Change], nodes: list[dict[int, TreeNode]], leaves: dict[int, Leaf]
 ) -> None:
-    """Raise `LedgerDamaged` unless the stored rows above and at the changed leaves lead to the old roots."""
+    """Raise `LedgerDamaged` unless the stored rows of the changed leaves and of their ancestors match the old roots."""
     expected: dict[int, bytes] = {}
     for height in range(DEPTH, 0, -1):
         found = dict(zip(nodes[height], _hashes(scheme, nodes[height].values()), strict=True))
@@ -286,7 +286,7 @@ def _hashes(scheme: Scheme, nodes: Collection[TreeNode]) -> list[bytes]:
 
 
 def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version]]) -> None:
-    """Raise `LedgerDamaged` unless the highest stored nodes of trees, all of one height, lead to their roots."""
+    """Raise `LedgerDamaged` unless the highest stored nodes of trees, all at one height, match the trees' roots."""
     if not tops:
         return
     digests, versions = zip(*tops, strict=True)
@@ -429,7 +429,7 @@ class Tree:
         ----------
         hkey, hval : hashes of the key and of the value [32 bytes].
         value : the value, for proofs.
-        name : the data that the key is the hash of, stored when the key is inserted.
+        name : data whose hash is the key, stored when the key is inserted.
 
         Raises `InvalidInput` for a hash of another length, or the hash of the first or last leaf.
         """
@@ -563,7 +563,7 @@ class Tree:
 
 
 def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
-    """Return the leaf of each key, or the two leaves between which it is missing; checks all paths together.
+    """Return the leaf of each key, or the two neighbouring leaves if the key is absent; checks all paths in one batch.
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """

@@ -1,13 +1,13 @@
-"""Blocks of state changes and their import into the store, with the production roots.
+"""Blocks of state changes, and their import into the store; the resulting roots are equal to those of production.
 
-The changes of a block are the net difference that it makes to accounts and storage slots, with the values before it.
-Accounts are applied in the order of their hashed addresses, and the slots of each account in the order of their hashes.
-A destroyed account loses its leaf; if it exists again, it gets a new leaf and an empty storage tree. Each block is one
-transaction of the database.
+The changes of a block are its net effect on accounts and storage slots, with the values before the block. Accounts are
+applied in the order of their hashed addresses, and the slots of each account in the order of their hashes. A destroyed
+account loses its leaf; if it exists again, it gets a new leaf and an empty storage tree. Each block is one transaction
+of the database.
 
-`get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Blocks share all rows that do
-not change, so that only subtrees whose row numbers differ are compared. Importing the result into an empty ledger gives
-the same roots.
+`get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Trees share all rows that do
+not change, so that only subtrees with different row numbers are compared. Importing the result into an empty ledger
+gives the same roots.
 
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
@@ -92,7 +92,7 @@ class GenesisAccount(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """Account that a block changes: key, change, account before and after, and storage tree after the block."""
+    """Account that a block changes: its key, the change, the account before and after, and the new storage tree."""
 
     hkey: bytes
     change: AccountChange
@@ -120,8 +120,8 @@ def import_block(store: Store, block: BlockChanges) -> StoredBlock:
 
     Raises
     ------
-    InvalidInput : the block does not follow the head, or its values before do not match the state. The store is then
-        unchanged.
+    InvalidInput : the block does not follow the head, or its values before the block do not match the state. The store
+        is then unchanged.
     LedgerDamaged : stored rows contradict their hashes.
     UnreadableFile : the disk fails or is full, or another process keeps writing.
 
@@ -259,7 +259,7 @@ def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
 
 
 def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
-    """Return hash and size of an account's code, which is in the block, in the account or in the store."""
+    """Return the hash and size of an account's code, taken from the block, the old account or the store."""
     keccak, code = after.keccak_code_hash, work.change.code
     if code is not None and keccak256(code) != keccak:
         name = f"{to_hex(work.change.address)} code"
@@ -281,7 +281,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
 
     Parameters
     ----------
-    first : first block: 0, or in a pruned ledger the block after the oldest one with state.
+    first : first block; `None` means 0, or in a pruned ledger the block after the oldest one with state.
     last : last block; `None` means the head.
 
     Raises `InvalidInput` for a range that is not in the store, `LedgerDamaged` for missing rows.
@@ -323,7 +323,7 @@ def _account_change(
     """Return the change of an account, `None` if only the links of its leaf changed."""
     before = AccountLeaf.from_bytes(old[1].value) if old else None
     after = AccountLeaf.from_bytes(new[1].value) if new else None
-    cleared = old is not None and new is not None and old[0] != new[0]  # destroyed and created again, with a new leaf
+    cleared = old is not None and new is not None and old[0] != new[0]  # destroyed and recreated with a new leaf
     if before == after and not cleared:
         return None
     empty = store.scheme.empty_root
@@ -345,8 +345,8 @@ def _account_change(
 def _unlike_leaves(
     before: Tree, after: Tree, *, whole: bool = False
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
-    """Return the leaves that differ between two trees (all if `whole`) by name of the key, with their indices."""
-    old: dict[int, int] = {}  # numbers of the rows at one height, by position from the left
+    """Return the leaves and leaf indices that differ between two trees (all if `whole`), by address or slot."""
+    old: dict[int, int] = {}  # row numbers at one height, by position from the left
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]
     for height in range(max(tops)[0], 0, -1):

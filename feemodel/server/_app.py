@@ -1,4 +1,4 @@
-"""The ASGI application of a worker.
+"""ASGI application that each worker process runs.
 
 POST /                  JSON-RPC 2.0, read and answered here
 GET  /                  a WebSocket with the same methods
@@ -35,9 +35,9 @@ from feemodel.server.service import Service
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-LARGE = 1 << 16  # bytes of a large request
-HELD = 16 << 20  # bytes of all requests in progress, above which no large one is read
-KNOWN_HOSTS = 64  # Host headers that are remembered as allowed
+LARGE = 1 << 16  # size from which a request counts as large [byte]
+HELD = 16 << 20  # large requests are refused while the requests in progress have more bytes than this
+KNOWN_HOSTS = 64  # maximum number of cached Host headers that are allowed
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _JSON = (b"content-type", b"application/json")
@@ -51,11 +51,11 @@ class Refusal(Exception):
 
 
 class App:
-    """The application.
+    """ASGI application with the routes of the server.
 
     Parameters
     ----------
-    service : whose methods are served.
+    service : the worker's service, whose methods the application serves.
     """
 
     def __init__(self, service: Service) -> None:
@@ -65,7 +65,7 @@ class App:
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
-        self._answering = self._held = 0  # requests, and bytes of their bodies
+        self._answering = self._held = 0  # number of requests in progress, and bytes of their bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
             Route("/ready", self._ready, methods=["GET"]),
@@ -153,7 +153,7 @@ class App:
         return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
 
     def _check_content(self, headers: Headers) -> None:
-        """Refuse bodies that a page elsewhere may send without asking, compressed ones, and large ones."""
+        """Refuse compressed and large bodies, and content types that other sites can send without a CORS preflight."""
         kind = b""
         for name, value in headers:
             if name == b"content-type":
@@ -192,7 +192,7 @@ class App:
 
     async def _websocket(self, websocket: WebSocket) -> None:
         """Answer messages one after another."""
-        origin = websocket.headers.get("origin")  # a browser asks no leave for a WebSocket
+        origin = websocket.headers.get("origin")  # browsers do not apply CORS to WebSockets
         is_own = origin is None or origin.partition("://")[2] == websocket.headers["host"]
         if not is_own and "*" not in self._origins and origin not in self._origins:
             await websocket.close(1008)
@@ -209,7 +209,7 @@ class App:
         """Answer one message."""
         body = message["text"].encode() if message.get("text") is not None else message["bytes"]
         answer = await self._dispatcher.answer(body)
-        await asyncio.sleep(0)  # messages that have arrived already, and large answers, do not delay other connections
+        await asyncio.sleep(0)  # let other connections run between messages and after a large answer
         if answer is not None:
             await websocket.send_text(answer.decode())
 
@@ -240,7 +240,7 @@ def _is_address(name: str) -> bool:
 
 
 async def _end_with_parent() -> None:
-    """Stop this worker when its parent is gone: one that was killed cannot stop its workers."""
+    """Stop this worker when its parent process has ended, because a parent that was killed cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         ended = asyncio.Event()

@@ -1,7 +1,8 @@
-"""uvicorn's protocols with the limits that uvicorn does not have: on time, on connections and on bytes per turn.
+"""uvicorn's protocols with limits that uvicorn lacks: on time, on open connections and on bytes read at a time.
 
-A connection is closed when its request does not arrive in time and when its client does not read an answer. Each one
-reads a slice and then lets the others have their turn; what it has not read stays in the kernel.
+A connection is closed if its request does not arrive in time, or if its client does not read an answer. Each connection
+reads a limited number of bytes before other connections have their turn; the remaining bytes stay in the kernel's
+buffer.
 """
 
 import asyncio
@@ -15,19 +16,17 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from feemodel.server.settings import Settings
 
-HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
-HEADERS = 100  # of a request
-LOOK = 0.5  # pause between two looks at the connections [s]
-HEAD_SLICE = 1_024  # bytes of a first line and headers that are read before other connections have their turn
-FRAME_SLICE = 256  # the same of a WebSocket, which may have a frame in each two bytes
-SLICE = 4_096  # the same in the middle of a body or of a frame, which are only stored
-FRAMES = (
-    256  # of a WebSocket in `FRAME_SECONDS`, and one more for each `FRAME_BYTES` that it sends, less than a request
-)
+HEAD_BYTES = 65_536  # maximum size of a request's first line and headers; also allowed for the framing of a body
+HEADERS = 100  # maximum number of headers of a request
+LOOK = 0.5  # maximum pause between two checks of the connections [s]
+HEAD_SLICE = 1_024  # bytes of a request's head that are read before other connections have their turn
+FRAME_SLICE = 256  # the same for a WebSocket, where every two bytes may be a frame
+SLICE = 4_096  # the same within a body or a frame, whose bytes are only stored
+FRAMES = 256  # maximum number of frames of a WebSocket in `FRAME_SECONDS`; each `FRAME_BYTES` sent allow one more
 FRAME_SECONDS, FRAME_BYTES = 10.0, 32
-UNSENT = 48 << 20  # bytes of answers that clients have not read, above which the one that waits longest is closed
+UNSENT = 48 << 20  # maximum bytes of unread answers; above it, the connection that has been waiting longest is closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_BUFFER = memoryview(bytearray(SLICE))  # of all connections: what is read is parsed before anything else happens
+_BUFFER = memoryview(bytearray(SLICE))  # shared by all connections, because received bytes are parsed at once
 
 
 class Connections:
@@ -35,16 +34,16 @@ class Connections:
 
     Parameters
     ----------
-    limits : how many may be open, and how slowly their clients may send and read.
+    limits : settings with the maximum number of open connections, and the maximum times for sending and reading.
     """
 
     def __init__(self, limits: Settings) -> None:
         self.limits = limits
-        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: the one that was silent for longest first
+        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: in order of their last received data
         self.websockets = 0
 
     def has_room(self) -> bool:
-        """Return whether there is room for one more, after the longest idle connection was closed if needed."""
+        """Return whether another connection may open; if necessary, closes the connection that was idle for longest."""
         if len(self.open) < self.limits.connections:
             return True
         idle = next((one for one in self.open.values() if one.protocol.is_idle), None)
@@ -54,7 +53,7 @@ class Connections:
         return idle is not None
 
     def limit_unsent(self) -> None:
-        """Close connections that hold the oldest answers while all that are not read take too much memory."""
+        """Close connections with the oldest unread answers until the unread answers no longer take too much memory."""
         waiting = [(one.unread_since, one) for one in self.open.values() if one.unread_since is not None]
         waiting.sort(key=lambda pair: pair[0])
         size = sum(one.transport.get_write_buffer_size() for _, one in waiting)
@@ -64,7 +63,7 @@ class Connections:
                 one.transport.abort()
 
     async def watch(self) -> None:
-        """Close connections that take too long, for ever."""
+        """Repeatedly close the connections that take too long, until cancelled."""
         while True:
             await asyncio.sleep(min(LOOK, self.limits.body_seconds / 4, self.limits.write_seconds / 4))
             for one in list(self.open.values()):
@@ -72,12 +71,12 @@ class Connections:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection, which gives what it reads to one of uvicorn's protocols.
+    """A connection that passes received data to one of uvicorn's protocols.
 
     Parameters
     ----------
     kind : class of the protocol, `Http` or `WebSocket`.
-    options : of the protocol.
+    options : options of the protocol.
     """
 
     transport: asyncio.Transport
@@ -85,12 +84,12 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, kind: "Callable[..., Http | WebSocket]", **options: Any) -> None:
         self.protocol, self._loop = kind(**options), asyncio.get_running_loop()
         self._all = self.protocol.of_worker
-        self._slice = 0  # bytes that were asked for
+        self._slice = 0  # number of bytes requested by the last read
         self.unread_since: float | None = None  #: when the client stopped reading
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket was an HTTP connection
+        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket is already counted as HTTP
         self.protocol.connection_made(transport)
         if has_room:
             self._all.open[transport] = self
@@ -112,9 +111,9 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._resume)
 
     def data_received(self, data: bytes) -> None:
-        """Take what a client sent; uvicorn gives a WebSocket its first bytes, too."""
+        """Process bytes from the client; for a WebSocket, uvicorn also passes its first bytes to this method."""
         if self._all.open.pop(self.transport, None) is not None:
-            self._all.open[self.transport] = self  # as the last one
+            self._all.open[self.transport] = self  # moves the connection to the end
             if self.protocol.reading_since is None:
                 self.protocol.reading_since = self._loop.time()
             self.protocol.data_received(data)
@@ -145,13 +144,13 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Http(HttpToolsProtocol):
-    """Requests of a connection, with limits on their bytes and headers."""
+    """HTTP protocol with limits on the size and the headers of each request."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.of_worker: Connections = self.config.loaded_app.connections
-        self.reading_since: float | None = self.loop.time()  #: of a request that has not arrived as a whole
-        self._request_bytes, self._is_head = 0, True  # of the request that is being read
+        self.reading_since: float | None = self.loop.time()  #: start of the request that is being read
+        self._request_bytes, self._is_head = 0, True  # both for the request that is being read
 
     @property
     def is_idle(self) -> bool:
@@ -244,7 +243,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self.of_worker: Connections = self.config.loaded_app.connections
         self.of_worker.websockets += 1
-        self.reading_since: float | None = None  #: of a message that has not arrived as a whole
+        self.reading_since: float | None = None  #: start of the message that is being read
         self.is_idle = False  #: a WebSocket is not closed to make room
         self._counted_since, self._frames, self._bytes = self.loop.time(), 0, 0
 

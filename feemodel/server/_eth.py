@@ -19,7 +19,7 @@ from feemodel.server._prices import Pricing
 from feemodel.server.calls import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
 from feemodel.server.dispatch import Method
 
-MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as in geth
+MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
 MAX_PERCENTILES = 100
 _GETH = node_named("geth")
 
@@ -38,12 +38,12 @@ class FeeHistory(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class ChainMethods:
-    """The methods that are answered from one chain.
+    """Methods that are answered from the state of one chain.
 
     Parameters
     ----------
-    executor : of the chain.
-    pricing : of the gas price that is announced.
+    executor : executes calls on the chain.
+    pricing : prices from which the announced gas price is computed.
     """
 
     def __init__(self, executor: Executor, pricing: Pricing) -> None:
@@ -107,7 +107,7 @@ class ChainMethods:
         overrides: Overrides | None = None,
         blockOverrides: dict[str, Any] | None = None,
     ) -> HexData:
-        """Return what a call returns."""
+        """Return the data that a call returns."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
         request = call.request()
         message, gas = prepare_call(request, call_state, self._executor.limits)
@@ -141,7 +141,7 @@ class ChainMethods:
         newestBlock: Block,
         rewardPercentiles: Percentiles | None = None,
     ) -> FeeHistory:
-        """Return the base fees of the newest block; rewards are the priority fee that the prices ask."""
+        """Return the base fees of the newest block; every reward is the suggested priority fee."""
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         self._executor.check_block(newestBlock)
@@ -165,12 +165,12 @@ class ChainMethods:
         return to_quantity(blob_base_fee(self._chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE)
 
 
-#: Names of the methods that a chain is needed for.
+#: Names of the methods that need a chain.
 CHAIN_METHODS = tuple(name for name in vars(ChainMethods) if name.startswith(("eth_", "net_")))
 
 
 def accounts() -> list[Address]:
-    """Return the accounts that the server signs for: none."""
+    """Return an empty list: the server signs for no accounts."""
     return []
 
 

@@ -1,9 +1,9 @@
-"""Execution of calls on the server's chain: short ones in the event loop, all others in threads that are waited for.
+"""Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
-While the event loop executes, no other caller is answered. So the native engine executes there with little gas only,
-whatever limit the call may use. Most calls need no more gas, and their trace proves how they end with a larger limit.
-What is not proven is executed again in a thread, where the engine does not hold Python's lock. The reference engine
-holds it, and executes in child processes.
+While a call runs in the event loop, no other request is answered. Therefore the native engine executes there with
+little gas only, whatever the gas limit of the call. Most calls need no more gas than this, and their trace proves that
+a larger limit gives the same result. A call without such a proof is executed again in a thread, where the native engine
+releases the global interpreter lock. The reference engine does not release the lock, so it runs in child processes.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
 
-INLINE_GAS = 150_000  # of all executions of a call in the event loop: 20 ms at the 130 ns a gas of ECRECOVER
-INLINE_BYTES = 65_536  # of calldata, overridden code and slots: reading them costs no gas
-FEW_BYTES = 8_192  # of calldata; a contract can do much work with more
+INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 20 ms at 130 ns per gas, the time of ECRECOVER
+INLINE_BYTES = 65_536  # maximum size of calldata, overridden code and slots there: reading them costs no gas
+FEW_BYTES = 8_192  # calldata up to this size counts as little; more calldata can make a contract work for long
 SHOWN = 100  # characters of an unknown block in an error
-LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above are no precompiles of Ethereum
-WAITS = 2  # times the seconds of a call that it may wait for a thread
-SLOW_SECONDS = 0.002  # that an execution in the event loop took in vain
-HEAVY_SECONDS = 0.5  # that an execution kept a thread
-PENALTY = 20  # times as long as it took, code counts as slow
-SLOW_FOR = 60.0  # maximum of that time [s]
-SLOW_CODES = 4_096  # that are remembered
+LAST_PRECOMPILE = 0x1FF  # EIP-7587: higher addresses are never precompiles of Ethereum
+WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
+SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
+HEAVY_SECONDS = 0.5  # code is heavy if a call occupies a thread for longer than this [s]
+PENALTY = 20  # code counts as slow for this multiple of the excess time
+SLOW_FOR = 60.0  # maximum time for which code counts as slow [s]
+SLOW_CODES = 4_096  # maximum number of slow codes that are stored
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -70,9 +70,9 @@ def check_overrides(overrides: StateOverride, settings: Settings) -> None:
 class Work(msgspec.Struct, frozen=True):
     """The properties of a call that are known before it is executed."""
 
-    code: bytes  #: that it executes first
-    size: int  #: of its data, and of overridden code and slots [byte]
-    is_known: bool  #: whether it can only meet code and storage of the chain, no precompile, with little data
+    code: bytes  #: code that the call executes first
+    size: int  #: size of its data, access list, and overridden code and slots [byte]
+    is_known: bool  #: whether it has little data and no authorizations, overrides nothing, and is not to a precompile
 
 
 def work_of(request: Request, call_state: CallState) -> Work:
@@ -89,14 +89,14 @@ def work_of(request: Request, call_state: CallState) -> Work:
 
 
 class _SlowCodes:
-    """Code that took longer than some seconds, for a while."""
+    """Set of codes whose calls recently took longer than a limit; a code leaves the set after some time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code: when it no longer counts as slow
+        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code → time at which it stops counting as slow
 
     def note(self, code: bytes, seconds: float) -> None:
-        """Note how long a call of this code took."""
+        """Record the time that a call of this code took."""
         if seconds <= self._seconds or not code:
             return
         self.until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
@@ -110,10 +110,10 @@ class Executor:
 
     Parameters
     ----------
-    chain : whose state calls are executed on.
-    settings : the engine, the limits, how many calls are executed and how many may wait.
+    chain : chain on whose state calls are executed.
+    settings : engine, limits, number of calls executed at the same time, and maximum number of waiting calls.
 
-    Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
+    Must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
@@ -129,7 +129,7 @@ class Executor:
         self._slow, self._heavy = _SlowCodes(SLOW_SECONDS), _SlowCodes(HEAVY_SECONDS)
 
     def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
-        """Return the state of a block with an override; raises an error like a node's for an unknown block."""
+        """Return the state of a block with an override; for an unknown block, raises the same error as a node."""
         if block is not None:
             self.check_block(block)
         if overrides is None:
@@ -138,7 +138,7 @@ class Executor:
         return self.chain.call_state.with_overrides(overrides.accounts)
 
     def check_block(self, block: BlockId | None) -> None:
-        """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
+        """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
         if block is not None and not self.is_newest(block):
             text = str(block.given)
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
@@ -158,10 +158,10 @@ class Executor:
     async def gas_limit(self, prepared: Prepared) -> int:
         """Return the gas limit that a call needs [gas].
 
-        Raises `ExecutionFailed` for a call that fails at the upper bound, and `LimitExceeded`, also where too many
-        calls wait.
+        Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
+        exceeds a limit, or if too many calls are waiting.
         """
-        task = methodcaller("search", prepared.message, prepared.search)  # of an `Execute`
+        task = methodcaller("search", prepared.message, prepared.search)  # calls this method of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
         BATCH_GAS.get().spent += found.spent
         if found.gas_limit is None:
@@ -169,13 +169,13 @@ class Executor:
         return found.gas_limit
 
     async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
-        """Return the outcome of a message; raises `LimitExceeded`, also where too many calls wait."""
+        """Return the outcome of a message; raises `LimitExceeded` for a limit, or if too many calls wait."""
         outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
         BATCH_GAS.get().spent += outcome.gas_used
         return outcome
 
     async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
-        """Return the result of a task that executes a call; it may be started twice."""
+        """Return the result of a task that executes a call; the task may be started twice."""
         work = work_of(request, call_state)
         if self._native is not None and work.size <= INLINE_BYTES:
             began = monotonic()
@@ -195,14 +195,14 @@ class Executor:
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
             except LimitExceeded:
-                BATCH_GAS.get().spent += self.limits.total_gas  # how much was executed is not known
+                BATCH_GAS.get().spent += self.limits.total_gas  # the gas that was executed is not known
                 raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)
 
     @asynccontextmanager
     async def _slot(self, *, is_heavy: bool) -> AsyncIterator[None]:
-        """Hold one of the threads; overridden and slow code may not take all of them."""
+        """Reserve a thread; heavy calls (overridden or slow code) cannot reserve all threads."""
         if self._waiting >= self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
         seconds = WAITS * self.limits.seconds
@@ -219,11 +219,11 @@ class Executor:
             yield
 
     async def warm_up(self) -> None:
-        """Load the state into the engine, so that the first call on it need not wait."""
+        """Load the state into the engine, so that the first call does not have to wait."""
         await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
 
     def close(self) -> None:
-        """End the child processes; a thread ends with its task."""
+        """Stop the child processes; each thread ends with its task."""
         if self._pool is not None:
             self._pool.close()
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""Counters of the server for Prometheus, added up over its workers by the client library's multiprocess mode.
+"""Prometheus metrics of the server, summed over its workers by the multiprocess mode of the client library.
 
-The library keeps a file for each worker in the folder that `PROMETHEUS_MULTIPROC_DIR` names. The server sets it before
-the library is imported; without it the numbers are those of this process.
+The library writes a file for each worker into the folder that the variable `PROMETHEUS_MULTIPROC_DIR` names. The server
+sets this variable before the library is imported. Without the variable, the metrics are those of this process alone.
 """
 
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MIN_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
+MIN_FREE = 16 << 20  # free bytes that the folder needs; if a file cannot grow, its process crashes
 if folder := os.environ.get(FOLDER):
-    Path(folder).mkdir(0o700, exist_ok=True)  # which may be cleaned away under a parent that replaces a worker
+    Path(folder).mkdir(0o700, exist_ok=True)  # it may have been deleted before the parent replaces a worker
     if shutil.disk_usage(folder).free < MIN_FREE:
         del os.environ[FOLDER]
 
@@ -28,7 +28,7 @@ from feemodel import __version__  # noqa: E402
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
-#: Gauges that are read when they are asked for: their label, and what they are.
+#: Gauges that are computed for each request of the metrics: label and description.
 GAUGES = {
     "pricing_age_seconds": ("", "Age of the block that the polled costs come from"),
     "pricing_poll_age_seconds": ("", "Time since the last poll of the costs that succeeded"),
@@ -49,13 +49,13 @@ def count_refusal(status: int) -> None:
 
 
 def begin() -> None:
-    """Open the file of each kind: later there may be no room for an open file."""
+    """Open the file of each kind of metric now; later, the limit on open files may have been reached."""
     SECONDS.labels("unknown")
     ERRORS.labels("unknown", "other")
 
 
 class _Asked(Collector):
-    """Gauges that are read when they are asked for."""
+    """Gauges that are computed for each request of the metrics."""
 
     def __init__(self, gauges: Gauges) -> None:
         self._gauges = gauges
@@ -74,17 +74,17 @@ class _Asked(Collector):
 
 
 def text(gauges: Gauges) -> bytes:
-    """Return the numbers of all workers in Prometheus' text format.
+    """Return the metrics of all workers in the text format of Prometheus.
 
     Parameters
     ----------
-    gauges : of `GAUGES`, their values by label; `None` for what is not known.
+    gauges : values of the gauges in `GAUGES`, by name and label; `None` for an unknown value.
     """
     asked = CollectorRegistry()
     asked.register(_Asked(gauges))
     registry = REGISTRY
     if path := os.environ.get(FOLDER):
-        Path(path).mkdir(0o700, exist_ok=True)  # the library takes no folder that was cleaned away
+        Path(path).mkdir(0o700, exist_ok=True)  # the library raises an error if the folder was deleted
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return bytes(generate_latest(registry) + generate_latest(asked))

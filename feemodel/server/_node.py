@@ -1,4 +1,4 @@
-"""The node behind the server: its newest block, and forwarding of methods that the server does not have."""
+"""The node behind the server: get its newest block, and forward methods that the server does not implement."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +17,9 @@ CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
-#: Namespaces that are not forwarded: what operates a node, and what costs it more than a call.
+#: Namespaces that are not forwarded: methods that operate a node, and methods that cost it more than a call.
 REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
-#: Methods that would use accounts of the node.
+#: Methods that are not forwarded, because they would use accounts of the node.
 REFUSED = frozenset(
     ("eth_sendTransaction", "eth_sign", "eth_signTransaction", "eth_signTypedData", "eth_signTypedData_v4")
 )
@@ -38,15 +38,16 @@ class Upstream:
 
     Parameters
     ----------
-    settings : with `node`, and `fallback_node` whose newest block is used while the node does not answer.
-    chain_id : that the node must have, where it is known.
-    held : the ledger's newest block, whose hash the node must have.
+    settings : settings with `node`, and with `fallback_node`, whose newest block is used while the node does not
+        answer.
+    chain_id : chain id that the node must have; `None` if it is not known.
+    held : newest block of the ledger; the node's block with this number must have the same hash.
     """
 
     def __init__(self, settings: Settings, chain_id: int | None, held: StoredBlock | None) -> None:
         assert settings.node is not None
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
-        self.refusal: OtherChain | None = None  #: why the node is not asked
+        self.refusal: OtherChain | None = None  #: reason why no request is sent to the node
         self.nodes = [self.node]
         if settings.costs == "record" and settings.fallback_node is not None:
             self.nodes.append(opened_node(settings, settings.fallback_node))
@@ -56,7 +57,7 @@ class Upstream:
         )  # fmt: skip
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
-        """Return the node's answer to a method that the server does not have."""
+        """Return the node's answer to a method that the server does not implement."""
         namespace = method.partition("_")[0]
         if method in REFUSED or namespace in REFUSED_NAMESPACES:
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
@@ -66,18 +67,18 @@ class Upstream:
         return await self.node.forward(method, params)
 
     async def check(self) -> None:
-        """Raise `OtherChain` while the node is of another chain; one that was is looked at again."""
+        """Raise `OtherChain` if the node served another chain and still does."""
         if self.refusal is not None:
             await self.head.refresh()
         if self.refusal is not None:
             raise self.refusal
 
     async def ask(self, method: str, params: list[Any]) -> Any:
-        """Return the node's answer as a value."""
+        """Return the node's answer as a decoded JSON value."""
         return msgspec.json.decode(await self.forward(method, params))
 
     async def ask_with_head(self, calls: list[Call]) -> tuple[int, list[Any]]:
-        """Return the chain id, and the outcomes of calls that are sent together with a look at the newest block."""
+        """Return the chain id and the outcomes of calls; the same batch also requests the newest block."""
         await self.check()
         chain_id, head, history, *found = await self.node.outcomes([CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, *calls])
         try:
@@ -91,7 +92,7 @@ class Upstream:
         return known, found
 
     async def refresh(self) -> None:
-        """Look at the newest block now; raises `UpstreamError` while the node's chain is not known."""
+        """Request the newest block now; raises `UpstreamError` if the node's chain id is still not known."""
         await self.head.refresh()
         if self.chain_id.known is None:
             raise UpstreamError(self.head.error or "the node: its chain id is not known")

@@ -18,15 +18,16 @@ from feemodel.server.settings import Settings
 
 
 class Pricing:
-    """The prices now, and where they come from.
+    """Current prices and their source.
 
     Parameters
     ----------
-    settings : which name the source, and may fix the base fee.
-    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
-    min_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
+    settings : settings that select the source, and may fix the base fee.
+    costs : function that returns the prices without the chain's base fee; raises `UpstreamError` if they are not
+        available.
+    min_base_fee : function that returns the next base fee of the served chain, or 0 if the settings fix the base fee
         [wei / gas].
-    polled : what the costs come from, where that is polled.
+    polled : polled value from which the costs are computed; `None` if they do not depend on one.
     """
 
     def __init__(
@@ -41,20 +42,20 @@ class Pricing:
 
     @property
     def now(self) -> Prices:
-        """The prices, with the larger of their own base fee and the chain's.
+        """Current prices; the base fee is the larger of the base fee in the prices and that of the chain.
 
-        Raises `UpstreamError` where one of them cannot be known, or where they make no fee together.
+        Raises `UpstreamError` if a price is not available, or if the prices do not give a valid fee.
         """
         prices, base_fee = self._costs(), self._min_base_fee()
         return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
-        """Return prices that are enough for the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
+        """Return prices that suffice for the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
         costs_follow = self.polled is not None
         return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
 
     def describe(self) -> dict[str, Any]:
-        """Return source, ages and costs."""
+        """Return the source of the prices, their ages and the costs."""
         prices, polled = self.now, self.polled
         costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
         return {
@@ -69,7 +70,7 @@ class Pricing:
 
 
 class FixedPricing(Pricing):
-    """Prices that stay, which are computed and checked once; parameters and errors as of `Pricing`."""
+    """Constant prices, which are computed and checked once; parameters and errors as in `Pricing`."""
 
     __slots__ = ("now",)
     now: Prices
@@ -82,22 +83,22 @@ class FixedPricing(Pricing):
 def pricing_of(
     settings: Settings, chain: ChainState | None, head: Polled[Head] | None, fees: Polled[Prices] | None
 ) -> Pricing:
-    """Return the costs that the settings name, with the base fee of the chain that is served.
+    """Return the pricing that the settings select, with the base fee of the served chain.
 
     Parameters
     ----------
-    chain : of the server's own.
-    head : the newest block of the node, where one is served.
-    fees : the prices that L1 fees give, with `costs` "l1".
+    chain : the server's own chain; `None` if the server has none.
+    head : newest block of the node; `None` without a node.
+    fees : prices computed from L1 fees, if the setting `costs` is "l1".
 
-    Raises `InvalidInput` and `UpstreamError` for prices that stay and make no fee.
+    Raises `InvalidInput` or `UpstreamError` for constant prices that do not give a valid fee.
     """
     is_fixed = settings.base_fee is not None
 
     def min_base_fee() -> int:
         if head is None:
             return 0 if chain is None or is_fixed else chain.next_base_fee
-        newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
+        newest = head.value  # raises if too old, even if the base fee is fixed: gas depends on its state
         return 0 if is_fixed else newest.next_base_fee()
 
     if fees is not None:
@@ -115,7 +116,7 @@ def pricing_of(
 
 
 def rounded(age: float | None) -> float | None:
-    """Return an age as answers have it [s].
+    """Return an age rounded to milliseconds, as in answers [s].
 
     >>> rounded(1.23456), rounded(None)
     (1.235, None)
@@ -124,7 +125,7 @@ def rounded(age: float | None) -> float | None:
 
 
 def configured_prices(settings: Settings, record: bytes | None = None) -> Prices:
-    """Return the prices that the settings name, the preset's or those of a block's record where they name none.
+    """Return the prices in the settings; missing prices are taken from the block's pricing record or the preset.
 
     >>> configured_prices(Settings(variable_cost=5)).form
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
@@ -134,19 +135,19 @@ def configured_prices(settings: Settings, record: bytes | None = None) -> Prices
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
-    """Return the prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
+    """Return the prices in the pricing record of a node's newest block; raises `UpstreamError` if it has no record."""
     try:
         return configured_prices(settings, head.value.extra_data())
-    except InvalidInput as error:  # which is no fault of the caller's parameters
+    except InvalidInput as error:  # not caused by the caller's parameters
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
 async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -> Prices:
-    """Return the prices that an L1 node's newest blocks give, with the time of the newest of them.
+    """Return prices computed from the fees of an L1 node's newest blocks, with the time of the newest block.
 
-    Raises `UpstreamError` where the node serves another chain than before.
+    Raises `UpstreamError` if the node serves another chain than before.
     """
-    from feemodel.io._l1_window import fetch_fee_history  # and with it pandas, which only this source needs
+    from feemodel.io._l1_window import fetch_fee_history  # imports pandas, which only this source needs
 
     history, timestamp = await fetch_fee_history(
         node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile

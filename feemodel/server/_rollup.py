@@ -1,4 +1,4 @@
-"""The methods of the rollup: estimates with their fee, and proofs."""
+"""The methods of the rollup: estimates of gas and fees, and proofs."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Qu
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
 from feemodel.server.settings import Settings
 
-PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
+PRODUCTION_PREFIX = "linea"  # today's clients call the two methods with this prefix
 _BESU = node_named("besu")
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Estimate(msgspec.Struct, rename="camel"):
 
 
 def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
-    """Return a method under the rollup's prefix and under production's.
+    """Return a method under two names: with the given prefix, and with the prefix of production.
 
     >>> sorted(both_names("rollup", "getProof", Method(print, typed=False)))
     ['linea_getProof', 'rollup_getProof']
@@ -47,13 +47,13 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
 
 
 class ChainEstimates:
-    """`rollup_estimateGas` on a chain of the server's own.
+    """`rollup_estimateGas` on the server's own chain.
 
     Parameters
     ----------
-    executor : of the chain.
-    pricing : of estimates.
-    measuring : of the fee transaction.
+    executor : executes calls on the chain.
+    pricing : prices of the estimates.
+    measuring : measurement of the transaction's compressed size.
     """
 
     def __init__(self, executor: Executor, pricing: Pricing, measuring: Measuring) -> None:
@@ -76,7 +76,7 @@ class ChainEstimates:
         prepared = _BESU.prepare(request, call_state, tolerance=self._tolerance, limits=self._limits)
         gas_limit = await self._executor.gas_limit(prepared)
         sender, form = request.call.sender, prices.form
-        nonce = 0 if sender is None else chain_state.account(sender).nonce  # also where an override says another
+        nonce = 0 if sender is None else chain_state.account(sender).nonce  # even if an override sets another nonce
         size = self._measuring.size(
             request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_state.chain_id
         )
@@ -89,9 +89,9 @@ class NodeEstimates:
 
     Parameters
     ----------
-    upstream : the node that estimates the gas; each estimate looks up its newest block.
-    pricing, measuring : as of `ChainEstimates`.
-    settings : with the limits of a call.
+    upstream : node that estimates the gas; each estimate also requests the newest block.
+    pricing, measuring : as in `ChainEstimates`.
+    settings : settings with the limits of a call.
     """
 
     def __init__(self, upstream: Upstream, pricing: Pricing, measuring: Measuring, settings: Settings) -> None:
@@ -132,7 +132,7 @@ class NodeEstimates:
 
 
 def _in_hex(value: Any) -> Any:
-    """Return a parameter with its integers as quantities: nodes do not take those of JSON."""
+    """Return a parameter with integers as hexadecimal quantities, because nodes do not accept JSON integers."""
     if isinstance(value, int) and not isinstance(value, bool):
         return to_quantity(value)
     if isinstance(value, Mapping):
@@ -141,22 +141,24 @@ def _in_hex(value: Any) -> Any:
 
 
 class Ledger:
-    """The ledger that proves. A file that cannot be read is opened again with each call.
+    """Ledger from which proofs are created.
+
+    If the file cannot be opened, each call tries again. Once it is open, it is not opened again.
 
     Parameters
     ----------
-    path : of the file.
-    key_limit : storage keys of one proof.
+    path : path of the file.
+    key_limit : maximum number of storage keys in one proof.
     """
 
     def __init__(self, path: str, key_limit: int) -> None:
         self.path, self._key_limit = path, key_limit
         self._store: Store | None = None
-        self._one_long = asyncio.Lock()  # proof at a time: many would hold all their memory at once
+        self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
         self._loading: asyncio.Task[None] | None = None
 
     def store(self) -> Store:
-        """Return the open file; raises `CallError` while it cannot be read, with an identifier of the log's line."""
+        """Return the open store; if it cannot be read, raises `CallError` with the identifier of a line in the log."""
         try:
             if self._store is None:
                 self._store = Store(self.path, read_only=True)
@@ -166,16 +168,16 @@ class Ledger:
         return self._store
 
     async def load(self) -> None:
-        """Wait until the hashing is loaded."""
+        """Wait until the hash function is loaded."""
         scheme = self.store().scheme
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = asyncio.create_task(asyncio.to_thread(scheme.load))
         await asyncio.shield(self._loading)
 
     async def read_ahead(self) -> None:
-        """Read the file once, so that the first proofs need not."""
+        """Read the whole file into the page cache, so that the first proofs do not wait for the disk."""
         pieces = read_ahead(self.store().path)
-        while await asyncio.to_thread(next, pieces, None):  # one at a time, so that a stop need not wait
+        while await asyncio.to_thread(next, pieces, None):  # one piece per call, so that the server can stop in between
             pass
 
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
@@ -188,10 +190,10 @@ class Ledger:
                 return next(steps)
             async with self._one_long:
                 proof = next(steps)
-                for _ in steps:  # which fill it
-                    await asyncio.sleep(0)  # other calls are answered between the steps
+                for _ in steps:  # each step adds slots to the proof
+                    await asyncio.sleep(0)  # let other calls run between the steps
             return proof
-        except LimitExceeded as error:  # a parameter too long, not a server too busy
+        except LimitExceeded as error:  # the parameter is too long; the server is not too busy
             raise CallError(INVALID_PARAMS, str(error)) from None
         except UnreadableFile as error:
             raise ledger_failed(error) from None
@@ -203,7 +205,7 @@ class Ledger:
 
 
 def ledger_failed(error: UnreadableFile) -> CallError:
-    """Return the error for a ledger that cannot be read; the log has the file and the reason."""
+    """Return the error for a ledger that cannot be read, and log the file and the reason."""
     identity = secrets.token_hex(8)
     _log.error("ledger %s: %s", identity, error)
     if isinstance(error, LedgerDamaged):

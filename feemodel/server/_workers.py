@@ -1,7 +1,7 @@
 """Start the workers: uvicorn's supervisor, with a socket of its own for each worker.
 
-Workers share a port (`SO_REUSEPORT`), so that the kernel spreads connections over them. What the parent has read is
-pickled to every worker, also to one that replaces another.
+Workers share a port (`SO_REUSEPORT`), so that the kernel distributes connections among them. The data that the parent
+has read is pickled and passed to every worker, including workers that replace others.
 """
 
 import json
@@ -26,20 +26,20 @@ from feemodel.server.service import Service
 if TYPE_CHECKING:
     from feemodel.server._app import App
 
-PING_SECONDS = 30  # a worker that does not answer its parent for so long is replaced: compiling takes ten
-BACKLOG = 2_048  # connections that wait to be accepted
-UNREAD = 65_536  # bytes of a connection that the kernel holds for the server, which a client may leave behind
+PING_SECONDS = 30  # a worker that does not answer its parent within this time is replaced; compiling takes 10 s
+BACKLOG = 2_048  # maximum number of connections waiting to be accepted
+UNREAD = 65_536  # size of the kernel's receive buffer for each connection [byte]
 
 
 class SharedSocket(socket.socket):
-    """A socket whose copy in a worker is another socket on the same port."""
+    """A socket that is unpickled in a worker as a new socket on the same port."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return bound, self.getsockname()[:2]
 
 
 def bound(host: str, port: int, *, shared: bool = True) -> SharedSocket:
-    """Return a socket that is bound and does not listen; raises `FeeModelError` where the port is taken."""
+    """Return a socket that is bound but does not listen yet; raises `FeeModelError` if the port is in use."""
     listener = SharedSocket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -54,7 +54,7 @@ def bound(host: str, port: int, *, shared: bool = True) -> SharedSocket:
 
 
 def application(loaded: Loaded) -> "App":
-    """Return the application of a worker from what the parent has loaded."""
+    """Return the application of a worker, created from the data that the parent has loaded."""
     from feemodel.server._app import App
 
     set_up_log(loaded.settings.log)
@@ -91,14 +91,14 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
 
     Parameters
     ----------
-    loaded : what the settings name.
-    ready : called with the address when the port answers.
+    loaded : contents of the files that the settings name.
+    ready : called with the address when all workers accept requests.
 
-    Raises `FeeModelError` where the port is taken.
+    Raises `FeeModelError` if the port is in use.
     """
     settings = loaded.settings
     set_up_log(settings.log)
-    # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
+    # Check without `SO_REUSEPORT` whether the port is free; with it, the port could be shared with another server.
     bound(settings.host, settings.port, shared=False).close()
     folder = tempfile.mkdtemp(prefix="feemodel-metrics-")
     os.environ[FOLDER] = folder
@@ -113,7 +113,7 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
 
 
 class Supervisor(Multiprocess):
-    """uvicorn's supervisor, which says when all workers answer."""
+    """uvicorn's supervisor, which also calls a function when all workers accept requests."""
 
     ready: Callable[[], object]
 
@@ -134,17 +134,17 @@ class JsonLines(logging.Formatter):
         }  # fmt: skip
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line)  # which writes half a surrogate pair, too
+        return json.dumps(line)  # the standard library, because it can also write a lone surrogate
 
 
 def set_up_log(kind: str) -> None:
-    """Log as the setting says: "errors" writes warnings and worse, "requests" calls too, "off" nothing."""
+    """Set up logging: "errors" logs warnings and errors, "requests" also logs every call, "off" logs nothing."""
     root = logging.getLogger()
     handler: logging.Handler = logging.NullHandler() if kind == "off" else logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("feemodel.calls").setLevel(logging.INFO if kind == "requests" else logging.WARNING)
-    requests = logging.getLogger("uvicorn.error")  # a line for each malformed request would fill a disk
+    requests = logging.getLogger("uvicorn.error")  # logging each malformed request could fill the disk
     requests.setLevel(logging.ERROR)
-    requests.addFilter(lambda record: not str(record.msg).startswith("Invalid UTF-8"))  # in a WebSocket's text
+    requests.addFilter(lambda record: not str(record.msg).startswith("Invalid UTF-8"))  # in WebSocket messages

@@ -1,6 +1,6 @@
-"""Parameters, results and errors of the methods: types that parse JSON and describe themselves in the OpenRPC document.
+"""Parameters, results and errors of the methods: types that parse JSON and provide schemas for the OpenRPC document.
 
-A parameter becomes a typed value here, once; methods receive values that are known to be valid.
+Each parameter is parsed and checked once, in this module, so that methods receive only valid values.
 """
 
 import re
@@ -23,7 +23,7 @@ from feemodel.execution._message import Request, read_blob_hashes
 from feemodel.execution._state import Override, parse_overrides
 
 Schema: TypeAlias = dict[str, Any]
-MAX_BLOCKS = 64  # of `blocks` in an estimate's options: base fees may rise by 1,700 times until then
+MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
 
 _QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
 _UINT64, _UINT256 = (
@@ -66,7 +66,7 @@ _OPTIONS: Schema = {
 }
 
 
-#: What may be answered in place of a result: code, message and when.
+#: Errors that may be returned in place of a result: code, message and cause.
 FAILURES = (
     (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
     (-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),
@@ -82,7 +82,7 @@ FAILURES = (
 
 
 class StateOverride(msgspec.Struct, frozen=True):
-    """A state override, as it was sent and parsed."""
+    """A state override, both as received and as parsed."""
 
     given: Mapping[str, Any]
     accounts: Mapping[bytes, Override]
@@ -106,17 +106,17 @@ def _uint(maximum: int) -> Callable[[Any], int]:
     return partial(as_integer, "quantity", maximum=maximum)
 
 
-_RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, StateOverride)  # of readers
+_RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, StateOverride)  # types that readers return
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, size: int | None = None) -> Any:
-    """Return a type of parameters; msgspec takes what the reader returns as an instance of it.
+    """Return a parameter type; msgspec accepts the values that the reader returns as instances of this type.
 
     Parameters
     ----------
-    read : the reader of a value, which says what is wrong with it.
-    schema : of the OpenRPC document; of an integer with the pattern of its quantities.
-    is_data, size : whether it is hexadecimal data, and of how many bytes.
+    read : function that parses a value and raises an error that explains what is wrong with the value.
+    schema : schema for the OpenRPC document; for an integer, it has the pattern of a quantity.
+    is_data, size : whether the value is hexadecimal data, and its length [byte]; `None` allows any length.
     """
     number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
     names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
@@ -161,7 +161,7 @@ HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=_DATA["pa
 
 
 class CallObject(msgspec.Struct, rename="camel"):
-    """A call as `eth_call` and `rollup_estimateGas` take it; fields that are not known are ignored, as nodes do."""
+    """Call object of `eth_call` and `rollup_estimateGas`; unknown fields are ignored, as by nodes."""
 
     sender: Address | None = msgspec.field(default=None, name="from")
     to: Target | None = None
@@ -203,7 +203,7 @@ class CallObject(msgspec.Struct, rename="camel"):
         authorizations, blob_hashes = self.authorization_list or (), self.blob_versioned_hashes or ()
         if self.to is None and (authorizations or blob_hashes):
             raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
-        call = Call(  # by position: by name it takes twice the time
+        call = Call(  # positional, because keyword arguments take twice the time
             self.sender, self.to, self.gas, self.gas_price, self.max_fee_per_gas, self.max_priority_fee_per_gas,
             self.max_fee_per_blob_gas, self.value, self.nonce, self.chain_id, data or b"", self.access_list,
             len(authorizations),
@@ -212,18 +212,18 @@ class CallObject(msgspec.Struct, rename="camel"):
 
 
 class EstimateOptions(msgspec.Struct, frozen=True):
-    """Parameters after the call of an estimate."""
+    """The parameters of an estimate that follow the call object."""
 
     block: BlockId | None = None
     overrides: StateOverride | None = None
-    blocks: int | None = None  #: for which the fee must be enough
+    blocks: int | None = None  #: number of blocks for which the fee must suffice
 
 
 def estimate_options(*given: Any) -> EstimateOptions:
-    """Return the parameters after the call of an estimate: a block, a state override, options.
+    """Parse the parameters of an estimate that follow the call object: block, state override and options.
 
-    They are `[overrides]` as the rollup method has it, or `[block, overrides]` as clients send them. Options are an
-    object of `blocks` after the others. Raises `InvalidInput`.
+    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. An
+    object with `blocks` may follow as the options. Raises `InvalidInput`.
 
     >>> estimate_options("latest", {"blocks": 5}, None).blocks
     5
@@ -249,7 +249,7 @@ def estimate_options(*given: Any) -> EstimateOptions:
 
 
 def parse(name: str, value: Any, kind: Any) -> Any:
-    """Return a parameter as a value of its type; raises `InvalidInput` that names the field.
+    """Convert a parameter to a value of its type; raises `InvalidInput` with the name of the field.
 
     >>> parse("call", {"to": "0x" + "11" * 20, "customData": 5}, CallObject).to.hex()[:4]
     '1111'
@@ -268,12 +268,12 @@ _AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
 def explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidInput:
-    """Return the error for a parameter that is not valid, which names the field and shows its value.
+    """Return the error for a parameter that is not valid; the message names the field and shows its value.
 
     Parameters
     ----------
     name, value : the parameter.
-    error : of msgspec, whose message ends with the path to the field.
+    error : error raised by msgspec; its message ends with the path to the field.
     """
     found = _AT.match(str(error))
     path = (found and found["path"]) or ""
@@ -290,7 +290,7 @@ def explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidI
 
 
 def decoded(kind: Any, value: Any) -> Any:
-    """Return a value of a wire type; hexadecimal text is converted here, anything else by the reader of the type.
+    """Convert a JSON value to a parameter type: hexadecimal text directly, other values with the type's reader.
 
     >>> decoded(Uint64, "0x5208"), decoded(Uint64, 21_000), decoded(Data, "0xa9059cbb").hex()
     (21000, 21000, 'a9059cbb')

@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0: the bytes of a request in, the bytes of its response out.
+"""JSON-RPC 2.0: convert the bytes of a request into the bytes of its response.
 
-Errors of the package become error objects; an unforeseen one becomes "Internal error" with an identifier under which
-the log has its traceback.
+Errors of the package become error objects. Any other exception becomes "Internal error" with an identifier; the log has
+the traceback under the same identifier.
 
 Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for the codes above -32100.
 """
@@ -29,14 +29,14 @@ from feemodel.server.settings import Settings
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
 _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
-    (NotFinalized, INVALID_REQUEST),  # as production answers for a block that it does not serve
+    (NotFinalized, INVALID_REQUEST),  # production returns this code for a block that it does not serve
     (InvalidInput, INVALID_PARAMS),
     (LimitExceeded, LIMIT_EXCEEDED),
     (UpstreamError, UNAVAILABLE),
 )
-NAME_LENGTH = 100  # characters of an unknown method's name that its error shows
-ALL_BATCHES_BYTES = 48 << 20  # of the answers to all batches of a process
-FORWARDED_TOGETHER = 16  # calls of one batch that are forwarded at the same time
+NAME_LENGTH = 100  # maximum number of characters of an unknown method's name shown in the error
+ALL_BATCHES_BYTES = 48 << 20  # maximum size of the answers to all current batches of a process
+FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
 _CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
@@ -66,17 +66,17 @@ class Method:
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
         self.function, self.is_async = function, inspect.iscoroutinefunction(function)
         hints = get_type_hints(function, include_extras=True) if typed else {}
-        self.result = hints.get("return", Any)  #: its type
+        self.result = hints.get("return", Any)  #: type of the result
         lines = (inspect.getdoc(function) or "").splitlines()
         self.summary = lines[0].rstrip(".") if lines else ""
-        # msgspec reads the annotations of a structure once, and any other type again in each call.
+        # A structure, because msgspec inspects its annotations once, but inspects any other type again in each call.
         fields: list[Any] = []
         for one in inspect.signature(function).parameters.values():
             kind = hints.get(one.name, Any)
             fields.append((one.name, kind) if one.default is one.empty else (one.name, kind | None, one.default))
         self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
         self.parameters = msgspec.structs.fields(self._arguments)
-        self._required = [one.name for one in self.parameters if one.required]  # which are the first ones
+        self._required = [one.name for one in self.parameters if one.required]  # these come first
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -92,7 +92,7 @@ class Method:
         except msgspec.ValidationError:
             for parameter, value in zip(self.parameters, params, strict=False):
                 if value is not None:
-                    parse(parameter.name, value, parameter.type)  # which names the parameter that is wrong
+                    parse(parameter.name, value, parameter.type)  # raises an error that names the invalid parameter
             raise
 
     def _positional(self, params: Mapping[str, Any]) -> list[Any]:
@@ -105,13 +105,13 @@ class Method:
 
 
 class GasMeter:
-    """The gas that the calls of one batch have executed."""
+    """Counts the gas that the calls of one batch have used."""
 
     def __init__(self) -> None:
         self.spent = 0
 
 
-#: The meter of the batch that the running task answers; single calls share one that has no limit.
+#: Gas meter of the batch that the current task answers; all single calls share one meter, which has no limit.
 BATCH_GAS: ContextVar[GasMeter] = ContextVar("BATCH_GAS", default=GasMeter())  # noqa: B039 nobody reads it
 
 
@@ -130,10 +130,10 @@ class Dispatcher:
     Parameters
     ----------
     methods : by name.
-    forward : takes every other method; `None` if there is no node.
+    forward : function that forwards all other methods to a node; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
-    settings : the limits of a batch, beyond which no further call of it begins; and whether the log has a line for
-        each call, with neither parameters nor result.
+    settings : limits of a batch, after which none of its remaining calls is executed; and whether each call is logged,
+        without its parameters and result.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Dispatcher:
         self._log_calls = self._settings.log == "requests"
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
-        self._held = 0  # bytes of answers that wait for the end of their batch
+        self._held = 0  # bytes of answers whose batch is not complete yet
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:
@@ -163,7 +163,7 @@ class Dispatcher:
         return await self._answer_call(request)
 
     async def _answer_call(self, given: Any, excess: str | None = None) -> bytes | None:
-        """Return the response to one call; a call of a batch above its limits is not begun."""
+        """Return the response to one call; `excess` is the reason if its batch has exceeded a limit."""
         try:
             call = msgspec.convert(given, _Call)
         except msgspec.ValidationError:
@@ -183,8 +183,8 @@ class Dispatcher:
                 result = method.function(*method.arguments(params))
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
-            response, code = _failed(identity, error)  # a name for the error here would be a cycle with its traceback
-            ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # the codes of a node may be any
+            response, code = _failed(identity, error)  # assigning the error would create a reference cycle
+            ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
         if self._log_calls:
@@ -192,7 +192,7 @@ class Dispatcher:
         return None if call.id is msgspec.UNSET else response
 
     async def _elsewhere(self, name: str, params: Any) -> Any:
-        """Return the node's answer to a method that this server does not have."""
+        """Return the node's answer to a method that this server does not implement."""
         if name in self._reasons:
             raise CallError(METHOD_NOT_FOUND, self._reasons[name])
         if self._forward is None:
@@ -222,7 +222,7 @@ class Dispatcher:
                     answers.append(response)
                     size += len(response)
                     self._held += len(response)
-                async with self._turn:  # all batches take turns, so that they cannot delay single calls
+                async with self._turn:  # batches take turns here, so that they do not delay single calls
                     await asyncio.sleep(0)
         finally:
             BATCH_GAS.reset(token)
@@ -230,7 +230,7 @@ class Dispatcher:
         return b"[%b]" % b",".join(answers) if answers else None
 
     def _together(self, calls: list[Any], index: int) -> int:
-        """Return how many calls of a batch, from one on, are reads that the node can answer at the same time."""
+        """Return how many calls of a batch, starting at an index, can be forwarded to the node concurrently."""
         count = 0
         for call in calls[index : index + FORWARDED_TOGETHER]:
             name = call.get("method") if isinstance(call, dict) else None
@@ -240,7 +240,7 @@ class Dispatcher:
         return max(count, 1) if self._forward is not None else 1
 
     def _excess(self, size: int, seconds: float, gas: int) -> str | None:
-        """Return why no further call of a batch begins; `None` if one may."""
+        """Return the reason why no further call of a batch is executed; `None` if no limit is exceeded."""
         limits = self._settings
         if size > limits.batch_bytes:
             return f"the answers to a batch: at most {limits.batch_bytes:,} bytes"
@@ -252,10 +252,11 @@ class Dispatcher:
 
 
 def _read(body: bytes) -> Any:
-    """Return a JSON value whose objects have each name once; raises for anything else.
+    """Parse a JSON value; raises an error if the text is not valid, or if an object has a name twice.
 
-    A proxy in front of the server may have read the other one of two values with the same name. The second value
-    replaces the first when it is decoded, so that encoding gives fewer quotation marks again.
+    With duplicate names, a proxy in front of the server might read the first value and this server the second.
+    Duplicates are detected by encoding the decoded value: the first value is lost, so the result has fewer quotation
+    marks.
     """
     value = _decode(body)
     if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):
@@ -264,7 +265,7 @@ def _read(body: bytes) -> Any:
 
 
 def _as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
-    """Return an error with a code, a message and data."""
+    """Convert an exception to an error with a code, a message and data."""
     if isinstance(error, (CallError, ExecutionFailed, NodeError)):
         return error
     for kind, code in _CODES:
@@ -283,18 +284,18 @@ def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
         fields["data"] = found.data
     try:
         return _encode({"jsonrpc": "2.0", "id": identity, "error": fields}), found.code
-    except Exception as unwritable:  # the words of a node may not be valid text, and its code may have any length
+    except Exception as unwritable:  # a node's message may not be valid text, and its code may be too long
         return _failed(identity, unwritable)
 
 
 def _refused(error: CallError) -> bytes:
-    """Count and return the response to what is no call."""
+    """Return the response to a request that is not a valid call, and count the error."""
     ERRORS.labels("", str(error.code)).inc()
     return _failed(None, error)[0]
 
 
 def document(methods: Mapping[str, Method]) -> bytes:
-    """Return the OpenRPC document of methods, JSON.
+    """Return the OpenRPC document that describes the methods, as JSON.
 
     >>> from feemodel.server._eth import client_version
     >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Extension(Protocol):
-    """Methods and pages from outside the package `feemodel.server`, which each worker makes from its `Service`."""
+    """Methods and pages from outside `feemodel.server`. Each worker creates its own extensions from its `Service`."""
 
     @property
     def methods(self) -> Mapping[str, "Method"]:
@@ -38,38 +38,38 @@ class Extension(Protocol):
 
     @property
     def routes(self) -> Sequence["BaseRoute"]:
-        """Routes of HTTP and WebSocket, see `starlette.routing`."""
+        """HTTP and WebSocket routes, see `starlette.routing`."""
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close open files and connections."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """Contents of the files that the parent has read; no worker reads them again."""
+    """Contents of the files that the parent has read."""
 
     settings: Settings
-    chain: ChainState | None  #: to execute on; `None` behind a node, and where only proofs are served
-    store: Path | None  #: the ledger that proves
-    held: StoredBlock | None  #: the ledger's newest block, whose hash a node must have
-    chain_id: int | None  #: of the ledger
+    chain: ChainState | None  #: chain to execute on; `None` with a node, or if only proofs are served
+    store: Path | None  #: path of the ledger for proofs
+    held: StoredBlock | None  #: newest block of the ledger; a node's block must have the same hash
+    chain_id: int | None  #: chain id of the ledger
     codec: Codec
-    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: called with the `Service`
+    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: each is called with the `Service`
 
 
 def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[Any], Extension], ...] = ()) -> Loaded:
-    """Read what the settings name.
+    """Read the files that the settings name.
 
     Parameters
     ----------
-    settings : which chain, codec and dictionary.
-    store : the ledger that proves; `None` for none.
-    extensions : functions or classes of a module, which workers import by name.
+    settings : settings with the chain, the codec and its dictionary.
+    store : path of the ledger for proofs; `None` for no ledger.
+    extensions : functions or classes defined at module level, because workers import them by name.
 
     Raises `InvalidInput` and `UnreadableFile`.
     """
     root = held = chain_id = chain = None
     if store is not None:
-        with Store(store, read_only=True) as opened:  # a missing, damaged or foreign file is refused here
+        with Store(store, read_only=True) as opened:  # raises for a file that is missing, damaged or not a ledger
             head, chain_id = opened.head, opened.chain_id
             held = head if head is not None and head.number and head.hash is not None else None
             if settings.node is None and settings.replay is None and head is not None:
@@ -86,7 +86,7 @@ def _chain(settings: Settings, state_root: bytes | None) -> ChainState | None:
     if settings.node is not None:
         return None
     if settings.replay is not None:
-        from feemodel.io._replay import read_replay  # and with it pandas, which nothing else here needs
+        from feemodel.io._replay import read_replay  # imports pandas, which is not needed otherwise
 
         return replay_chain(read_replay(settings.replay))
     if settings.genesis is None and settings.store is not None:

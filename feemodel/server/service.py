@@ -1,4 +1,4 @@
-"""State of a worker: loaded once by the parent, opened by each worker in its event loop."""
+"""State of a worker. The parent loads files once; each worker opens its ledger and nodes in its event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from feemodel.server._rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, N
 from feemodel.server.dispatch import CallError, Dispatcher, Method, document
 from feemodel.server.loaded import Loaded
 
-WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
+WARM_UP_AFTER = 1.0  # delay of the warm-up, which would slow down the first requests [s]
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
     "eth_createAccessList", "eth_getLogs", "eth_getProof", "eth_getTransactionByHash", "eth_getTransactionReceipt",
@@ -31,13 +31,13 @@ NEEDS_NODE = (
 
 
 class Service:
-    """The methods of one worker, and what they are answered from.
+    """The methods of one worker, with the chain, ledger, node and prices that they use.
 
     Parameters
     ----------
-    loaded : by the parent.
+    loaded : contents of the files that the parent has read.
 
-    Created within an event loop; `lifespan` opens and closes it.
+    Must be created within an event loop; `lifespan` starts and stops the service.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -66,7 +66,7 @@ class Service:
         return Dispatcher(self.methods, forward=forward, reasons=self._reasons(), settings=self.settings)
 
     def _reasons(self) -> dict[str, str]:
-        """Return why methods that clients know are not answered here."""
+        """Return the reasons why methods that clients know are not served here."""
         gateway = "connect to the node's WebSocket, or let a gateway route it there"
         reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
         if self.upstream is None:
@@ -82,7 +82,7 @@ class Service:
         return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
-        """Return the prices that L1 fees give, where the settings name an L1 node."""
+        """Return the prices computed from L1 fees; `None` if the settings name no L1 node."""
         settings = self.settings
         if settings.l1_node is None:
             return None
@@ -123,10 +123,10 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Poll the nodes while the block runs; then close what is open."""
+        """Poll the nodes while the context is open, then close all connections and files."""
         polled: list[Polled[Any]] = [one for one in (self.head, self._fees) if one is not None]
         first = [asyncio.create_task(one.refresh()) for one in polled]
-        if first:  # a node that is slow to answer delays no caller
+        if first:  # wait for a limited time, so that a slow node does not delay the start
             await asyncio.wait(first, timeout=self.settings.node_timeout)
         jobs = [self._warm_up(), *(one.keep() for one in polled)]
         tasks = [*first, *map(asyncio.create_task, jobs)]
@@ -140,7 +140,7 @@ class Service:
             await self.close()
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close all connections, files and processes."""
         if self._executor is not None:
             self._executor.close()
         for node in self._nodes:
@@ -151,22 +151,22 @@ class Service:
             self.ledger.close()
 
     async def _warm_up(self) -> None:
-        """Load what only some requests need, before the first of them comes."""
+        """Load data that only some requests need, before the first such request arrives."""
         await asyncio.sleep(WARM_UP_AFTER)
-        with suppress(FeeModelError, OSError):  # which the first call that needs it says
+        with suppress(FeeModelError, OSError):  # the first call that needs the ledger returns the error
             if self.ledger is not None:
                 await self.ledger.load()
                 await self.ledger.read_ahead()
         if self._executor is not None:
-            with suppress(LimitExceeded):  # callers have started all processes
+            with suppress(LimitExceeded):  # other calls have already started all processes
                 await self._executor.warm_up()
 
     def unready(self) -> list[str]:
-        """Return why an estimate would not be answered now; nothing where it would."""
+        """Return the reasons why an estimate or a proof would fail now; an empty list if it would not."""
         refused = []
         try:
             self.pricing.describe()
-        except Exception as error:  # whatever it is, it is what a caller would get
+        except Exception as error:  # a caller would get the same error, whatever it is
             refused.append(str(error))
         if self.ledger is not None:
             try:

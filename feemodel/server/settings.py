@@ -1,7 +1,8 @@
 """Settings of the server: from a file, then the environment, then flags; a later source replaces an earlier one.
 
-In a TOML file a setting is in the table of its section; in the environment it is `FEEMODEL_` and its name in capitals;
-on the command line `--` and its name with hyphens. Names that no setting has are refused in every source.
+In a TOML file, each setting belongs to the table of its section. In the environment, its name is in capitals after
+`FEEMODEL_`; on the command line, its name is written with hyphens after `--`. Unknown names are refused in every
+source.
 """
 
 import re
@@ -27,15 +28,15 @@ from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
-#: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
+#: Variables with the prefix that are not settings: the path of the settings file, limits, and options of tests.
 OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
-SECRET = ("node", "l1_node", "fallback_node")  # an address may hold a password
+SECRET = ("node", "l1_node", "fallback_node")  # an address may contain a password
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum of a time [s]
 
-_HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name or an IPv6 address, which has colons
+_HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name, or an IPv6 address with colons
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
@@ -160,7 +161,7 @@ def _check_host(name: str, value: str) -> None:
 
 
 def _check_origin(name: str, value: str) -> None:
-    """Raise `InvalidInput` for what no browser sends: an origin is lower case, without path and default port."""
+    """Raise `InvalidInput` unless a browser can send this origin: lower case, without a path or a default port."""
     found = _ORIGIN.fullmatch(value)
     if value not in ("*", "null") and (found is None or (found[1], found[2]) in (("http", ":80"), ("https", ":443"))):
         raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
@@ -225,18 +226,18 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Return the settings that the three sources give together.
+    """Combine the settings from the three sources.
 
     Parameters
     ----------
-    file : TOML, a table for each section.
-    environment : of which the names that begin with FEEMODEL_ count.
-    flags : setting → value; `None` was not given.
+    file : TOML file with a table for each section.
+    environment : environment variables; only names that begin with FEEMODEL_ are read.
+    flags : setting → value; `None` if the flag was not given.
 
     Raises
     ------
-    UnreadableFile : no such file, or not TOML.
-    InvalidInput : a value that a setting cannot have, or a name that none has, as the source spells it.
+    UnreadableFile : the file does not exist or is not TOML.
+    InvalidInput : an invalid value or an unknown name; the message uses the spelling of the source.
 
     >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
     9001
@@ -277,7 +278,7 @@ def _unknown(spelled: str, expected: str, name: str, known: Collection[str]) -> 
 
 
 def _value(spelled: str, name: str, value: Any) -> Any:
-    """Return the value of a setting from TOML or text; raises `InvalidInput` in the source's spelling."""
+    """Return the value of a setting from TOML or text; the message of `InvalidInput` uses the source's spelling."""
     given, is_text = value, isinstance(value, str)
     if is_text and is_list(name):
         value = [part.strip() for part in value.split(",")]
@@ -290,7 +291,7 @@ def _value(spelled: str, name: str, value: Any) -> Any:
     return _checked(spelled, name, value, strict=not is_text)
 
 
-#: A bound of a whole number as msgspec writes it, and in the words of the other verbs.
+#: Limit of an integer in an error message of msgspec, which is rewritten in the style of the other messages.
 _BOUND = re.compile(r"`int` (>=|<=) (-?\d+)$")
 _BOUNDS = {">=": "an integer of at least", "<=": "at most"}
 
