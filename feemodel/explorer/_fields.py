@@ -145,7 +145,7 @@ OF_FORM = {
 }  # fmt: skip
 TRANSACTION = ("compressedSize", "gas")
 L1_FEES = ("l1BaseFee", "blobBaseFee")  #: fields without which the recovery is not computed
-AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: divisors
+AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: fields used as divisors
 
 
 @dataclass(frozen=True, slots=True)

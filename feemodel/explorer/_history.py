@@ -18,7 +18,7 @@ from feemodel.linea.pricing_forms import Form
 
 
 def means(samples: Iterable[L1Sample], length: int, minimum: int = 1) -> list[L1Sample]:
-    """Return means over consecutive samples whose times share the first `length` characters.
+    """Return the means of groups of consecutive samples; times in a group have the same first `length` characters.
 
     Groups of fewer than `minimum` samples are left out.
 

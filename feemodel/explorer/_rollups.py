@@ -168,7 +168,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     options : required: `gas` (on Arbitrum without the gas that pays for L1) [gas] and `baseFee`; on chains with a data
         fee also `l1BaseFee` and `blobBaseFee`, or on Arbitrum `pricePerUnit` [wei / gas]. Optional: `blocksAhead`
         (default 1, at most 1,000), `maxPriorityFeePerGas` (default 0), `maxFeePerGas`, `at` (a day), and `parameters`
-        that replace the chain's.
+        that replace those of the chain.
 
     Returns
     -------

@@ -45,7 +45,7 @@ Subject: TypeAlias = Call | Transaction
 
 @dataclass(frozen=True, eq=False)
 class Subjects:
-    """The methods that read a transaction or a call."""
+    """The methods whose subject is a transaction or a call."""
 
     form: Callable[[], Form]
     preset: LineaPreset
@@ -63,9 +63,9 @@ class Subjects:
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has. For a hash,
             the gas used is taken from the transaction's receipt.
-        options : the fields of `feemodel_fee` without `compressedSize`; `gas`, an estimate in place of an execution
-            [gas]; `gasUsed` [gas]; `poolMargin` and `selectionMargin` [1]; `nonce` for a call without one; and
-            `overrides` of the state on which a call is executed.
+        options : the fields of `feemodel_fee` without `compressedSize`; `gas`, an estimate that is used instead of
+            executing the call [gas]; `gasUsed` [gas]; `poolMargin` and `selectionMargin` [1]; `nonce` for a call
+            without one; and `overrides` of the state on which a call is executed.
 
         Returns
         -------
@@ -110,11 +110,12 @@ class Subjects:
         Parameters
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
-        moment : an object with any of `l1BaseFee` and `blobBaseFee` [wei / gas]; `gas`, an estimate in place of an
-            execution [gas]; `overrides` of the state on which a call is executed; `pubdata`, the assumed number of
-            bytes published on zkSync [byte]; `rules`, a list of names or "all"; `at`, a day, whose rules and median L1
-            fees are used (then `rules` are names of chains); `parameters`, chain → values that replace its own, as
-            numbers or text; `starknet`, an object with `l1DataGas` and `l2Gas` of the same action on Starknet [gas].
+        moment : an object with any of `l1BaseFee` and `blobBaseFee` [wei / gas]; `gas`, an estimate that is used
+            instead of executing the call [gas]; `overrides` of the state on which a call is executed; `pubdata`, the
+            assumed number of bytes published on zkSync [byte]; `rules`, a list of names or "all"; `at`, a day, whose
+            rules and median L1 fees are used (then `rules` are names of chains); `parameters`, chain → values that
+            replace its own, as numbers or text; `starknet`, an object with `l1DataGas` and `l2Gas` of the same action
+            on Starknet [gas].
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Texts of the explorer: formulas, assumptions, and example calls and transactions."""
+"""Texts that the explorer shows: formulas, assumptions, and example calls and transactions."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -35,7 +35,7 @@ LONG = ("feemodel_presets", MONTH, "feemodel_explain", "feemodel_compare")
 
 
 class ExplorerMethods:
-    """The explorer's methods and its page, an extension of the server.
+    """Server extension with the explorer's methods and page.
 
     Parameters
     ----------

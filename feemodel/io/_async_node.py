@@ -29,7 +29,7 @@ HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
 RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; code used by QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # s
-LONGEST_RETRY_AFTER = 60.0  # s; a node that asks for more is not retried
+LONGEST_RETRY_AFTER = 60.0  # s; if a node asks for a longer wait, the request is not retried
 WITHOUT_BATCHES = 600.0  # s; time without batches after a node has refused one
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
@@ -61,7 +61,7 @@ class _Request(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    """Response whose result is kept as the node encoded it."""
+    """Response whose result stays encoded, exactly as the node sent it."""
 
     id: Any = None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -84,7 +84,7 @@ class _Unanswered(UpstreamError):
 
 
 class _BatchRefused(Exception):
-    """Batch that the node refused as a whole; its calls may still succeed one by one."""
+    """Raised if the node refused a whole batch; its calls may still succeed one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
         self.error = error  #: error to raise if the calls are not sent one by one
@@ -203,7 +203,7 @@ class AsyncNode:
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
             self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node does answer single calls
-        together = max(1, self._requests // 8)  # so that the calls do not wait long for free connections
+        together = max(1, self._requests // 8)  # few at a time, so that none waits long for a free connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
             outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
@@ -399,12 +399,12 @@ class AsyncNode:
 
 
 def _changes_state(method: str) -> bool:
-    """Return whether a call changes state, so that sending it twice may have another effect than sending it once."""
+    """Return whether a call changes state, so that sending it twice may differ from sending it once."""
     return method.startswith("eth_send")
 
 
 def _retry_after(text: str) -> float:
-    """Return the time that a header `Retry-After` asks to wait [s]; 0 for an invalid one.
+    """Return the waiting time in a `Retry-After` header [s]; 0 for an invalid header.
 
     >>> _retry_after("3"), _retry_after("soon"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT")
     (3.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Limits on the unpacked size of a file, so that reading any file ends in bounded memory and time.
+"""Limits on the unpacked size of a file, so that reading a file takes limited memory and time.
 
 | environment variable       | limit                                                              | default          |
 |----------------------------|--------------------------------------------------------------------|------------------|
@@ -23,8 +23,8 @@ from feemodel.progress import Progress, reporting
 
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
-ROW = 32  # minimum number of bytes that a row of a table counts as
-JSON_SHARE = 4  # the limit for JSON is this fraction of the bytes
+ROW = 32  # each row of a table counts as at least this many bytes
+JSON_SHARE = 4  # the limit for JSON is the limit on bytes divided by this number
 LONG_READ = 1 << 26  # bytes; progress is shown for larger files
 
 _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
@@ -95,7 +95,7 @@ def check_rows(path: object, rows: int) -> None:
 
 
 def bounded(file: BinaryIO, path: object, maximum: int) -> BinaryIO:
-    """Return a stream that raises `UnreadableFile` once more bytes than the limit were read from it.
+    """Return a stream that raises `UnreadableFile` when more bytes than the limit have been read.
 
     >>> bounded(io.BytesIO(bytes(2_000)), "zeros", 1_000).read()  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -22,7 +22,7 @@ from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_c
 from feemodel.io._tips import checked_percentile
 from feemodel.progress import Progress, reporting
 
-ROW_GROUP = 10_000  # blocks in memory at a time, a few megabytes
+ROW_GROUP = 10_000  # number of blocks in memory at a time: a few megabytes
 MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit batches; an L1 block with its transaction hashes has about 20 kB
 
@@ -95,9 +95,9 @@ def get_blocks(
     Raises
     ------
     InvalidInput : an invalid range, percentile, concurrency or batch size.
-    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
-        is not the child of the block before it, or, with tips, the node has no fee history of these blocks. The message
-        names the block.
+    UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
+        child of the previous block; or, with tips, the node has no fee history of these blocks. The message names the
+        block.
 
     >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
     Traceback (most recent call last):
@@ -150,8 +150,8 @@ def fetch_blocks(
     ------
     InvalidInput : an invalid range, address or limit, a file that exists although `overwrite` is not set, or a folder
         that is not writable.
-    UpstreamError : the node cannot be reached, a block is missing, has another number than requested, lacks a field or
-        is not the child of the block before it, or, with tips, the node has no fee history of these blocks.
+    UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
+        child of the previous block; or, with tips, the node has no fee history of these blocks.
 
     >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
     Traceback (most recent call last):

@@ -31,7 +31,7 @@ _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time; fewer for columns of variable size
 BATCHES_IN_BOUND = 4  # number of batches, with rows of mean size, that fit into the limit on memory
-CSV_BLOCK = 1 << 26  # bytes; a row must fit, and calldata takes two digits per byte
+CSV_BLOCK = 1 << 26  # bytes; a whole row must fit, and each byte of calldata takes two digits
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including those of pyarrow if it is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing while another thread imports pyarrow
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent while another thread imports it
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -85,7 +85,7 @@ def container_of(path: PathLike) -> Container:
 
 
 def check_regular(path: PathLike) -> None:
-    """Raise `UnreadableFile` for a pipe or a device; opening a directory raises its own error."""
+    """Raise `UnreadableFile` for a pipe or a device; a directory raises an error only when it is opened."""
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
@@ -106,7 +106,7 @@ def column_names(path: PathLike, container: Container) -> list[str]:
 
 
 def column_units(path: PathLike) -> dict[str, str]:
-    """Return the unit of each column of a Parquet file that states one in its metadata."""
+    """Return the units that a Parquet file states in its metadata, by column."""
     import pyarrow.parquet as pq
 
     found = {field.name: (field.metadata or {}).get(b"unit") for field in pq.read_schema(path)}
@@ -143,7 +143,7 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
                 if size > maximum:
                     raise too_large(path, maximum)
                 batches.append(batch)
-        except KeyError as error:  # names of columns that differ between the parts of a damaged file
+        except KeyError as error:  # a damaged file whose parts have different column names
             raise UnreadableFile(f"{path}: damaged: no column {error}") from None
         if rows != file.metadata.num_rows:
             raise UnreadableFile(f"{path}: damaged: {rows:,} of {file.metadata.num_rows:,} rows can be read")

@@ -37,13 +37,13 @@ from feemodel.io._tables import (
 from feemodel.io._values import ONE
 from feemodel.io._values import column as convert
 
-EXACT_VALUES = ("value_string", "value_binary", "value")  # cryo's columns with all digits
+EXACT_VALUES = ("value_string", "value_binary", "value")  # columns of cryo that have all digits of the value
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Column names of a file format, where they differ from those of the table."""
+    """Names of columns in a file format, if they differ from the names in the table."""
 
     name: str
     reader: str  #: name of the function that reads this format
@@ -170,7 +170,7 @@ SHOWN = 12  # maximum number of column names in a message
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
 
 
-#: Units of columns whose names imply another unit than ours.
+#: Factors for columns whose names imply a unit that differs from ours.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
 
@@ -351,13 +351,13 @@ def table_of_objects(
     *,
     decimal: bool = True,
 ) -> pd.DataFrame:
-    """Return JSON objects, each with its position, as the table of a format; fields may have any of its names.
+    """Return JSON objects, each with its position, as the table of a format; fields may have any name of the format.
 
     `decimal` : whether text may contain decimal integers; a node never writes them.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))
-    sources(found, form, given, {})  # refuses given names that no row has
+    sources(found, form, given, {})  # raises an error for given names that no row has
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""Bytes and numbers that Java programs serialize field by field, without a converter to text.
+"""Parse bytes and numbers in JSON from Java programs that write an object's fields instead of text.
 
 | class                                       | as JSON                                                             |
 |---------------------------------------------|---------------------------------------------------------------------|
@@ -43,7 +43,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
         raise InvalidInput(name, f"expected bytes nested at most {MAX_NESTED} times", value)
     if isinstance(value, list):
         return bytes(_integer(octet, f"{name}[{index}]", 8) for index, octet in enumerate(value))
-    if isinstance(value, str):  # an inner class with a converter to text
+    if isinstance(value, str):  # an inner object that was written as text
         return bytes(from_hex(value, name))
     fields = {field: held for field, held in value.items() if field not in CACHED} if isinstance(value, dict) else {}
     match fields:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xarray
 
 ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers; the format that SciPy writes does not
-WORKING_MEMORY = 1 << 28  # bytes, for the libraries
+WORKING_MEMORY = 1 << 28  # memory for the libraries [byte]
 COPIES = 4  # number of copies of the data in memory while the process reads and responds
 
 

@@ -217,7 +217,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Fetch forever, after the first pause."""
+        """Fetch repeatedly, until cancelled, starting after one pause."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

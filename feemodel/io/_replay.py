@@ -37,9 +37,9 @@ _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
 _PROTECTED_V = 35  # EIP-155: with a smaller v, a legacy signature has no chain id, even if `chainId` is set
 
-#: Fork of captures that do not name one.
+#: Fork assumed for captures that name no fork.
 DEFAULT_FORK = "osaka"
-#: Chain id of captures whose transactions have none.
+#: Chain id assumed for captures whose transactions have no chain id.
 DEFAULT_CHAIN_ID = 59_144
 
 

@@ -1,4 +1,4 @@
-"""The tables that the readers return: every column with its dtype, unit and meaning.
+"""Tables that the readers return: dtype, unit and meaning of every column.
 
 A column has one of these kinds:
 

@@ -121,7 +121,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
 
 
 def _read(files: Sequence[PathLike]) -> pd.DataFrame:
-    """Return block number, gas used and price of the transactions in files."""
+    """Return the block number, gas used and gas price of all transactions in the files."""
     tables = []
     for path in files:
         with reading(path):

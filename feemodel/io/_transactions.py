@@ -1,4 +1,4 @@
-"""Read transactions of cryo, ethereum-etl, Dune, a node or other tables; and read files of measured sizes."""
+"""Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ def read_raw_transactions(path: PathLike) -> pd.DataFrame:
 
 
 def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
-    """Parse raw transactions from lines, in their order.
+    """Parse raw transactions from lines, in the order of the lines.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Raises
     ------
-    InvalidInput : invalid JSON, a missing or invalid field, a transaction twice, or a block with transaction hashes
-        only. The message names the line or the item.
+    InvalidInput : invalid JSON, a missing or invalid field, a duplicate transaction, or a block that has only the
+        hashes of its transactions. The message names the line or the item.
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
@@ -233,7 +233,7 @@ def _is_raw(data: bytes) -> bool:
         return first.startswith(b"0x")
     try:
         return bool(set(PAYLOADS) & parse_json(first, "line 1").keys())
-    except InvalidInput:  # an object over several lines
+    except InvalidInput:  # a JSON object that extends over several lines
         return False
 
 

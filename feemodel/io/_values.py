@@ -34,7 +34,7 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 WORD = 32  # bytes of a 256-bit number
 WIDE = (16, 32)  # bytes of ClickHouse's wide integers
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this one
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same limit for shorter floating-point types
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same for shorter floating-point types
 LATEST = 2**34  # seconds, the year 2514; a larger number is probably in another unit
 ONE = Fraction(1)
 
@@ -119,7 +119,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
 
 
 def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
-    """Convert a value of an Arrow column, whatever its type."""
+    """Convert a value of an Arrow column of any type."""
     if kind == "time":
         return _seconds(value, name, scale)
     if kind == "accesses":
@@ -153,7 +153,7 @@ _WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole se
 
 
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
-    """Return a number in our unit, exactly; a fee may have a fraction of a wei."""
+    """Convert a number to our unit without rounding; a fee may have a fraction of a wei."""
     exact = _number(value, name, whole=kind != "fee" and scale == ONE) * scale
     maximum = UINT256_MAX if kind == "amount" else INT64_MAX
     if exact > maximum:
@@ -171,7 +171,7 @@ def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
 
 
 def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
-    """Return an integer, a finite double (by its shortest digits) or the text of either as a fraction of at least 0."""
+    """Convert an integer, a finite double (its shortest decimal form) or its text to a fraction of at least 0."""
     if isinstance(value, str) and value[:2] in ("0x", "0X"):
         return Fraction(from_number(value, name, maximum=UINT256_MAX))
     found: Decimal | None = None
@@ -189,7 +189,7 @@ def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
 _REAL = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?\Z")  # 2**256 - 1 has 78 digits
 
 
-# A double as written by Python, or by Java with E.
+# A double as Python writes it, or as Java writes it with "E".
 _DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 
 
@@ -273,7 +273,7 @@ def _whole_column(array: Arrow, name: str) -> Arrow:
 
 
 def _is_plain(array: Any) -> bool:
-    """Return whether all values are integers that fit 64 bits, as integers or in decimal digits."""
+    """Return whether all values are integers, or text of decimal integers, that fit into 64 bits."""
     if _is_text(array):
         return bool(pc.all(pc.fill_null(pc.match_substring_regex(array, "^(0|[1-9][0-9]{0,17})$"), True)).as_py())
     return bool(pa.types.is_integer(array.type))

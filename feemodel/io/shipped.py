@@ -18,7 +18,7 @@ TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06
 
 
 class L1Fees(NamedTuple):
-    """L1 fees at one time [wei / gas]."""
+    """Base fee and blob base fee of L1 at one time [wei / gas]."""
 
     base_fee: int
     blob_base_fee: int

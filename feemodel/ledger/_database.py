@@ -1,4 +1,4 @@
-"""SQLite file of a ledger; every failure raises an error of this package.
+"""Access to the SQLite file of a ledger; all failures are raised as errors of this package.
 
 A file that is open only for reading is mapped into memory. By default, Linux reads 128 KiB (the disk's setting
 `read_ahead_kb`) around each mapped page that is accessed. A proof needs only about twenty scattered pages, so
@@ -34,7 +34,7 @@ NO_DAMAGE = {
     sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names: read, write, write and create, no file
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # names of SQLite: read, write, write or create, no file
 
 
 class Database:
@@ -61,7 +61,7 @@ class Database:
         self.is_immutable = False
         self._connection = self._connected(self._mode)
         if self._mode == "memory":
-            weakref.finalize(self, self._connection.close)  # trees in memory are never closed explicitly
+            weakref.finalize(self, self._connection.close)  # in-memory databases are never closed explicitly
             return
         self._state = self._file_state()
         if self._mode != "ro":
@@ -220,7 +220,7 @@ def file_size(path: Path) -> int:
     return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
 
 
-RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite cannot set
+RANDOM, NORMAL = 1, 0  # Linux's MADV_RANDOM and MADV_NORMAL, which SQLite cannot set
 AHEAD = 1 << 20  # bytes per request
 
 

@@ -1,4 +1,4 @@
-"""Read blocks from files: a geth genesis, or state changes or production trie logs with one block per line.
+"""Read blocks from files: a geth genesis file, or a file with the state changes or trie log of one block per line.
 
 A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It contains the net changes of
 one block, and the values before the block, which must match the ledger:
@@ -143,7 +143,7 @@ def _config_of(file: TextIO) -> Any:
 
 
 def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
-    """Return the text of a stream whose first bytes were already read."""
+    """Return a text stream of a file whose first bytes, `start`, have already been read."""
     return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
 
 

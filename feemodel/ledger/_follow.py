@@ -1,9 +1,10 @@
-"""Import blocks into the store in order, and mark those that are final.
+"""Import blocks into the store in order, and mark final blocks.
 
 Blocks come from a file or from a node with the Shomei plug-in. A block is final immediately, after a number of further
 blocks, or when the rollup's contract on L1 says so.
 
-Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; mainnet proxy as below.
+Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; the address of its mainnet proxy is
+below.
 """
 
 import math
@@ -21,7 +22,7 @@ from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
 CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
-LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
+LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
 DOUBLINGS = 30
 BLOCKS_A_REQUEST = 100  # trie logs per request; the trie log of a full block has about a megabyte
 
@@ -42,7 +43,7 @@ def import_blocks(
     finality: Finality,
     progress: Callable[[int], object] = lambda number: None,
 ) -> int:
-    """Import blocks that follow the head, and mark those that become final; return how many were imported.
+    """Import blocks that follow the head, and mark blocks that become final; return the number of imported blocks.
 
     Blocks that are already in the store are compared with it and skipped. `progress` is called with each block number.
 
@@ -84,7 +85,7 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
 
 
 def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> Iterator[BlockChanges]:
-    """Yield the confirmed blocks of a node with the Shomei plug-in that follow a head.
+    """Yield the confirmed blocks after the head from a node with the Shomei plug-in.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def follow(
     on_failure: Callable[[UpstreamError, float], object] | None = None,
     progress: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Import the blocks of a node repeatedly, until `wait` (called with the interval [s]) returns true.
+    """Import new blocks from a node repeatedly, until `wait`, called with the interval [s], returns true.
 
     Parameters
     ----------

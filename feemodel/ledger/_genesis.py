@@ -335,9 +335,9 @@ RUN = 131_072  # size of a run: its number of accounts, slots and units of code 
 CODE_UNIT = 128  # bytes of code that count like one account
 RANGES = 1_024  # ranges of hashes; with ten million accounts, each range has 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # nonce and balance
-OFFSET_BYTES = 8  # bytes of an index in a spool
-#: Start of each part of an account's record after the hash of the address: nonce and balance, address, index of the
-#: rest.
+OFFSET_BYTES = 8  # bytes of a row index of a spool
+#: Offsets in an account's record, which starts with the hash of the address: nonce and balance, address, index of the
+#: remaining fields in their spool, end of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
@@ -406,7 +406,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _runs(accounts: Iterable[GenesisAccount]) -> Iterator[list[GenesisAccount]]:
-    """Yield accounts in runs of limited size."""
+    """Split accounts into runs of limited size."""
     run: list[GenesisAccount] = []
     size = 0
     for account in accounts:
@@ -474,7 +474,7 @@ class _Waiting:
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
-        self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of the accounts with code or storage
+        self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
         self._starts: list[NDArray[np.int64]] = []  # for each run, the start of each range and the end of the last one
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)

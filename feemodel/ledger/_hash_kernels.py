@@ -1,4 +1,4 @@
-"""The hashes of the state tree compiled by numba, for machines without the native package.
+"""The hash functions of the state tree, compiled by numba, for machines without the native package.
 
 MiMC uses Montgomery products of eight 32-bit limbs. Products are not reduced below the order r, which is 0.073·2**256.
 This is safe: sums below 13·r fit the limbs, and the product of factors below a·r and b·r is below (0.073·a·b + 1)·r.

@@ -162,7 +162,7 @@ def prune(store: Store, keep: int) -> Pruned:
 
 
 class _Live:
-    """Rows that the trees of the kept blocks use."""
+    """Rows that are used by the trees of the blocks to keep."""
 
     def __init__(self, store: Store, oldest: int) -> None:
         self._database, self._store = store.database, store
@@ -185,7 +185,7 @@ class _Live:
         """Delete all other rows of the four tables and all other trees; return the number of deleted rows."""
         deleted = 0
         for table, live in self._live.items():
-            dead = self._numbering[table].numbers[~live][1:]  # without the leading 0
+            dead = self._numbering[table].numbers[~live][1:]  # skip the first entry, 0
             deleted += self._delete(table, "id", "id IN", [(int(number),) for number in dead])
         return deleted + self._delete("tree", "root", "root NOT IN", [(root,) for root in self._roots])
 
@@ -327,7 +327,7 @@ class _Verification:
         self._findings.append(f"{self._store.path}: {what}")
 
     def _each(self, table: str, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
-        """Yield rows of a table in parts, with the number of rows before each part.
+        """Yield the rows of a table in parts; each part comes with the number of rows before it.
 
         Row numbers must be consecutive from 1, unless the ledger was pruned.
         """
@@ -346,7 +346,7 @@ class _Verification:
         return self._numbering[table].indices(numbers) if self._numbering else numbers
 
     def _number(self, table: str, index: int) -> int:
-        """Return the number of the row with an index."""
+        """Return the number of the row at this index."""
         return int(self._numbering[table].numbers[index]) if self._numbering else index
 
     def _count(self, table: str, done: int, more: int) -> None:
@@ -457,7 +457,7 @@ class _Verification:
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
             self._found(f"code {keccak.hex()} of an account is missing")
-            self._codes.add(keccak)  # report it once
+            self._codes.add(keccak)  # report each hash only once
 
     def _digests(self, table: str, before: int, messages: bytes, size: int) -> Words:
         try:

@@ -1,4 +1,4 @@
-"""Rows of trees in SQLite: written once, found by number, never changed.
+"""Rows of trees in SQLite. Each row is written once, identified by its number, and never changed.
 
 A changed tree shares all unchanged rows with its previous version, so that every version stays readable. Each table is
 numbered from 1; number 0 is an empty subtree. All trees share the first rows: the two leaves of an empty tree and the
@@ -91,7 +91,7 @@ class Version(NamedTuple):
 
 
 def digit_at(hkey: bytes, depth: int) -> int:
-    """Return the hexadecimal digit of a hashed key that the sorted index uses at a depth.
+    """Return the hexadecimal digit of a hashed key that selects an entry of the sorted index at this depth.
 
     Raises `LedgerDamaged` for a depth beyond the last digit, which only a corrupt index reaches.
     """
@@ -128,8 +128,8 @@ CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) ST
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
-PART = 10  # levels read by one statement, above the lowest ones
-LOWEST_PART = 5  # levels read from the file for each proof: one subtree of a bulk load
+PART = 10  # levels read by one statement, above the lowest levels
+LOWEST_PART = 5  # lowest levels, read from the file for each proof: one stored subtree of a genesis import
 UPPER_PARTS = 32_768  # LRU size, enough for a tree of a million leaves; 953 bytes each, 30 MiB in all (tracemalloc)
 RECENT = 1_024  # LRU size, 2 MiB; halves the time of a proof for an account that is queried again
 VERSIONS = 4_096  # LRU size for the tops of trees that were checked; a check takes 40 µs
@@ -178,7 +178,7 @@ class _SqlTable(Generic[Row]):
         return row
 
     def known(self, number: int) -> Row | None:
-        """Return the row with a number if it is cached."""
+        """Return the row with this number if it is cached, else `None`."""
         return self._cache.get(number)
 
     def many(self, numbers: Sequence[int]) -> list[Row]:
@@ -262,7 +262,7 @@ class SqlRows:
             table.forget()
 
     def path(self, version: Version, index: int) -> MerklePath:
-        """Return the path of a used leaf."""
+        """Return the path of a leaf that is in use."""
         return self._recent_path(version, index)
 
     def _read_path(self, version: Version, index: int) -> MerklePath:
@@ -300,12 +300,12 @@ class SqlRows:
         return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
-        """Return siblings below a height, with empty ones filled in."""
+        """Return the siblings below a height, with hashes in place of empty siblings."""
         empty = self._scheme.empty_siblings[DEPTH - height :]
         return [sibling or empty[index] for index, sibling in enumerate(siblings)]
 
     def checked_top_hash(self, version: Version) -> bytes:
-        """Return the hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the root."""
+        """Return the hash of a tree's highest stored node; raises `LedgerDamaged` unless the hash leads to the root."""
         scheme, height = self._scheme, stored_height(version.next_free)
         if not 0 < height <= DEPTH or len(version.sub_root) != HASH_SIZE:
             self._database.damaged(f"the tree {version.root.hex()} has the next free leaf {version.next_free}")

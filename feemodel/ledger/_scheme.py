@@ -23,7 +23,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger._hashing import Hash, mimc, pieces, poseidon2
 
-DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
+DEPTH = 40  # levels below the sub root, so that leaf indices are 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
@@ -60,10 +60,10 @@ class Scheme:
     ----------
     hash : Poseidon2 or MiMC.
     tail_key : largest hashed key, that of the last leaf in the linked list [32 bytes].
-    numbers, plain : encode concatenated 32-byte integers below 2**128 for a message, and decode them.
-    words : encodes concatenated 32-byte words for a message.
-    address_word : converts an address to the number that represents it in a message.
-    pieces : encodes concatenated 16-byte pieces of code for a message.
+    numbers, plain : functions that encode concatenated 32-byte integers below 2**128 for a message, and decode them.
+    words : function that encodes concatenated 32-byte words for a message.
+    address_word : function that converts an address to the number that represents it in a message.
+    pieces : function that encodes concatenated 16-byte pieces of code for a message.
     empty_code_hash : code hash of an account without code, which is the hash of one zero block.
     empty_sub_root : sub root of a tree that has only head and tail.
     empty_root : root of an empty tree.
@@ -82,11 +82,11 @@ class Scheme:
 
     @property
     def name(self) -> str:
-        """Name of the hash: "poseidon2" or "mimc"."""
+        """Name of the hash function: "poseidon2" or "mimc"."""
         return self.hash.name
 
     def load(self) -> None:
-        """Load or compile the hash before serving requests."""
+        """Load or compile the hash function before serving requests."""
         self.digest(NOTHING)
 
     def digest(self, message: bytes) -> bytes:
@@ -102,7 +102,7 @@ class Scheme:
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
-        """Return the index of the first message, of any length, whose hash differs; `None` if there is none."""
+        """Return the index of the first message whose hash differs, `None` if none; message lengths may differ."""
         return self.hash.first_wrong(messages, hashes)
 
     def node(self, left: bytes, right: bytes) -> bytes:
@@ -262,7 +262,7 @@ def _low_halves_first(words: bytes) -> bytes:
 
 
 def _in_two_pieces(address: bytes) -> bytes:
-    """Return the first 16 bytes, then the last four, right-aligned in 16."""
+    """Return the first 16 bytes of an address, then its last four bytes, right-aligned in 16 bytes."""
     return address[:16] + address[16:].rjust(16, b"\0")
 
 
@@ -296,7 +296,7 @@ SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
 
 @cache
 def scheme_of(name: str) -> Scheme:
-    """Return the scheme with a name.
+    """Return the scheme with this name.
 
     Raises `InvalidInput` for a name other than "poseidon2" and "mimc".
     """
@@ -315,7 +315,7 @@ class AccountLeaf(NamedTuple):
     ----------
     nonce, balance [wei], code_size [byte] : integers below 2**256.
     storage_root : root of the account's storage tree.
-    code_hash : hash of the code with the hash of the tree.
+    code_hash : hash of the code, computed with the hash function of the tree.
     keccak_code_hash : Keccak-256 of the code.
     """
 
@@ -332,7 +332,7 @@ class AccountLeaf(NamedTuple):
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "AccountLeaf":
-        """Return the account of a flat value."""
+        """Decode an account from its flat value."""
         _check_size(value)
         words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))
         nonce, balance, storage_root, code_hash, keccak, size = words

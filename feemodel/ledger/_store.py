@@ -41,7 +41,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 KEPT = 4_096  # maximum number of cached blocks, and of cached tree versions
-SEARCHED_BLOCKS = 8_192  # blocks searched for a hash, which takes two milliseconds
+SEARCHED_BLOCKS = 8_192  # number of blocks searched for a hash; the search takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -94,7 +94,7 @@ class Store:
     ) -> None:
         self.path = Path(path)
         if hashing is not None:
-            scheme_of(hashing)  # checked before a file is created
+            scheme_of(hashing)  # raises for an unknown name before a file is created
         mode: Mode = "ro" if read_only else "rwc" if create else "rw"
         self.database = Database(self.path, mode)
         self._last_chain: tuple[Any, _Chain] | None = None
@@ -152,7 +152,7 @@ class Store:
         return self._chain().prunes
 
     def block(self, number: int) -> StoredBlock:
-        """Return the block with a number. Pruned blocks keep their hash and root.
+        """Return the block with this number. Pruned blocks keep their hash and root.
 
         Raises `NotFinalized` for a block that is not in the store.
         """
@@ -177,7 +177,7 @@ class Store:
         return block
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Return the number of the final block with a hash, `None` if it is not among the newest 8,192 final blocks.
+        """Return the number of the final block with this hash, `None` if not among the newest 8,192 final blocks.
 
         Hashes are not indexed; the limit bounds the time of the search.
         """
@@ -204,7 +204,7 @@ class Store:
         return tree or self.database.damaged(f"the storage tree {root.hex()} is missing")
 
     def tree(self, root: bytes) -> Tree:
-        """Return the account tree or storage tree with a root.
+        """Return the account tree or storage tree with this root.
 
         Raises `InvalidInput` if there is no such tree.
         """
@@ -257,7 +257,7 @@ class Store:
         return int.from_bytes(leaf.value) if leaf else 0
 
     def code(self, keccak_code_hash: bytes) -> bytes | None:
-        """Return the code with a Keccak-256 hash, `None` if it is not in the store."""
+        """Return the code with this Keccak-256 hash, `None` if it is not in the store."""
         row = self.database.one("SELECT code FROM code WHERE keccak = ?", (keccak_code_hash,))
         if row and (not isinstance(row[0], bytes) or keccak256(row[0]) != keccak_code_hash):
             self.database.damaged(f"the code {keccak_code_hash.hex()} has another hash")

@@ -63,7 +63,7 @@ class _KeyIndex:
         self._root: _Node = branch
 
     def find(self, hkey: bytes) -> int | None:
-        """Return the leaf index of the key with a hash, `None` if it is absent."""
+        """Return the leaf index of the key with this hash, `None` if it is absent."""
         node, depth = self._root, 0
         while not isinstance(node, int):
             node = node[digit_at(hkey, depth)]
@@ -72,7 +72,7 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the numbers of the keys that are present, by hash; reads each depth in one batch."""
+        """Return the numbers of those keys that are present, by hash; reads each depth in one batch."""
         nodes, depth = dict.fromkeys(hkeys, self._root), 0
         ends: dict[bytes, int] = {}
         while nodes:
@@ -90,7 +90,7 @@ class _KeyIndex:
         return {hkey: key for (hkey, key), row in zip(keys.items(), rows, strict=True) if row.hkey == hkey}
 
     def neighbours(self, hkey: bytes) -> _Neighbours:
-        """Return the key with a hash, and the nearest keys below and above it."""
+        """Return the key with this hash, and the nearest keys before and after it."""
         path = []
         node, depth = self._root, 0
         while not _is_key(node):
@@ -105,11 +105,11 @@ class _KeyIndex:
         return _Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
 
     def insert(self, hkey: bytes, key: int) -> None:
-        """Insert a key whose hash is absent."""
+        """Insert a key that is not in the index."""
         self._root = self._inserted(self._root, hkey, key, 0)
 
     def remove(self, hkey: bytes) -> None:
-        """Remove the key with a hash that is present."""
+        """Remove a key that is in the index."""
         self._root = self._removed(self._root, hkey, 0)
 
     def save(self) -> int:
@@ -129,7 +129,7 @@ class _KeyIndex:
         return EMPTY
 
     def _outermost(self, node: _Node, step: int) -> int:
-        """Return the first key of a subtree (step 1) or its last (step -1)."""
+        """Return the first key of a subtree (step 1) or its last key (step -1)."""
         for _ in range(2 * HASH_SIZE):
             if _is_key(node):
                 return _key(node)
@@ -169,7 +169,7 @@ class _KeyIndex:
 
 
 def _is_key(node: _Node) -> bool:
-    """Return whether the path ends here, at a key or at an empty entry."""
+    """Return whether a path ends at this node, because it is a key or empty."""
     return isinstance(node, int) and node <= EMPTY
 
 
@@ -178,7 +178,7 @@ def _key(node: _Node) -> int:
 
 
 Edit: TypeAlias = dict[str, Any] | None  # changed fields of a leaf; None if the leaf becomes empty
-_Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
+_Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → row number and hash
 
 
 class _Change(NamedTuple):
@@ -298,7 +298,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
 
 
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
-    """Raise `LedgerDamaged` if a link between neighbours was changed on one side only.
+    """Raise `LedgerDamaged` if only one side of a link between neighbours was changed.
 
     A corrupt index leads to such edits.
     """

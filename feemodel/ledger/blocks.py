@@ -163,7 +163,7 @@ def word_hashes(scheme: Scheme, words: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def set_slots(tree: Tree, values: Mapping[bytes, int], hashes: Mapping[bytes, bytes]) -> None:
-    """Write slots into a storage tree in the order of their hashes; the value 0 removes a slot."""
+    """Write slots into a storage tree in the order of their hashes; a value of 0 removes the slot."""
     for slot in sorted(values, key=hashes.__getitem__):
         value = values[slot].to_bytes(WORD_SIZE)
         if values[slot]:

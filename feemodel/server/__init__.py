@@ -1,4 +1,4 @@
-"""The server: JSON-RPC over HTTP and WebSocket on uvicorn.
+"""Server for JSON-RPC over HTTP and WebSocket, based on uvicorn.
 
 Settings, load_settings : settings from a file, the environment and flags
 serve : run the server until a signal stops it

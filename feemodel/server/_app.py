@@ -1,13 +1,13 @@
 """ASGI application that each worker process runs.
 
-POST /                  JSON-RPC 2.0, read and answered here
-GET  /                  a WebSocket with the same methods
-GET  /openrpc.json      the methods, described
-GET  /health            that the process is alive
-GET  /ready             503 while an estimate would not be answered
-GET  /metrics           for Prometheus, of all workers
+POST /                  JSON-RPC 2.0
+GET  /                  WebSocket with the same methods
+GET  /openrpc.json      OpenRPC description of the methods
+GET  /health            200 if the process is alive
+GET  /ready             200 if estimates and proofs can be answered, else 503
+GET  /metrics           Prometheus metrics of all workers
 
-Extensions may add routes of their own.
+Extensions may add their own routes.
 """
 
 import asyncio
@@ -191,7 +191,7 @@ class App:
         await send({"type": "http.response.body", "body": body})
 
     async def _websocket(self, websocket: WebSocket) -> None:
-        """Answer messages one after another."""
+        """Answer the messages of a WebSocket, one at a time."""
         origin = websocket.headers.get("origin")  # browsers do not apply CORS to WebSockets
         is_own = origin is None or origin.partition("://")[2] == websocket.headers["host"]
         if not is_own and "*" not in self._origins and origin not in self._origins:

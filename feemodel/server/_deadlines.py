@@ -85,7 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self.protocol, self._loop = kind(**options), asyncio.get_running_loop()
         self._all = self.protocol.of_worker
         self._slice = 0  # number of bytes requested by the last read
-        self.unread_since: float | None = None  #: when the client stopped reading
+        self.unread_since: float | None = None  #: time at which the client stopped reading
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
@@ -106,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.data_received(bytes(_BUFFER[:nbytes]))
-        if nbytes == self._slice and not self.transport.is_closing():  # more may have arrived
+        if nbytes == self._slice and not self.transport.is_closing():  # more data may be available
             self.transport.pause_reading()
             self._loop.call_soon(self._resume)
 
@@ -126,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close the connection if its client sends or reads too slowly."""
         now, limits, since = self._loop.time(), self._all.limits, self.protocol.reading_since
         if since is not None and self.protocol.is_read_paused:
-            self.protocol.reading_since = since = now  # the client waits for an answer
+            self.protocol.reading_since = since = now  # reading is paused while the client waits for an answer
         is_slow = since is not None and now - since > limits.body_seconds
         if is_slow or (self.unread_since is not None and now - self.unread_since > limits.write_seconds):
             self.transport.abort()
@@ -159,12 +159,12 @@ class Http(HttpToolsProtocol):
 
     @property
     def slice(self) -> int:
-        """Bytes to read next."""
+        """Maximum number of bytes to read next."""
         return HEAD_SLICE if self._is_head else SLICE
 
     @property
     def is_read_paused(self) -> bool:
-        """Whether uvicorn reads no further."""
+        """Whether uvicorn has paused reading."""
         return self.flow.read_paused
 
     def data_received(self, data: bytes) -> None:
@@ -179,14 +179,14 @@ class Http(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._is_head:
-            return  # a trailer
+            return  # ignore trailers
         if len(self.headers) >= HEADERS:
             raise ValueError(f"expected at most {HEADERS} headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._is_head = False
-        if not self.url.startswith(b"/"):  # the host of an absolute target counts, and not the header that is checked
+        if not self.url.startswith(b"/"):  # with a full URL, its host would replace the checked Host header
             raise ValueError("expected a path as the target of a request")
         super().on_headers_complete()
 
@@ -195,14 +195,14 @@ class Http(HttpToolsProtocol):
         super().on_message_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        if cycle.scope["method"] != "HEAD":  # whose answer has no body
+        if cycle.scope["method"] != "HEAD":  # an answer to HEAD has no body
             cycle.transport = Answer(self.transport)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.pipeline and not self.transport.is_closing():
-            self.flow.pause_reading()  # until all that was read is answered
+            self.flow.pause_reading()  # until the requests that were read are answered
 
     def handle_websocket_upgrade(self) -> None:
         if self.of_worker.websockets < self.of_worker.limits.websockets:
@@ -212,13 +212,14 @@ class Http(HttpToolsProtocol):
 
 
 class Answer:
-    """The transport of one answer, which sends its head together with the first bytes of its body.
+    """Transport for one answer, which sends the answer's head together with the first bytes of its body.
 
-    uvicorn writes one after the other, and uvloop would send each at once: the client would be woken twice.
+    uvicorn writes the head and the body separately, and uvloop would send each write immediately, which would wake the
+    client twice.
 
     Parameters
     ----------
-    transport : of the connection.
+    transport : transport of the connection.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -237,7 +238,7 @@ class Answer:
 
 
 class WebSocket(WebSocketsSansIOProtocol):
-    """Messages of a WebSocket."""
+    """WebSocket protocol with limits on the number of frames and on unread answers."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -249,12 +250,12 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     @property
     def slice(self) -> int:
-        """Bytes to read next."""
+        """Maximum number of bytes to read next."""
         return SLICE if len(self.conn.reader.buffer) >= FRAME_SLICE else FRAME_SLICE
 
     @property
     def is_read_paused(self) -> bool:
-        """Whether uvicorn reads no further."""
+        """Whether uvicorn has paused reading."""
         return self.read_paused
 
     def data_received(self, data: bytes) -> None:
@@ -274,21 +275,21 @@ class WebSocket(WebSocketsSansIOProtocol):
             super().handle_events()
 
     async def receive(self) -> Any:
-        await self.writable.wait()  # a client that does not read an answer gets no other one
+        await self.writable.wait()  # no further answer until the client has read the last one
         return await super().receive()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.of_worker.websockets -= 1
-        while not self.queue.empty():  # nobody waits for their answers any more
+        while not self.queue.empty():  # their answers are no longer needed
             self.queue.get_nowait()
         super().connection_lost(exc)
 
 
-#: New connections, for uvicorn's options `http` and `ws`.
+#: Functions that create a connection, for uvicorn's options `http` and `ws`.
 http, websocket = partial(Connection, Http), partial(Connection, WebSocket)
 
 
 def refuse(transport: asyncio.Transport, status: bytes) -> None:
-    """Answer with a status, and close the connection."""
+    """Send a response with this HTTP status, and close the connection."""
     transport.write(b"HTTP/1.1 %b\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
     transport.close()

@@ -68,7 +68,7 @@ class ChainMethods:
         return to_quantity(self._chain.call_state.block.number)
 
     def eth_getBlockByNumber(self, block: Block, full: bool = False) -> dict[str, Any] | None:
-        """Return a block's header; the chain keeps no transactions."""
+        """Return a block's header; the chain stores no transactions."""
         return self._block if self._executor.is_newest(block) else None
 
     def eth_getBlockByHash(self, hash: Hash, full: bool = False) -> dict[str, Any] | None:
@@ -127,7 +127,7 @@ class ChainMethods:
         return to_quantity(await self._executor.gas_limit(prepared))
 
     def eth_gasPrice(self) -> Quantity:
-        """Return the gas price that the rollup announces: the next base fee and the suggested priority fee."""
+        """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""
         prices = self._pricing.now
         return to_quantity(prices.form.base_fee + suggested_tip(prices))
 

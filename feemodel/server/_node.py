@@ -26,7 +26,7 @@ REFUSED = frozenset(
 
 
 def opened_node(settings: Settings, url: str) -> AsyncNode:
-    """Return the client of a node with the limits of the settings."""
+    """Return a client for a node, with the limits in the settings."""
     return AsyncNode(
         url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
         max_bytes=settings.node_bytes, called="the node",

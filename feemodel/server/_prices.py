@@ -1,4 +1,4 @@
-"""Prices of estimates: from the settings, from the newest block's pricing record, or from L1 fees."""
+"""Prices for estimates: from the settings, from the pricing record of the newest block, or from L1 fees."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace

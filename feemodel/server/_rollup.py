@@ -85,7 +85,7 @@ class ChainEstimates:
 
 
 class NodeEstimates:
-    """`rollup_estimateGas` with a node's gas and this server's fee.
+    """`rollup_estimateGas` with the gas estimated by a node, and the fee computed by this server.
 
     Parameters
     ----------

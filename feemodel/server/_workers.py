@@ -1,4 +1,4 @@
-"""Start the workers: uvicorn's supervisor, with a socket of its own for each worker.
+"""Start the workers with uvicorn's supervisor; each worker has its own socket.
 
 Workers share a port (`SO_REUSEPORT`), so that the kernel distributes connections among them. The data that the parent
 has read is pickled and passed to every worker, including workers that replace others.
@@ -87,7 +87,7 @@ def config_of(loaded: Loaded) -> Config:
 
 
 def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: None) -> None:
-    """Serve until a signal stops the server.
+    """Run the server until a signal stops it.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ else:
     Overrides = _wire(read_overrides, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
 
-# Of results.
+# Types of results.
 Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=_QUANTITY["pattern"])]
 HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=_DATA["pattern"])]
 
@@ -182,7 +182,7 @@ class CallObject(msgspec.Struct, rename="camel"):
     strict: bool | None = None
 
     def request(self) -> Request:
-        """Return the call with its lists; raises `InvalidInput` for fields that contradict each other."""
+        """Return the call with its authorizations and blob hashes; raises `InvalidInput` for contradictory fields."""
         data = self.data
         if self.input is not None:
             if data is not None and data != self.input:

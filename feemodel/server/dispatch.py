@@ -3,7 +3,7 @@
 Errors of the package become error objects. Any other exception becomes "Internal error" with an identifier; the log has
 the traceback under the same identifier.
 
-Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for the codes above -32100.
+Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for error codes above -32100.
 """
 
 import asyncio
@@ -59,8 +59,8 @@ class Method:
 
     Parameters
     ----------
-    function : plain or a coroutine function; its parameters have the names of JSON-RPC.
-    typed : whether the annotations parse the parameters; if not, the function takes JSON values and checks them.
+    function : plain function or coroutine function; its parameters have the names of the JSON-RPC parameters.
+    typed : whether parameters are parsed by the annotations; if not, the function receives JSON values and checks them.
     """
 
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
@@ -116,7 +116,7 @@ BATCH_GAS: ContextVar[GasMeter] = ContextVar("BATCH_GAS", default=GasMeter())  #
 
 
 class _Call(msgspec.Struct):
-    """A call of JSON-RPC 2.0."""
+    """A JSON-RPC 2.0 call."""
 
     jsonrpc: Literal["2.0"]
     method: str
@@ -129,7 +129,7 @@ class Dispatcher:
 
     Parameters
     ----------
-    methods : by name.
+    methods : methods by name.
     forward : function that forwards all other methods to a node; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
     settings : limits of a batch, after which none of its remaining calls is executed; and whether each call is logged,

@@ -1,4 +1,4 @@
-"""Files that the parent of the workers reads once; no worker reads them again."""
+"""Files that only the parent process reads; workers receive their contents from the parent."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

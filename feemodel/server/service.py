@@ -44,7 +44,7 @@ class Service:
         self.settings = settings = loaded.settings
         self.chain = loaded.chain
         self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
-        loaded.codec.size(bytes(64))  # compiles its kernels before a request needs them
+        loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
         self._nodes: list[AsyncNode] = []
         self.l1_chain_id = ChainId()
@@ -177,7 +177,7 @@ class Service:
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
-        """Return ages and states for `feemodel.server._metrics.text`."""
+        """Return the values of the gauges in `feemodel.server._metrics.GAUGES`."""
         polled, head = self.pricing.polled, self.head
         return {
             "pricing_age_seconds": {"": None if polled is None else polled.age},

@@ -34,7 +34,7 @@ OTHER_VARIABLES = frozenset(
 )
 SECRET = ("node", "l1_node", "fallback_node")  # an address may contain a password
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
-YEAR = 31_536_000.0  # maximum of a time [s]
+YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
 _HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name, or an IPv6 address with colons
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
@@ -248,7 +248,7 @@ def load_settings(
 
 
 def _tables(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield name, spelling and value of the settings in a file."""
+    """Yield the name, the spelling in the file and the value of each setting in a file."""
     for section, table in read_toml(path, secret=True).items():
         if section not in SECTIONS or not isinstance(table, dict):
             raise _unknown(f"{path}: {section}", "expected one of the tables", section, SECTIONS)
