@@ -20,7 +20,7 @@ FORMULAS: Mapping[str, tuple[tuple[str, str], ...]] = {
             "compressed size · ((L1 base fee + L1 tip) · execution gas + blob base fee · blob gas)"
             " / bytes of a submission",
         ),
-        ("recovery", "fee / L1 cost; from size alone: what the size adds to the fee / L1 cost"),
+        ("recovery", "fee / L1 cost; size part alone: the part of the fee for the size / L1 cost"),
     ),
     VerificationCost.name: (
         (
@@ -34,7 +34,7 @@ FORMULAS: Mapping[str, tuple[tuple[str, str], ...]] = {
             "compressed size · L1 price · verification cost / capacity; the L1 price is ratio · minimum gas price"
             " as the form assumes it, and L1 base fee + L1 tip as L1 charges it",
         ),
-        ("recovery", "fee / L1 cost; from size alone: what the size adds to the fee / L1 cost"),
+        ("recovery", "fee / L1 cost; size part alone: the part of the fee for the size / L1 cost"),
     ),
 }
 

@@ -69,14 +69,14 @@ _OPTIONS: Schema = {
 #: Errors that may be returned in place of a result: code, message and cause.
 FAILURES = (
     (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
-    (-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),
-    (-32002, "what failed", "a node that is asked cannot be reached, or costs are too old"),
+    (-32000, "a message of geth or Besu", "too few funds, too little gas, a halt, a wrong nonce, an unknown block"),
+    (-32002, "the failure", "the node cannot be reached, or costs are too old"),
     (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
-    (-32005, "the limit and its value", "gas, time, override size, calls that wait"),
-    (-32600, "Invalid Request, or the block", "not a request; a batch too long; a block that is not final"),
-    (-32601, "what does not exist, or what would answer it", "any other method; one that needs a node"),
-    (-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
-    (-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
+    (-32005, "the limit and its value", "gas, time, size of overrides, number of waiting calls"),
+    (-32600, "Invalid Request, or the block", "not a request; a batch with too many calls; a block that is not final"),
+    (-32601, "the unknown method, or what it requires", "any other method; a method that needs a node"),
+    (-32602, "the field and its value", "an invalid parameter; too many storage keys"),
+    (-32603, "Internal error", "unexpected errors; data contains the id of the log entry"),
     (-32700, "Parse error", "not JSON"),
 )
 
