@@ -1,4 +1,4 @@
-"""Experiments on samples of inputs, and simulations of a rollup whose prices and demand affect each other."""
+"""Evaluate fees over many inputs, and simulate a rollup whose prices and demand affect each other."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Axes of samples. An axis has inputs that vary together: listed values, random draws, or Sobol points.
+"""Axes of samples. Each axis has one or more inputs that vary together: listed values, random draws, or Sobol points.
 
 An axis returns any range of its values on request. Random values are drawn in blocks of `DRAW_BLOCK`. Each block has
-its own random stream, so the values depend only on the seed.
+its own random stream, so the values depend only on the seed and not on the requested range.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
 LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
-HALF_CELL = 0.5**31  # half of the distance between Sobol points, which are multiples of 2**-30
+HALF_CELL = 0.5**31  # half of 2**-30, the resolution of Sobol points
 SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 
 
@@ -43,21 +43,21 @@ class Listed:
         return int(next(iter(self.columns.values())).size)
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return a range of values of each input; generated values are written to `into` if it is given."""
+        """Return a range of values of each input. If `into` is given, generated values are written to `into`."""
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
-        """Return one value of each input, with which a function can be tested."""
+        """Return one value of each input, for a test call of a function."""
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """Return attributes that describe the axis, for results that do not contain its values."""
+        """Return attributes that describe the axis in results without the axis's values."""
         return {f"{self.dim}_values": self.described}
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Inputs whose values belong together row by row, as created by `rows`."""
+    """Table whose columns are inputs and whose rows are drawn as a whole, as created by `rows`."""
 
     columns: Inputs
 
@@ -76,11 +76,11 @@ class WholeNumbers:
     distribution: Any
 
     def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
-        """Return rounded random draws."""
+        """Return random draws, rounded to int64."""
         return _rounded(self.distribution.rvs(size=size, random_state=random_state))
 
     def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return rounded quantiles."""
+        """Return quantiles, rounded to int64."""
         return _rounded(self.distribution.ppf(share))
 
 
@@ -93,7 +93,7 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedAxes:
-    """Base class of random and Sobol axes: number of samples, distribution of each input, and seed."""
+    """Base class of random and Sobol axes, with the number of samples, the distribution of each input, and the seed."""
 
     count: int
     ranges: Mapping[str, Any]  #: ranges, distributions, choices or rows
@@ -130,7 +130,7 @@ class Draws(GeneratedAxes):
     range_name = "drawn_from"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return the inputs of a range of rows, written to `into` if it is given."""
+        """Return the inputs of a range of rows. If `into` is given, the values are written to `into`."""
         numbers = range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))
         blocks = [self._part_of_block(number, start, stop, into) for number in numbers]
         if into is not None:
@@ -140,7 +140,7 @@ class Draws(GeneratedAxes):
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, with which a function can be tested."""
+        """Return the inputs of the first row, for a test call of a function."""
         return self._example
 
     @cached_property
@@ -153,7 +153,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # In a product with other axes, many chunks use parts of the same block, so recent blocks are cached.
+        # If the samples are a product with other axes, many parts of the result use the same draws, so cache them.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -165,11 +165,11 @@ class SobolPoints(GeneratedAxes):
     range_name = "range"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return the inputs of a range of rows, written to `into` if it is given."""
+        """Return the inputs of a range of rows. If `into` is given, the values are written to `into`."""
         return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
-        """Return the inputs of the first row, with which a function can be tested."""
+        """Return the inputs of the first row, for a test call of a function."""
         return self.values(0, 1)
 
 
@@ -177,7 +177,7 @@ Axis: TypeAlias = Listed | Draws | SobolPoints  # inputs that vary together alon
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
-    """Return the inputs at points in [0, 1) of a Sobol sequence or of an experimental design.
+    """Convert points in [0, 1), from a Sobol sequence or an experimental design, to values of inputs.
 
     >>> columns_at("l1", Rows({"base_fee": np.array([7, 8]), "tip": np.array([1, 2])}), np.array([0.0, 0.6]))
     {'base_fee': array([7, 8]), 'tip': array([1, 2])}
@@ -190,8 +190,9 @@ def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
     """Map points of a Sobol sequence, multiples of 2**-30 in [0, 1), to values of a range or a distribution.
 
-    A point is the lower corner of its cell. A distribution is evaluated at the middle of the cell, because its quantile
-    at 0 is infinite if the distribution is unbounded, and below its minimum if it is discrete.
+    A point is the lower end of an interval of length 2**-30. The quantile of a distribution is computed at the middle
+    of the interval. At 0, the quantile would be infinite for an unbounded distribution, and below the minimum for a
+    discrete distribution.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]
@@ -217,12 +218,12 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # another call with the same generator gets different draws
+        return seeds.spawn(1)[0]  # a second call with the same generator gets different draws
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Return the random stream of a seed and a key. It does not depend on the streams that were spawned before.
+    """Return the random stream of a seed and a key. The stream does not depend on streams that were spawned before.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)
@@ -233,7 +234,8 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
     """Draw values from a distribution, and check that they are `count` finite numbers.
 
-    Raises `InvalidInput` with the name of the input if they are not, or if drawing raises an exception.
+    Raises `InvalidInput`, which names the input, if a value is not finite, if the number of values is wrong, or if the
+    distribution raises an exception.
     """
     try:
         column = np.asarray(make())
@@ -251,7 +253,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Return draws of a discrete distribution as int64 if all are integers; SciPy returns quantiles as doubles."""
+    """Convert values of a discrete distribution to int64 if all are integers. SciPy returns quantiles as doubles."""
     if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
         return column.astype(np.int64)
     return column
@@ -302,7 +304,7 @@ def _drawn(
 
 
 def _put(columns: Inputs, into: Inputs | None) -> Inputs:
-    """Return the columns, copied to `into` if it is given."""
+    """Return the columns. If `into` is given, the values are copied to `into`."""
     if into is None:
         return columns
     for name, column in columns.items():
@@ -321,7 +323,7 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
     if start:
         sequence.fast_forward(start)
-    # SciPy warns if the number of points in the first request is not a power of two. Only the total must be one.
+    # SciPy warns if the first number of points requested is not a power of two, so request the next power of two.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
     for index, (name, within) in enumerate(points.ranges.items()):

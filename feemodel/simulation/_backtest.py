@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR = 3_600  # seconds
-LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path, about 10 GB
+LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path; about 10 GB of memory
 INT32_MAX = 2**31 - 1  # indices of transactions in the workload are stored in 32 bits
-CHUNK = 1_000_000  # number of transactions priced at a time, with about 100 MB of temporary arrays
+CHUNK = 1_000_000  # number of transactions priced at a time; the temporary arrays take about 100 MB
 RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # edges of the bins of fee divided by cost
 
 
 @compared_by_value
 class Traffic(NamedTuple):
-    """Transactions drawn for the ticks of a path."""
+    """Transactions that were drawn for the ticks of a path."""
 
     kind: WholeArray  #: index in the workload of each transaction, in order of arrival
     ends: WholeArray  #: number of transactions that arrived by the end of each tick
@@ -66,34 +66,37 @@ def backtest(
     rng: Rng,
     progress: Progress = None,
 ) -> xr.Dataset:
-    """Compute revenue and cost by hour on every path of a scenario of L1 fees.
+    """Compute revenue and cost for each hour of every path of a scenario of L1 fees.
 
     In each tick of the pricing rule, a Poisson-distributed number of transactions is drawn from the workload with
-    replacement. Users pay the base fee plus `feemodel.priority_fee` for each gas, at the announced costs and the margin
-    of the fee estimate. Bytes are posted in order of arrival. The cost of a transaction is the cost of posting its
-    bytes.
+    replacement. For each unit of gas, users pay the base fee plus `feemodel.priority_fee`, computed from the announced
+    costs and the margin of the fee estimate. Bytes are posted in order of arrival. A transaction's cost is the cost of
+    posting the bytes of this transaction.
 
     Parameters
     ----------
     workload : sizes and gas of transactions, or a table of `feemodel.io.read_transactions`, which is converted by
         `Workload.from_transactions`.
     l1_fees : scenario of `feemodel.simulation.scenarios`.
-    rule : how costs are announced, and the margin that users pay; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
+    rule : pricing rule: how costs are announced, and which margin users pay; `None` means the published defaults.
+    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     arrival_rate : mean number of transactions per second [1 / s].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
     rng : seed, SeedSequence or Generator. Each path has its own random stream. The drawn transactions depend on the
-        tick of the rule, but not on its other parameters.
+        length of the rule's tick, but not on other parameters of the rule.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
     -------
-    Dataset. Over path and hour: `revenue`; `size_revenue`, the part of the revenue that depends on size; `cost`,
-    counted in the hour of posting; `attributed_cost`, counted in the hour of arrival [wei]; `transactions`, their
-    number; `unprofitable`, the number of transactions that paid less than their cost [1]; and `variable_cost`, the mean
-    announced cost [wei / byte]. Over path: `total_revenue`, `total_size_revenue`, `total_cost`, and `max_drawdown` of
-    revenue minus cost at the ends of hours [wei]; `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, and
-    `fill` (posted bytes / capacity) [1]. Over path and ratio_bin: `charged`, a histogram of fee / cost [1].
+    Dataset. Over path and hour: `revenue` [wei]; `size_revenue`, the part of the revenue that depends on size [wei];
+    `cost`, the posting cost in the hour of posting [wei]; `attributed_cost`, the posting cost in the hour in which the
+    transactions arrived [wei]; `transactions`, the number of transactions [1]; `unprofitable`, the number of
+    transactions whose fee was below their cost [1]; and `variable_cost`, the mean announced cost [wei / byte]. Over
+    path: `total_revenue`, `total_size_revenue` and `total_cost` [wei]; `max_drawdown`, the maximum drawdown of
+    cumulative revenue minus cost, sampled at the end of each hour [wei]; `recovery`, total revenue / total cost;
+    `size_recovery`, total size revenue / total cost; `unprofitable_share`, the share of unprofitable transactions;
+    `submissions`, the number of submissions; and `fill`, posted bytes / capacity of the submissions [1]. Over path and
+    ratio_bin: `charged`, a histogram of fee / cost [1].
 
     Raises
     ------
@@ -136,7 +139,7 @@ def backtest(
 
 
 def resampling(rate: float) -> str:
-    """Return the text of the attribute `resampling`: how the times of transactions are chosen.
+    """Return the text of the attribute `resampling`, which describes how the times of transactions are chosen.
 
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
@@ -164,7 +167,7 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
-    """Draw a Poisson-distributed number of transactions for each tick; all `kinds` are equally likely.
+    """Draw a Poisson-distributed number of transactions for each tick. All `kinds` have the same probability.
 
     >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
@@ -198,7 +201,7 @@ def _path(
     tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
     hours = int(tick_hour[-1]) + 1
     sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
-    # A submission at the end of the path counts in the last hour.
+    # A submission exactly at the end of the path is counted in the last hour.
     posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
     sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
     sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)
@@ -214,7 +217,7 @@ def _charges(
     tick_hour: WholeArray,
     rule: PricingRule,
 ) -> tuple[dict[str, RealArray], RealArray]:
-    """Return sums by hour of arrival, and a histogram of each transaction's fee divided by its cost."""
+    """Return sums for each hour in which transactions arrived, and a histogram of fee / cost of transactions."""
     hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
     tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
     names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
@@ -233,7 +236,7 @@ def _charges(
 def _paid(
     workload: Workload, kind: NDArray[Any], announced: WholeArray, rule: PricingRule
 ) -> tuple[RealArray, RealArray]:
-    """Return each transaction's total fee, and the part of the fee that depends on its size [wei]."""
+    """Return the total fee of each transaction, and the part of the fee that depends on size [wei]."""
     gas, margin = workload.gas[kind], rule.estimate_margin
     size = workload.compressed_size[kind]
     fee = priority_fee(size, gas, variable_cost=announced, fixed_cost=rule.fixed_cost, margin=margin)
@@ -243,7 +246,7 @@ def _paid(
 
 
 def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
-    """Return the length of the posted stream at the start (0) and after each transaction [byte].
+    """Return the cumulative number of posted bytes before the first and after each transaction [byte].
 
     >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
     >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
@@ -267,7 +270,7 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
 
 
 def _running_sums(name: str, values: WholeArray) -> WholeArray:
-    """Return the sums of the first 0, 1, 2, … values. Raises `Int64Overflow` if a sum may not fit in 64 bits."""
+    """Return cumulative sums, with a 0 in front. Raises `Int64Overflow` if a sum may not fit in 64 bits."""
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
     if largest * len(values) > INT64_MAX:
         raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)

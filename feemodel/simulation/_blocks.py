@@ -1,4 +1,4 @@
-"""Split a product of axes into blocks of bounded size, each a contiguous part of the result in C order."""
+"""Split a product of axes into blocks of bounded size. Each block is a contiguous part of the result in C order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from feemodel.simulation.samples import Samples
 
 LARGEST_CHUNK = 1 << 20  # maximum number of evaluations in a block; 8 MiB for each result
 SMALLEST_CHUNK = 1 << 16
-CHUNKS = 64  # intended number of blocks, as far as these bounds on their size allow
+CHUNKS = 64  # intended number of blocks; the limits on their size take precedence
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks, each with one index of every leading axis, a part of one axis, and all trailing axes."""
+    """Blocks of a product of axes. A block has one index of each axis before the split axis, and all later axes."""
 
     shape: tuple[int, ...]
     split: int  #: axis that is split
@@ -66,7 +66,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
         if inner * size > limit:
             step = max(1, limit // inner)
             if samples.axes[split].generated and step > DRAW_BLOCK:
-                step -= step % DRAW_BLOCK  # no two blocks then need the same draws
+                step -= step % DRAW_BLOCK  # so that no two blocks use the same block of random draws
             return Blocks(samples.shape, split, step)
         inner *= size
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))
@@ -75,9 +75,9 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """Return the inputs of a block as arrays that broadcast, and its generated inputs as one-dimensional arrays.
+    """Return all inputs of a block as arrays that broadcast, and the generated inputs also as one-dimensional arrays.
 
-    If `into` is given, the generated inputs are written to the block's part of these arrays.
+    If `into` is given, the generated inputs are written to the block's part of the arrays in `into`.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}
@@ -99,5 +99,5 @@ def part_of(array: NDArray[Any], block: tuple[slice, ...]) -> NDArray[Any]:
 
 
 def shape_of(block: tuple[slice, ...]) -> tuple[int, ...]:
-    """Return the number of evaluations of a block along each axis."""
+    """Return the shape of a block: its number of evaluations along each axis."""
     return tuple(part.stop - part.start for part in block)

@@ -1,8 +1,8 @@
 """Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
 
-The interval of `calibrate` reflects only that paths are drawn at random. `calibrate_histories` also resamples the
-history in blocks and calibrates the margin on each resampled history. Its result shows how much the margin depends on
-the history and on the length of the blocks.
+The interval of `calibrate` covers only the random error from drawing paths. `calibrate_histories` also resamples the
+history in blocks and calibrates the margin on each resampled history. The result of `calibrate_histories` shows how
+much the margin depends on the history and on the length of the blocks.
 """
 
 import math
@@ -41,27 +41,27 @@ from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MAX_HISTORIES = 10_000  # maximum number of resampled histories
-BLOCKS = (DAY, 3 * DAY)  # blocks of a day preserve the daily cycle, blocks of three days periods of high fees
+BLOCKS = (DAY, 3 * DAY)  # one day preserves the daily cycle; three days also preserve periods of high fees
 MAX_PATHS = 1 << 24
 
 
 @printed_as_table
 class Calibration(NamedTuple):
-    """Result of a calibration. A margin is `None` if no margin is large enough; `reason` then gives the reason."""
+    """Result of a calibration. If no margin is large enough, `margin` or `high` is `None`."""
 
-    margin: float | None  #: smallest margin with losses on at most the allowed share of paths [1]
-    low: float | None  #: lower end of the interval: at smaller margins the loss probability exceeds the limit [1]
-    high: float | None  #: upper end of the interval: at larger margins the loss probability is below the limit [1]
-    loss_probability: float  #: limit of the loss probability [1]
+    margin: float | None  #: smallest margin at which at most the allowed share of paths has a loss [1]
+    low: float | None  #: lower end of the margin's confidence interval [1]
+    high: float | None  #: upper end of the margin's confidence interval [1]
+    loss_probability: float  #: maximum probability of a loss [1]
     confidence: float  #: confidence level of the interval [1]
     paths: int  #: number of paths
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
-    evaluations: int  #: number of evaluations of single paths
-    reason: str  #: why `margin` or `high` is `None`; otherwise empty
-    break_even: tuple[float, ...] = ()  #: break-even margin of each path, infinite if none was found [1]
+    evaluations: int  #: number of evaluations, each of one path at one margin
+    reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
+    break_even: tuple[float, ...] = ()  #: break-even margin of each path, infinite if no margin covers the cost [1]
 
     def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
-        """Return the share of paths with a loss at each margin, with its Clopper-Pearson interval.
+        """Return the share of paths with a loss at each margin, and the share's Clopper-Pearson interval.
 
         Parameters
         ----------
@@ -69,7 +69,8 @@ class Calibration(NamedTuple):
 
         Returns
         -------
-        Dataset over `margin`: `loss_probability`, `low`, `high` [1].
+        Dataset over `margin`: `loss_probability`, the share of paths with a loss; `low` and `high`, the ends of the
+        interval [1].
 
         Raises
         ------
@@ -118,18 +119,18 @@ def calibrate(
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
-    """Find the smallest margin at which fees cover posting costs on all but a given share of paths of L1 fees.
+    """Find the smallest margin at which the share of L1 fee paths with a loss is at most `loss_probability`.
 
-    A path has a loss if the counted fees over its whole length are below the cost of posting. All margins are compared
-    on the same transactions and L1 fees. The confidence interval reflects that paths are drawn at random, but not that
-    the future may differ from the history.
+    A path has a loss if the counted fees of the whole path are below the path's posting cost. All margins are compared
+    on the same transactions and L1 fees. The confidence interval covers the random error from drawing paths. It does
+    not cover the risk that future L1 fees differ from the history.
 
     Parameters
     ----------
     workload : sizes [byte] and gas [gas] of transactions, or a table of `feemodel.io.read_transactions`.
     l1_fees : scenario of `feemodel.simulation.scenarios`, with several paths.
-    rule : how costs are announced; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
+    rule : pricing rule: how costs are announced; `None` means the published defaults.
+    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, `SeedSequence` or `Generator`.
@@ -138,10 +139,10 @@ def calibrate(
         size.
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum amount by which the margins may be too large [1].
+    tolerance : maximum error of the margins, which are never too small [1].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
-    workers : number of threads or processes; the result does not depend on it.
+    workers : number of threads or processes; the result does not depend on this number.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
@@ -153,8 +154,8 @@ def calibrate(
     InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a tick.
     LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions or ticks on a path.
 
-    Four paths are too few to prove a loss probability below 10 %. Even without any loss, 36 paths are needed, because
-    0.9**n falls below 2.5 % at n = 36:
+    Four paths are too few to prove a loss probability below 10 %. Even if no path has a loss, 36 paths are needed,
+    because 0.9**n falls below 2.5 % at n = 36:
 
     >>> from feemodel.simulation.scenarios import bootstrap, replay
     >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -176,7 +177,7 @@ def calibrate(
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
     check_limit(paths, "paths", MAX_PATHS)
-    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # a path has the same seed at all margins
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # a path uses the same seed at all margins
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
         calldata = given.calldata
@@ -250,38 +251,38 @@ def calibrate_histories(
 ) -> xr.Dataset:
     """Calibrate the margin on a history and on resampled histories, for several lengths of blocks.
 
-    A resampled history is a circular block bootstrap of the history, as long as the history itself. Paths are drawn
-    from it with blocks of the same length. The margins vary because paths are drawn at random and because the history
-    is short.
+    A resampled history is a circular block bootstrap of the history, with the length of the history. Paths are drawn
+    from the resampled history with blocks of the same length. The margins vary because paths are drawn at random and
+    because the history is short.
 
     Parameters
     ----------
     workload : sizes [byte] and gas [gas] of transactions.
     history : scenario of one path.
-    rule : how costs are announced; `None` means the published defaults.
-    posting : when and how bytes are posted to L1; `None` means that full blobs are posted.
+    rule : pricing rule: how costs are announced; `None` means the published defaults.
+    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, SeedSequence or Generator.
     histories : number of resampled histories.
-    paths : number of paths drawn from each history.
+    paths : number of paths drawn from the history, and from each resampled history.
     horizon : length of a path [s].
-    block_seconds : lengths of blocks; the result has an interval for each length [s].
+    block_seconds : block lengths to compare; the result has an interval for each length [s].
     vary : margin of the rule to search for, "margin" or "estimate_margin".
     counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
         size.
     confidence : confidence level of the intervals [1].
     highest : largest margin to try [1].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
-    workers : number of threads or processes; the result does not depend on it.
+    workers : number of threads or processes; the result does not depend on this number.
     progress : `True` for a progress bar, or a function that is called after each calibration.
 
     Returns
     -------
-    Dataset. Over `block_seconds`: `margin` on the history itself, and the interval `low` to `high` of the margins on
-    resampled histories. Over `block_seconds` and `history`: `drawn_margin`, the margin on each resampled history, NaN
-    if no margin up to `highest` is large enough. The attributes `low` and `high` are the smallest lower end and the
-    largest upper end of all intervals.
+    Dataset. Over `block_seconds`: `margin`, the margin on the history itself; `low` and `high`, the ends of the
+    interval of margins on resampled histories. Over `block_seconds` and `history`: `drawn_margin`, the margin on each
+    resampled history, NaN if no margin up to `highest` is large enough. The attributes `low` and `high` are the
+    smallest lower end and the largest upper end of all intervals.
 
     Raises
     ------
@@ -327,7 +328,7 @@ def calibrate_histories(
                 )
                 margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
-    # If no margin is large enough for a history, its margin counts as infinite.
+    # If no margin is large enough for a history, the margin is counted as infinite.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
@@ -356,20 +357,20 @@ def smallest_margin(
 
     The paths must be independent.
 
-    If `k` of `n` paths have a loss at a margin, the Clopper-Pearson interval of k / n is the confidence interval of the
-    loss probability at that margin. `margin` is the smallest margin at which k / n does not exceed the limit. `high` is
-    the smallest margin at which the upper end of that interval does not exceed the limit, and `low` the smallest margin
-    at which the lower end does not exceed it. All three are quantiles of the break-even margins.
+    If `k` of `n` paths have a loss at a margin, the confidence interval of the loss probability at this margin is the
+    Clopper-Pearson interval of k / n. The result contains the smallest margins at which three numbers do not exceed
+    `loss_probability`: for `margin`, k / n; for `low`, the lower end of the Clopper-Pearson interval; for `high`, the
+    upper end. All three margins are quantiles of the break-even margins.
 
     Parameters
     ----------
-    surplus : function of a path and a margin that returns revenue minus cost [wei]. The result must not decrease when
-        the margin grows.
+    surplus : function of a path's number and a margin that returns revenue minus cost [wei]. The result must not
+        decrease when the margin grows.
     paths : number of paths; they are numbered from 0 to n − 1.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum amount by which the margins may be too large [1].
+    tolerance : maximum error of the margins, which are never too small [1].
     brackets : known bounds of each path's break-even margin; a path is evaluated only at margins between its bounds.
 
     Raises
@@ -377,7 +378,7 @@ def smallest_margin(
     InvalidInput : a number out of range, or a surplus that is not a finite number.
     LimitExceeded : more than 16,777,216 paths.
 
-    Of 1,000 paths, half break even below a margin of 1.5, and nine tenths below 1.9:
+    Path number p breaks even at a margin of 1 + p / 1,000, so 90 % of the paths break even below a margin of 1.9:
 
     >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
@@ -407,7 +408,7 @@ def smallest_margin(
 
 
 class _Search:
-    """Known bounds of the break-even margin of each path, which avoid evaluations of paths."""
+    """Known bounds of each path's break-even margin, so that a path is not evaluated outside its bounds."""
 
     def __init__(
         self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
@@ -429,9 +430,9 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """Return the largest loss counts whose upper interval end, share and lower interval end do not exceed `bound`.
+    """Return three loss counts: the largest k for which the upper end, k / n, and the lower end do not exceed `bound`.
 
-    The first count is −1 if there are too few paths.
+    The ends are those of the Clopper-Pearson interval of k / n. The first count is −1 if there are too few paths.
     """
     from scipy.stats import binom
 

@@ -1,7 +1,8 @@
 """Run numbered tasks on threads, processes, Dask or a `concurrent.futures.Executor`, and yield results in order.
 
-The number of tasks in progress is bounded, which also bounds the memory. If a worker process started here dies, its
-tasks are computed again in new processes, with a warning. If an executor given by the caller fails, an error is raised.
+The number of submitted tasks is limited, which also limits the memory needed. If a worker process started by this
+module dies, its tasks are computed again in new processes, with a warning. If an executor given by the caller fails, an
+error is raised.
 """
 
 import os
@@ -51,15 +52,15 @@ class DaskClient(Protocol):
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # number of submitted tasks per worker: one runs, and the others wait so that the worker is never idle
-RESTARTS = 3  # maximum number of restarts of worker processes without a result in between
+AHEAD = 3  # number of submitted tasks per worker; waiting tasks keep the worker busy
+RESTARTS = 3  # maximum number of successive restarts without a new result
 CLUSTER_TIMEOUT = 5  # seconds
-MAX_WORKERS = 1_024  # a larger number is probably a typing error, and could use up the threads of the system
+MAX_WORKERS = 1_024  # a larger number is probably a typing error, and the system may not allow so many threads
 
 
 @dataclass(frozen=True, eq=False)
 class Selected(Generic[Result]):
-    """Tasks of a job, selected by number."""
+    """Job with only the selected tasks of another job."""
 
     job: Job[Result]
     numbers: tuple[int, ...]
@@ -70,7 +71,7 @@ class Selected(Generic[Result]):
 
 
 class WorkersDied(RuntimeWarning):
-    """Worker processes died, possibly out of memory; their tasks are computed again."""
+    """Warning that worker processes died, possibly for lack of memory. Their tasks are computed again."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,14 @@ class Team:
 def in_order(
     job: Job[Result], count: int, *, executor: Where = None, workers: int | None = None
 ) -> Generator[Result, None, None]:
-    """Run `job(0)`, `job(1)`, … `job(count − 1)` in parallel, and yield their results in order.
+    """Run `job(0)`, `job(1)`, … `job(count − 1)` in parallel, and yield the results in this order.
 
     Parameters
     ----------
-    job : function of the number of a task. It must be picklable for processes and clusters.
+    job : function that is called with the number of a task. For processes and clusters, the function must be picklable.
     count : number of tasks.
     executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or a
-        `dask.distributed.Client` or `concurrent.futures.Executor`, which is not closed.
+        `dask.distributed.Client` or `concurrent.futures.Executor`. A client or executor of the caller is not closed.
     workers : number of threads or processes, at most 1,024; `None` means the number of processors. Must be `None` for
         a cluster.
 
@@ -171,8 +172,8 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
 class _Spawning(SpawnContext):
     """Context that spawns processes and keeps a list of them. Forked processes would copy locks held by other threads.
 
-    When a process pool breaks, it terminates its running workers, but would wait forever for a worker that was just
-    being started. The list is used to terminate such a worker.
+    A process pool that breaks terminates its running workers, but would wait forever for a worker that is just being
+    started. The list of processes is used to terminate such a worker.
     """
 
     def __init__(self) -> None:
@@ -195,14 +196,15 @@ def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any
         return executor.submit(call, job, number)
     except BrokenExecutor:
         raise
-    except RuntimeError as error:  # `concurrent.futures` raises it after a shutdown
+    except RuntimeError as error:  # raised by `concurrent.futures` after a shutdown
         raise InvalidInput("executor", f"expected one that takes work ({error})", executor) from None
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
     """Submit a task to the pool, which starts processes on demand.
 
-    SIGINT is blocked during the call, so that a new process does not receive it before the process ignores SIGINT.
+    SIGINT is blocked during the call. A new process inherits this, so an interrupt cannot end the process before it has
+    been set to ignore SIGINT.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return pool.submit(_run_received, number)
@@ -214,7 +216,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
-    distributed: Any = sys.modules.get("distributed")  # already imported if the caller has a client
+    distributed: Any = sys.modules.get("distributed")  # a caller with a Dask client has already imported it
     return (isinstance(where, str) and "://" in where) or (
         distributed is not None and isinstance(where, distributed.Client)
     )
@@ -222,7 +224,7 @@ def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
 
 @contextmanager
 def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
-    """Yield the caller's client, which stays open, or a new client for an address, which is closed at the end."""
+    """Yield the caller's client and leave it open, or yield a new client for an address and close it at the end."""
     if not isinstance(where, str):
         if where.asynchronous:
             raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
@@ -253,7 +255,7 @@ def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
         client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
     except TimeoutError:
         raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
-    # The job is submitted as a task of its own, so that Dask sends it to every worker that needs it.
+    # The job is submitted as a separate Dask task, so that Dask sends the job only once to each worker.
     held = client.submit(_same, job, pure=False)
     with client.get_executor(pure=False) as pool:
         try:
@@ -270,7 +272,7 @@ def _pickled(job: Job[Any]) -> bytes:
         raise InvalidInput("function", f"{reason} ({error})", job) from None
 
 
-_received: bytes | Job[Any] = b""  # job of this worker process, which is sent once instead of with every task
+_received: bytes | Job[Any] = b""  # job of this worker process, sent once when the process starts
 
 
 def _receive(pickled: bytes) -> None:
@@ -281,7 +283,7 @@ def _receive(pickled: bytes) -> None:
 
 
 def _end_with_parent() -> None:
-    """Exit when the parent process is killed. Otherwise, a `concurrent.futures` worker would wait for tasks forever."""
+    """Exit when the parent process is killed. Otherwise the worker would wait for tasks forever."""
     if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
@@ -290,7 +292,7 @@ def _end_with_parent() -> None:
 def _run_received(number: int) -> Any:
     global _received
     if isinstance(_received, bytes):
-        _received = pickle.loads(_received)  # not in `_receive`, where an error would break the pool
+        _received = pickle.loads(_received)  # an error while unpickling in `_receive` would break the pool
     return _received(number)  # type: ignore[operator]  # unpickled above
 
 

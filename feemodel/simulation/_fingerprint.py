@@ -1,8 +1,8 @@
-"""Describe everything that determines the result of an experiment, so that its finished parts can be recognised.
+"""Describe everything that determines an experiment's result, to recognise stored results of the same experiment.
 
 Arrays are described by the type, shape and SHA-256 of their elements, and objects by their class and fields. Functions
-are described by their code, defaults and closures, and by the objects from the user's own modules that their code
-names. Installed packages are described by their version, and this package by its source code.
+are described by their code, defaults and closures. If the code names objects from the user's own modules, these objects
+are described too. Installed packages are described by their version, and this package by its source code.
 """
 
 import copyreg
@@ -30,12 +30,12 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
-#: Names with which a function can use objects that do not appear in its code.
+#: Built-in functions through which code can use objects that the code does not name.
 UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
-#: Names with which a function can use any attribute of the modules that appear in its code.
+#: Built-in functions and attributes through which code can use any attribute of a module that the code names.
 DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
-MAX_LISTED = 32  # collections with more elements are described by a digest
-MAX_SHOWN = 80  # maximum number of characters with which a value is shown
+MAX_LISTED = 32  # larger collections are described by a digest
+MAX_SHOWN = 80  # maximum number of characters of a value that are shown
 IGNORED_CLASS_ATTRIBUTES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__",
@@ -62,7 +62,7 @@ def description(**parts: Any) -> dict[str, str]:
 
 
 def package_source(module: str) -> str:
-    """Return a digest of a module of this package and of all modules of this package that the module imports.
+    """Return a digest of a module of this package, including the modules of this package that it imports.
 
     >>> package_source("feemodel.errors") == package_source("feemodel.errors")
     True
@@ -92,7 +92,7 @@ def installed(module: str) -> str | None:
     (True, None)
     """
     top = module.partition(".")[0]
-    if top == "__main__":  # a script or a notebook is the user's own, even if an installed tool runs it
+    if top == "__main__":  # a script or notebook belongs to the user, even if an installed tool runs it
         return None
     if top == "feemodel":
         return f"feemodel {package_source(module)}"
@@ -113,11 +113,11 @@ def installed(module: str) -> str | None:
 
 
 class _Description:
-    """Descriptions by path. If a function, class or object occurs again, its description refers to the first path."""
+    """Descriptions by path, such as "steps[0]". For an object that occurs again, the description is its first path."""
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
-        # The object itself is stored as well, so that Python does not reuse its id.
+        # The object is stored too: if it were deleted, Python could give its id to another object.
         self._paths_by_id: dict[int, tuple[str, Any]] = {}
 
     def add(self, path: str, value: Any) -> None:
@@ -231,7 +231,7 @@ class _Description:
         self._items(path, type(value).__name__, {"names": names, "index": labels, "values": described})
 
     def _distribution(self, path: str, value: Any) -> None:
-        """Describe a frozen SciPy distribution, without its reference to the global random state."""
+        """Describe a frozen SciPy distribution, without the distribution's reference to the global random state."""
         of = vars(value.dist) if hasattr(value.dist, "__dict__") else {}
         own = {
             name: one for name, one in of.items() if not callable(one) and name not in ("_random_state", "_ctor_param")
@@ -377,7 +377,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return the global names whose values the code uses as a whole, not only through named attributes."""
+    """Return the global names whose values the code uses other than by reading a named attribute."""
     found = set()
     for one in _codes(code):
         steps = [
@@ -391,7 +391,7 @@ def _used_whole(code: CodeType) -> set[str]:
 
 
 def _imports(code: CodeType) -> list[tuple[str, int]]:
-    """Return the modules that code imports when it runs, each with the level of a relative import."""
+    """Return the modules that code imports while running, each with the number of dots of a relative import."""
     found = []
     for one in _codes(code):
         constants: list[Any] = []

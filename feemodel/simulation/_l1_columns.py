@@ -37,7 +37,7 @@ class L1Columns(NamedTuple):
     seconds: RealArray  #: time of each block [s]
     timed: bool  #: whether the table has times; otherwise times are computed from slot numbers, with slot 0 at 0 s
     assumed: tuple[str, ...]  #: assumptions about missing data
-    units_given: tuple[str, ...]  #: columns of fees whose unit the caller gave, so that their range is not checked
+    units_given: tuple[str, ...]  #: fee columns whose unit the caller gave; their range is not checked
     gaps: str  #: "none", or a description of the gaps
 
 
@@ -51,7 +51,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    of_node = hasattr(table, "as_table")  # fees reported by a node are always in wei
+    of_node = hasattr(table, "as_table")  # a table from a node has fees in wei
     given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
     units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
@@ -121,9 +121,9 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 
 
 def gaps_of(seconds: RealArray) -> str:
-    """Describe the gaps between rows: intervals longer than 2.5 median intervals and longer than 60 s.
+    """Describe the gaps between rows. A gap is longer than 2.5 median intervals and longer than 60 s.
 
-    Missed slots are not gaps.
+    A few missed slots are not a gap.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -166,7 +166,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
 
 
 def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
-    """Return the usage ratios that are missing in the table, computed from the gas used and the limit."""
+    """Compute usage ratios that the table does not have, from gas used and gas limit."""
     ratios = {}
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))

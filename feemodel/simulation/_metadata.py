@@ -1,4 +1,4 @@
-"""Metadata of results: descriptions of variables, the seed, and versions."""
+"""Metadata of results: descriptions of variables, the seed, and software versions."""
 
 import platform
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Descriptions of variables. All other variables are described by their name with spaces.
+#: Descriptions of variables. For any other variable, the description is its name with spaces instead of underscores.
 LONG_NAMES = {
     "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
@@ -56,8 +56,8 @@ def versions() -> dict[str, str]:
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     """Return a result with a `long_name` for each variable, the versions, and the seed of random draws.
 
-    The seed of a `Generator` is unknown; the attribute is then "a Generator's". Raises `InvalidInput` if `found` is not
-    a Dataset.
+    The seed of a `Generator` is unknown; the attribute `seed` is then "a Generator's". Raises `InvalidInput` if `found`
+    is not a Dataset.
 
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
@@ -77,8 +77,8 @@ def described_dataset(
 ) -> "xarray.Dataset":
     """Return a Dataset with metadata. Variables and coordinates are given as `(dimensions, values, unit)`.
 
-    A description may follow the unit. If the unit is `None`, the attribute is omitted. Values in any other form are
-    passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the values.
+    A description may follow the unit. If the unit is `None`, the attribute `units` is omitted. Variables given in
+    another form are passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

@@ -2,8 +2,9 @@
 
 A transaction pays trunc(e · (F + A · size div gas)) per gas, where e is the margin of the fee estimate, F the fixed
 cost, and A the announced cost in the transaction's tick. Without the two roundings, this price is linear in e and in A.
-Hence the revenue of a path is e · (Σ A·bytes + F · Σ gas), reduced by at most (e + 1) · Σ gas. These bounds enclose the
-break-even margin within about 5e-5 of its value, so transactions rarely have to be priced individually.
+Hence the revenue of a path is at most R = e · (Σ A·bytes + F · Σ gas), and at least R − (e + 1) · Σ gas. These bounds
+determine the break-even margin to a relative accuracy of about 5e-5, so transactions rarely have to be priced
+individually.
 """
 
 import math
@@ -26,7 +27,7 @@ FINEST = 1e-5  # relative width of a bracket at which bisection stops
 
 
 class Bracket(NamedTuple):
-    """Bounds of a path's break-even margin: the path has a loss at `loses`, and no loss at `pays` [1]."""
+    """Bounds of a path's break-even margin: the path has a loss at margin `loses`, and no loss at margin `pays` [1]."""
 
     loses: float
     pays: float  #: infinite if the path has a loss at every margin that was tried
@@ -34,7 +35,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathBrackets:
-    """Function from the number of a path to its bracket, called by workers."""
+    """Function that workers call with the number of a path, and that returns the path's bracket."""
 
     workload: Workload
     l1_fees: xr.Dataset
@@ -78,13 +79,13 @@ class PathBrackets:
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
             upper = scaled
         else:
-            upper = scaled + gas  # the part that does not depend on size is rounded down too
+            upper = scaled + gas  # the subtracted fixed part was rounded down too
         lower = scaled - (estimate_margin + 1.0) * gas
         return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
-            # Each bound is linear in the margin, so the margin at which it equals the cost follows from two points.
+            # Each bound is linear in the margin, so two points determine the margin at which the bound equals the cost.
             first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
             slope = second - first
             return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)
@@ -93,7 +94,7 @@ class PathBrackets:
 
     def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
         def sides(margin: float) -> tuple[bool, bool]:
-            """Return whether the path certainly has a loss, and whether it certainly has none."""
+            """Return two bools: whether the path certainly has a loss, and whether the path certainly has no loss."""
             lower, upper = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
             return upper < cost, lower >= cost
 
@@ -116,7 +117,7 @@ class PathBrackets:
         return Bracket(low, self._first_paying(sides, high, pays))
 
     def _first_paying(self, sides: Callable[[float], tuple[bool, bool]], high: float, pays: float) -> float:
-        """Return a margin slightly above the largest margin at which the path may have a loss."""
+        """Return a margin slightly above the largest margin at which a loss is possible."""
         step = 2.0 * FINEST
         while (margin := high * (1.0 + step)) < min(pays, self.highest):
             if sides(margin)[1]:

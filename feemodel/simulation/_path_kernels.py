@@ -12,7 +12,7 @@ from feemodel.linea.kernels import recorded
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
     """Return base fees, excess blob gas and gas used, block by block.
 
-    A block uses gas_limit / 2 · demand / base fee of gas, but at most its limit.
+    A block uses gas_limit / 2 · demand / base_fee gas, but at most gas_limit.
     """
     count = demand.size
     base_fees = np.empty(count, dtype=np.int64)
@@ -29,12 +29,13 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
 
 @cached_njit(nogil=True)
 def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
-    """Return the announced cost at each update: the cost from L1 fees, or the previous cost times growth if larger.
+    """Return the announced cost at each update: the maximum of the cost from L1 fees and growth · previous cost.
 
     Parameters
     ----------
-    cost : cost from L1 fees at each update, already limited to its bounds [wei / byte].
-    growth : `1 + pressure / denominator` at each update [1].
+    cost : cost from L1 fees at each update, already limited to the bounds of the pricing rule [wei / byte].
+    growth : factor by which calldata pressure multiplies the previous cost, `1 + pressure / denominator`, at each
+        update [1].
     latest : announced cost before the first update [wei / byte].
 
     Returns

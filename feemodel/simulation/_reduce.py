@@ -24,20 +24,20 @@ STATISTICS = (*MOMENTS, "drawdown")
 DEFAULT_STATISTICS = STATISTICS[:4]
 LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
 SORTED_AT_ONCE = 1 << 20  # maximum number of values sorted at a time
-RUN = 4_096  # elements whose squared deviations are summed at a time; they fit in the processor's first-level cache
+RUN = 4_096  # number of elements summed at a time; they fit in the L1 cache
 
 
 @compared_by_value
 class Moments(NamedTuple):
-    """Sums over evaluations, one element per cell of the result."""
+    """Sums over evaluations, with one element for each cell of the result."""
 
     evaluations: NDArray[np.int64]
     total: NDArray[np.float64]
     squares: NDArray[np.float64]  #: Σ (x − mean)²
     minima: NDArray[np.float64]
     maxima: NDArray[np.float64]
-    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in the bin; no bins without a histogram
-    below: NDArray[np.int64]  #: cell × threshold: number of evaluations below the threshold
+    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in each bin; 0 bins without a histogram
+    below: NDArray[np.int64]  #: cell × threshold: number of evaluations below each threshold
 
 
 @compared_by_value
@@ -78,17 +78,17 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels and thresholds by statistic. Their dimension has the name of the statistic."""
+        """Levels or thresholds of each statistic. The result has a dimension with the name of the statistic."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property
     def holds_values(self) -> bool:
-        """Whether all evaluations must be kept until the end."""
+        """Whether all evaluations must be kept in memory."""
         return "drawdown" in self.statistics or any(getattr(self, name) for name in LEVELS)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Suffixes of the names of the reduced variables."""
+        """Names of the statistics; they are the suffixes of the result's variables."""
         levels = [name for name, given in self.levels.items() if given]
         return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
 
@@ -104,7 +104,7 @@ class Over:
         return self.edges.size + 1 if self.edges.size else 0
 
     def moments(self, values: NDArray[Any], axes: tuple[int, ...]) -> Moments:
-        """Return the sums of a block of evaluations over the given axes, with cells in C order of the other axes."""
+        """Sum a block of evaluations over the given axes. Cells are in C order of the other axes."""
         kept = [axis for axis in range(values.ndim) if axis not in axes]
         count = prod(values.shape[axis] for axis in axes)
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
@@ -114,7 +114,7 @@ class Over:
         return Moments(counts, total, squares, minima, maxima, self._histogram(table), self._below(table))
 
     def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-        """Return the statistics, cells × levels by name, that need a table of all evaluations (cells × evaluations)."""
+        """Compute quantiles, tail means and drawdowns (cells × levels) from all evaluations (cells × evaluations)."""
         found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
         if "drawdown" in self.statistics:
             found["drawdown"] = []
@@ -162,14 +162,16 @@ def over(
     ----------
     dims : names of the dimensions, such as "sample", "transaction" or "path".
     statistics : any of "mean", "std" (population standard deviation), "min", "max", "sum" and "drawdown". The drawdown
-        is the largest decrease of the running sum from an earlier value, where the sum starts at 0. A drawdown is only
-        possible along a single dimension.
-    edges : ascending edges of a histogram [unit of the result]. The first bin contains all values below the first edge,
-        and the last bin all values from the last edge on, so every evaluation is in a bin.
+        is the largest decrease of the cumulative sum from an earlier value; the cumulative sum starts at 0. A drawdown
+        requires a single dimension.
+    edges : ascending edges of a histogram [unit of the result]. An additional first bin contains the values below the
+        first edge, and an additional last bin the values at or above the last edge.
     quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
-    below : thresholds y; the statistic is the share of evaluations below each threshold, P(x < y) [unit of the result].
-    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]; the statistic is the mean of the lowest or highest share of
-        the evaluations (conditional value at risk). An evaluation at the boundary is counted with a weight below 1.
+    below : thresholds [unit of the result]; for each threshold y, the statistic is P(x < y), the share of evaluations
+        below y [1].
+    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]. For a share of 0.05, `cvar_lower` gives the mean of the
+        lowest 5 % of the evaluations, and `cvar_upper` that of the highest 5 % (conditional value at risk). If the
+        share is not a whole number of evaluations, the last of them has a weight below 1.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def over(
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
-    """Return the coordinates that a reduction adds; `units` has the unit of the result.
+    """Return the coordinates that a reduction adds; `units` are the attributes with the unit of the result.
 
     >>> level_coordinates(over("path", quantile=[0.5]))
     {'quantile': ('quantile', [0.5], {'units': '1'})}
@@ -209,7 +211,7 @@ def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> di
 
 
 def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
-    """Return names as a tuple, after checking that they are known and occur only once."""
+    """Return names as a tuple, after checking that all names are known and distinct."""
     names = sequence(name, given, "names")
     if not names:
         example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
@@ -261,7 +263,7 @@ def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
-    """Return the mean of the first elements of each row, for each share of the row's length."""
+    """For each share of the row's length, return the mean of the first elements of each row."""
     count = ordered.shape[1]
     columns = []
     for share in shares:
@@ -272,7 +274,7 @@ def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArra
 
 
 def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest decrease of the running sum of each row from an earlier value; the sum starts at 0."""
+    """Return the largest decrease of each row's cumulative sum from an earlier value; the sum starts at 0."""
     height = np.cumsum(flows, axis=1)
     return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
 
@@ -286,7 +288,7 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 
 
 class Table:
-    """Moments of all cells of a result, merged from the moments of blocks."""
+    """Moments of all cells of a result. The moments of blocks are merged into this table."""
 
     def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
         self._wanted, self._shape = wanted, shape
@@ -301,7 +303,7 @@ class Table:
         )
 
     def merge(self, cells: tuple[slice, ...], block: Moments) -> None:
-        """Add the moments of a block to its cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
+        """Merge the moments of a block into the block's cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
         mine = Moments._make(part_of(sums, cells) for sums in self._sums)
         new = Moments._make(np.reshape(sums, np.shape(here)) for sums, here in zip(block, mine, strict=True))
         difference = np.where(
@@ -326,7 +328,7 @@ class Table:
         ----------
         name : name of the result.
         dims : remaining dimensions.
-        held : result of `Over.of_values`, cells in C order.
+        held : statistics returned by `Over.of_values`, with cells in C order.
         units : attributes of the result.
         """
         sums, wanted = self._sums, self._wanted
@@ -352,9 +354,9 @@ class Table:
         return found
 
 
-# With reassociation, the compiler vectorizes the sums. Minimum and maximum are computed in the table's type, because
-# those of integers are vectorized too. Each sum has a loop of its own whose index starts at 0: loops with several sums,
-# or with an index that could be negative, are not vectorized.
+# With reassociation, the compiler vectorizes the sums. Minimum and maximum are computed in the table's own type.
+# The compiler vectorizes both for integers too. Each sum has a separate loop with an index that starts at 0, because
+# the compiler does not vectorize a loop with several sums or with an index that could be negative.
 @cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape

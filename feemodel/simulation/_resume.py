@@ -1,4 +1,4 @@
-"""Resume a sweep or a simulation: read and check the stored parts, and compute the other parts."""
+"""Resume a sweep or a simulation: read and check the stored parts of the result, and compute the missing parts."""
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import closing
@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._executors import Selected, Where, in_order
 
 Part = TypeVar("Part")
-Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]  #: type and shape of each array of a part, by its name
+Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]  #: type and shape of each array of a part, by array name
 
 
 class Finished(Protocol):
@@ -47,7 +47,7 @@ class Job(Protocol[Part]):
         """Return the arrays of a part."""
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Part:
-        """Return the part that these arrays represent; their layout has been checked."""
+        """Create a part from its arrays. The caller has checked their types and shapes."""
 
 
 def parts(
@@ -55,8 +55,8 @@ def parts(
 ) -> Generator[Part, None, None]:
     """Yield all parts in order. Stored parts are read and checked; missing parts are computed and stored.
 
-    Raises `InvalidInput` for an object that is not a store, a store of another experiment, and a stored part whose
-    arrays have unexpected names, types or shapes.
+    Raises `InvalidInput` if `finished` is not a store, if the store belongs to another experiment, or if the arrays of
+    a stored part have unexpected names, types or shapes.
     """
     stored = frozenset() if finished is None else _opened(finished, job.description)
     missing = tuple(number for number in range(count) if number not in stored)

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn, some minutes; 1,000 resamples are possible for any design
-RESAMPLED_AT_ONCE = 1 << 18  # number of resampled values in memory at a time, 2 MiB
+LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn in all resamples, which takes some minutes
+RESAMPLED_AT_ONCE = 1 << 18  # number of resampled values in memory at a time (2 MiB)
 
 
 class NotConverged(UserWarning):
-    """The sample is too small: the intervals of some indices are wide."""
+    """Warning that the sample is too small: the intervals of some indices are wide."""
 
 
 def sobol_indices(
@@ -58,44 +58,48 @@ def sobol_indices(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """Compute Sobol indices: the share of a result's variance that each input explains, alone and with other inputs.
+    """Compute first-order and total Sobol indices: the shares of a result's variance that each input explains.
 
-    The function is evaluated `count · (inputs + 2)` times: on the rows of two matrices A and B, and, for each input, of
-    A with that input's column replaced by that of B (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+    The function is evaluated on the rows of two random matrices A and B. For each input, the function is also evaluated
+    on the rows of AB, a copy of A in which the column of the input is taken from B. This takes `count · (inputs + 2)`
+    evaluations (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
-    A second-order index is the share of the variance that two inputs explain together, without the shares that each
-    explains alone (Saltelli 2002, doi:10.1016/S0010-4655(02)00280-1). With second orders, the function is also
-    evaluated on B with one column of A, in total `count · (2 · inputs + 2)` times. Intervals are percentiles of a
+    A second-order index is the share of the variance that is due to the interaction of two inputs (Saltelli 2002,
+    doi:10.1016/S0010-4655(02)00280-1). Second-order indices take `count · (2 · inputs + 2)` evaluations, because the
+    function is also evaluated on copies of B with one column from A. Confidence intervals are percentiles of a
     bootstrap over rows.
 
     Parameters
     ----------
     function : function that takes the inputs by name, as arrays, and returns an array or a mapping from names to
         arrays.
-    count : number of rows of A and of B, a power of two; the second positional argument.
+    count : number of rows of A and of B, a power of two.
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
     resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
     tolerance : width of an interval above which a `NotConverged` warning is issued [1].
     second_order : whether second-order indices are computed.
     executor, workers : as in `feemodel.sweep`.
-    inputs : ranges of inputs that have the name of a parameter of this function, such as `{"workers": (1, 8)}`.
-    ranges : input = its range, as in `feemodel.sobol`: a pair (low, high); a frozen `scipy.stats` distribution; `rows`,
-        which count as one input; or a number, which stays constant.
+    inputs : ranges of inputs by name, as a mapping. Use this argument for an input that has the name of a parameter of
+        `sobol_indices`, for example `inputs={"workers": (1, 8)}`.
+    ranges : range of each input, as a keyword argument with the name of the input. A range is a pair (low, high), a
+        frozen `scipy.stats` distribution, `rows`, which count as one input, or a number, which stays constant (see
+        `feemodel.sobol`).
 
     Returns
     -------
-    Dataset : `first_order` and `total_order` over "input" (and "result", if the function returns several), each with
-        the ends of its interval, `…_low` and `…_high` [1]; with `second_order`, also `second_order` over "input" and
-        "other_input", NaN for an input with itself. Because of rounding and random sampling, an index can be slightly
-        below 0 or above 1.
+    Dataset over "input", and over "result" if the function returns several results: `first_order` and `total_order`,
+    and the ends of their intervals, `first_order_low`, `first_order_high`, `total_order_low` and `total_order_high`
+    [1]. If requested, the Dataset also has `second_order` and the ends of its interval, over "input" and "other_input".
+    `second_order` is NaN where both inputs are the same. Because of rounding and random sampling, an index can be
+    slightly below 0 or above 1.
 
     Raises
     ------
-    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, or a result that is not finite or
-        always the same.
+    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, a function result that is not finite,
+        or a function whose results are all equal.
     LimitExceeded : a design of more than 67,108,864 numbers, more than 1,000,000 resamples, or more than 2**34 rows in
         all resamples.
 
@@ -135,7 +139,7 @@ def sobol_indices(
 
 
 def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ranges by name. Raises `InvalidInput` for a duplicate name, and for `rng`, which cannot be an input."""
+    """Merge `inputs` and `ranges`. Raises `InvalidInput` for a duplicate name, and for an input named `rng`."""
     given = mapping("inputs", inputs)
     for name in given:
         if text("inputs", name) in ranges or name == "rng":
@@ -165,12 +169,15 @@ class _Matrices(NamedTuple):
 
     a: NDArray[np.float64]  #: results on A, by row
     b: NDArray[np.float64]  #: results on B, by row
-    ab: NDArray[np.float64]  #: results on A with one column of B, input × row
-    ba: NDArray[np.float64]  #: results on B with one column of A, input × row; empty without second orders
+    ab: NDArray[np.float64]  #: results on A with one column from B, input × row
+    ba: NDArray[np.float64]  #: results on B with one column from A, input × row; empty without second orders
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:
-    """Return the rows of A, B, A with one column of B per input, and, for second orders, B with one column of A."""
+    """Return the rows of A, of B, of all matrices AB, and, for second orders, of all matrices BA.
+
+    AB is a copy of A with one column from B, and BA is a copy of B with one column from A.
+    """
     from scipy.stats import qmc
 
     inputs, count = len(points.ranges), len(points)
@@ -194,7 +201,7 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
     independent = results[: 2 * count]
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
-    results -= independent.mean()  # does not change the indices, but reduces the error of their estimates
+    results -= independent.mean()  # reduces the error of the estimated indices; exact indices would not change
     mixed = results[2 * count :].reshape(-1, count)
     return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
@@ -202,11 +209,12 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
 def _estimates(
     matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the indices and the ends of their intervals, 3 × index: first orders, total orders, second orders.
+    """Return the indices with the ends of their intervals, 3 × index: first orders, then total, then second orders.
 
     Every index is a ratio of means over rows. `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze`
     is not used because it needs several arrays of rows × resamples in memory and returns 0 if the variance is below
-    2.2e-16. SciPy's `sobol_indices` is not used because it has no second orders, and its bootstrap takes no seed.
+    2.2e-16. SciPy's `sobol_indices` is not used because it has no second orders, and its bootstrap does not accept a
+    seed.
     """
     from scipy.stats import bootstrap
 
@@ -219,7 +227,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return the terms whose means over rows determine the indices: results, squares, numerator of each index."""
+    """Return terms whose means over rows determine the indices: results, squared results, and numerators of indices."""
     a, b, ab, ba = matrices
     first, total = b * (ab - a), (a - ab) ** 2 / 2
     second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
@@ -227,7 +235,7 @@ def _terms(matrices: _Matrices) -> NDArray[np.float64]:
 
 
 def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the indices, index × …, from their terms. `axis` is the axis of the rows."""
+    """Compute the indices, index × …, from the result of `_terms`. `axis` is the axis of the rows."""
     means = terms.mean(axis=axis)
     indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
     return indices
@@ -269,9 +277,9 @@ def morris_screening(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """Compute Morris elementary effects: the change of a result when a single input changes across its range.
+    """Compute Morris elementary effects: the change of a result when one input changes and the others stay constant.
 
-    Each trajectory changes one input after the other by more than half of its range. The function is evaluated
+    Along a trajectory, the inputs change one at a time, each by more than half of its range. The function is evaluated
     `trajectories · (inputs + 1)` times. SALib computes the trajectories and the estimates (Morris 1991,
     doi:10.1080/00401706.1991.10484804; Campolongo et al. 2007, doi:10.1016/j.envsoft.2006.10.004).
 
@@ -281,8 +289,8 @@ def morris_screening(
         arrays.
     trajectories : number of trajectories, at least 2.
     rng : seed, `SeedSequence` or `Generator` of the trajectories and of the bootstrap.
-    levels : number of grid levels of each input, even. The levels of a range include both ends. The levels of a
-        distribution are the midpoints of equally probable intervals, and those of `rows` are spread evenly over them.
+    levels : number of grid levels of each input, an even number. The levels of a range include both ends. The levels of
+        a distribution are the midpoints of equally probable intervals. The levels of `rows` are evenly spaced rows.
     confidence : confidence level of the interval of `mu_star` [1].
     resamples : number of resamples of the bootstrap.
     executor, workers : as in `feemodel.sweep`.
@@ -290,10 +298,11 @@ def morris_screening(
 
     Returns
     -------
-    Dataset over "input" (and "result", if the function returns several), in the unit of the result: `mu_star`, the mean
-    absolute effect of an input, scaled to its whole range, with the ends of its interval, `mu_star_low` and
-    `mu_star_high`; `mu`, the mean effect with its sign; and `sigma`, the standard deviation of the effects, 0 if the
-    effect of the input is linear and does not depend on other inputs.
+    Dataset over "input", and over "result" if the function returns several results, in the unit of the result. An
+    effect is scaled to a change across the whole range of the input. `mu_star` is the mean absolute effect, with the
+    confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect with its sign; and `sigma` is the
+    standard deviation of the effects. `sigma` is 0 if the result is linear in the input and the effect does not depend
+    on other inputs.
 
     Raises
     ------
@@ -354,11 +363,11 @@ def morris_screening(
 
 
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:
-    """Return levels from 0 to 1 as points for `columns_at`. For distributions and rows these are midpoints of cells."""
+    """Convert levels in [0, 1] to points for `columns_at`. For distributions and rows, use midpoints of intervals."""
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level is the last integer
+        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level gives the last integer
     return levels
 
 

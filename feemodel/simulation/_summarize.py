@@ -1,4 +1,4 @@
-"""Compute the statistics of `sweep` for any Dataset, over some of its dimensions."""
+"""Compute statistics, such as means and quantiles, over some dimensions of a Dataset."""
 
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ from feemodel.simulation._reduce import Over, Table, level_coordinates
 
 
 def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
-    """Compute statistics of a result over some of its dimensions.
+    """Compute statistics of a result over some of the result's dimensions.
 
     Parameters
     ----------
@@ -21,13 +21,14 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
 
     Returns
     -------
-    Dataset with `<variable>_<statistic>` for every numeric variable that has all dimensions of the reduction. Variables
-    with none of these dimensions are kept unchanged. The attribute `left_out` lists all other variables.
+    Dataset with a variable `<variable>_<statistic>` for each statistic and each numeric variable that has all
+    dimensions of the reduction. Variables with none of the dimensions are kept unchanged. The attribute `left_out`
+    lists the other variables, which are dropped.
 
     Raises
     ------
-    InvalidInput : a Dataset in which no variable has all the dimensions, or values that are NaN in a histogram, a
-        quantile, a tail mean or a drawdown.
+    InvalidInput : a Dataset in which no numeric variable has all dimensions of the reduction, or NaN values in a
+        variable for which a histogram, quantile, tail mean or drawdown is requested.
 
     >>> from feemodel.simulation._reduce import over
     >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})

@@ -1,6 +1,6 @@
 """Evaluate a function on samples in parallel, and return a Dataset with the inputs as coordinates.
 
-Memory holds the result and, for each worker, a few blocks of at most 1,048,576 evaluations.
+A sweep needs memory for the result and, for each worker, for a few blocks of at most 1,048,576 evaluations.
 """
 
 import inspect
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 
-LARGEST_RESULT = 1 << 30  # maximum number of values of a result, 8 GiB
+LARGEST_RESULT = 1 << 30  # maximum number of values of a result (8 GiB)
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
     **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
@@ -60,8 +60,8 @@ def sweep(
 
     Parameters
     ----------
-    function : function whose parameters are the inputs of the samples. It is called with read-only arrays that
-        broadcast, and returns an array of the broadcast shape, or a mapping from names to such arrays. Some fee
+    function : function whose parameters are the inputs of the samples. The function is called with read-only arrays
+        that broadcast. It returns an array of the broadcast shape, or a mapping from names to such arrays. Some fee
         formulas of this package are replaced by compiled kernels with the same result.
     samples : result of `grid`, `sobol` or `monte_carlo`, or a product of such results.
     reduce : result of `over`: statistics to return instead of the single evaluations.
@@ -70,16 +70,17 @@ def sweep(
         needs `if __name__ == "__main__":`.
     workers : number of threads or processes; `None` means the number of processors.
     chunk : number of evaluations in a block; `None` means between 65,536 and 1,048,576.
-    units : units of results and inputs for which the package has no unit.
+    units : units by name, for results and inputs whose unit the package does not know.
     finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted sweep can
-        be resumed by a call with the same arguments. A changed function is recognised by its code and by the objects
-        that the code names; changes of files that the function reads are not recognised.
-    progress : `True` for a progress bar, or a function that is called with the number of new evaluations.
+        be resumed by a call with the same arguments. A change of the function's code, or of objects that the code
+        names, is detected. A change of a file that the function reads is not detected.
+    progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since its
+        last call.
 
     Returns
     -------
-    Dataset with the results along the dimensions that are not reduced. The inputs along these dimensions are
-    coordinates with units. The attributes describe the other inputs, the seed and the versions.
+    Dataset with the results over the dimensions that are not reduced. Inputs that vary along these dimensions are
+    coordinates with units. The attributes describe the other inputs, the seed and the software versions.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write directly to the result. Other workers send results of blocks, which are copied.
+    # Threads write directly to the result. Workers without shared memory send the results of blocks to be copied.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (
@@ -117,7 +118,7 @@ def sweep(
 
 
 class Plan(NamedTuple):
-    """Size of a sweep."""
+    """Number of evaluations, dimensions and memory of a sweep."""
 
     function: str  #: name of the function
     evaluations: int  #: number of evaluations
@@ -132,7 +133,7 @@ class Plan(NamedTuple):
 
 
 def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
-    """Return the plan of a sweep after a test evaluation. Raises the errors of `sweep` for invalid arguments.
+    """Check the arguments of a sweep with a test evaluation, and return the plan. Raises the same errors as `sweep`.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -144,7 +145,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     axes = [samples.axes[index] for index in job.result_axes]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
-    # For each cell of each result, a reduction stores the sums, and the counts for all bins and thresholds.
+    # For each cell of each result, a reduction stores sums, and one count per bin and per threshold.
     held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
     if reduce is not None and reduce.holds_values:
         held += samples.size * sum(sizes)
@@ -157,20 +158,20 @@ class _Piece(NamedTuple):
     """Result of a block, as sent by a worker that does not share memory with the caller."""
 
     results: Mapping[str, NDArray[Any]]
-    moments: Mapping[str, Moments]  #: moments of the results, if the results are reduced
+    moments: Mapping[str, Moments]  #: moments of the results; empty without a reduction
     inputs: Inputs  #: generated inputs of the block
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """Function that evaluates the block with a given number. Workers receive a copy."""
+    """Function that evaluates the block with a given number. Each worker receives a copy of this function."""
 
     function: Callable[..., Any]
     samples: Samples
     blocks: Blocks
     reduce: Over | None
     types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: types of results by name, if known
-    shared: tuple[Inputs, Inputs] | None = None  #: arrays for results and generated inputs, if memory is shared
+    shared: tuple[Inputs, Inputs] | None = None  #: arrays for results and for generated inputs, if memory is shared
 
     @property
     def result_axes(self) -> list[int]:
@@ -182,7 +183,7 @@ class _Job:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
-            generated = {}  # the inputs are already in shared memory
+            generated = {}  # the generated inputs are already in shared memory
         names = {name for index in self.result_axes for name in self.samples.axes[index].names}
         generated = {name: column for name, column in generated.items() if name in names}
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
@@ -230,7 +231,7 @@ class _Job:
         return found
 
     def to_arrays(self, part: _Piece) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a block: results, generated inputs and moments, by kind and name."""
+        """Return the results, generated inputs and moments of a block as arrays by name."""
         found = {f"results/{name}": values for name, values in part.results.items()}
         found |= {f"inputs/{name}": values for name, values in part.inputs.items()}
         for name, moments in part.moments.items():
@@ -247,7 +248,7 @@ class _Job:
         return _Piece(kinds["results"], moments, kinds["inputs"])
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the types of the results and of the generated inputs, from a test evaluation."""
+        """Return the types of the results and of the generated inputs, found by a test evaluation."""
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
         shape = (1,) * len(self.samples.axes)
         inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
@@ -267,7 +268,7 @@ class _Job:
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """Return the result of the compiled kernel, or `None` if there is no kernel or an input is out of its range."""
+        """Return the result of the compiled kernel, or `None` without a kernel that supports the inputs."""
         of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
         kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
@@ -277,7 +278,7 @@ class _Job:
         return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the function's results. The inputs are passed as read-only arrays because they are used again."""
+        """Return the function's results. The input arrays are read-only because later calls use them too."""
         given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
         for value in given.values():
             if isinstance(value, np.ndarray):
@@ -302,7 +303,7 @@ class _Job:
 
 
 class _Result:
-    """Arrays of the whole sweep: results or tables of moments, and generated coordinates."""
+    """Arrays of the whole sweep: results or tables of moments, and coordinates from generated inputs."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
@@ -322,7 +323,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # evaluations that are kept, even for a reduction
+        for name, found in piece.results.items():  # single evaluations, which some reductions need
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)
@@ -355,7 +356,7 @@ class _Result:
         return with_metadata(xarray.Dataset(variables, coordinates, self._attributes()))
 
     def _of_values(self, name: str, reduce: Over) -> dict[str, NDArray[np.float64]]:
-        """Return the statistics of a result that need all evaluations."""
+        """Compute quantiles, tail means and drawdowns, which need all evaluations."""
         if not reduce.holds_values:
             return {}
         reduced = [index for index in range(len(self._job.samples.axes)) if index not in self._job.result_axes]
@@ -396,7 +397,7 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
 
 
 def _sums(reduce: Over) -> int:
-    """Return the number of values that a reduction stores for each cell."""
+    """Return the number of values that a reduction stores for each cell of the result."""
     return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
 
 
@@ -420,7 +421,7 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
 
 
 def _ends(axis: Axis) -> list[Inputs]:
-    """Return the first and last values of a generated axis, which identify its seed and distributions."""
+    """Return the first and last values of a generated axis. They differ if the seed or the distributions differ."""
     count = len(axis)
     return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
 
@@ -439,7 +440,7 @@ def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
     >>> compiled_kernels()[priority_fee].__name__
     'sweep_priority_fee'
     """
-    from feemodel.linea import from_l1, kernels, priority  # imported here because numba is not needed by most sweeps
+    from feemodel.linea import from_l1, kernels, priority  # imported here because most sweeps do not need numba
 
     return {
         priority.priority_fee: kernels.sweep_priority_fee,

@@ -1,4 +1,4 @@
-"""Optimal intervals between postings of blobs or calldata, if delay has a cost, and cost split of a shared blob.
+"""Optimal interval between postings if delay has a cost, choice of blobs or calldata, and cost split of a shared blob.
 
 A rollup with `rate` bytes per second posts every T seconds. Per second, it pays `fixed / T` for postings with a fixed
 cost, and `delay_cost · rate · T / 2` for delay. The optimal T is √(2 · fixed / (delay_cost · rate)), if the bytes fit
@@ -21,14 +21,14 @@ def posting_interval(
     *,
     capacity: float | None = None,
 ) -> RealArray:
-    """Return the optimal interval between postings: √(2 · cost / (delay cost · rate)), at most the time to fill one.
+    """Return the optimal interval between postings, √(2 · posting_cost / (delay_cost · rate)), at most capacity / rate.
 
     Parameters
     ----------
     rate : rate of compressed data, above 0 [byte / s].
     posting_cost : fixed cost of a posting [wei].
     delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
-    capacity : maximum size of a posting, which limits the interval; `None` means no limit [byte].
+    capacity : maximum size of a posting; it limits the interval to capacity / rate. `None` means no limit [byte].
 
     The first three arguments broadcast against each other.
 
@@ -61,7 +61,9 @@ def calldata_threshold(
     calldata_price: float | RealArray,
     delay_cost: float | RealArray,
 ) -> RealArray:
-    """Return the arrival rate below which calldata is cheaper: 2 · delay cost · (√blob − √calldata)² / price².
+    """Return the data rate below which calldata is cheaper than blobs.
+
+    The threshold is 2 · delay_cost · (√blob_cost − √calldata_cost)² / calldata_price².
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def calldata_threshold(
     Returns
     -------
     Threshold, in the broadcast shape [byte / s]. It is valid only if blobs are posted before they are full, that is, if
-    it is below delay cost · capacity² / (2 · blob cost).
+    the threshold is below delay_cost · capacity² / (2 · blob_cost).
 
     Raises
     ------
@@ -94,8 +96,9 @@ def calldata_threshold(
 def shared_blob_payment(share: float | RealArray) -> RealArray:
     """Return the part of a shared blob's cost that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
-    A rollup that posts alone pays √(2 · delay cost · blob cost · rate) per second. Two rollups that share blobs pay
-    this amount for the sum of their rates. Each rollup bears the cost of its own delay, and both save the same amount.
+    A rollup that posts alone pays √(2 · delay_cost · blob_cost · rate) per second. Two rollups that share blobs
+    together pay this amount for the sum of their rates. Each rollup bears the delay cost of its own data, and the
+    blob's cost is split so that both rollups save the same amount.
 
     Parameters
     ----------

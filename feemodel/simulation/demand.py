@@ -1,7 +1,7 @@
-"""Calldata pressure over time: the rise of the variable cost, and the cost of attacks on block space.
+"""Rise of the variable cost under calldata pressure, and the cost of attacks that fill blocks with calldata.
 
-The rule is `feemodel.linea.coordinator.calldata_variable_cost`. Its result is written to the pricing record of each
-block, truncated to whole kwei, and at most 2**32 − 1 kwei.
+The rule is `feemodel.linea.coordinator.calldata_variable_cost`. The resulting cost is written to the pricing record of
+each block. It is truncated to whole kwei, and at most 2**32 − 1 kwei.
 """
 
 import math
@@ -39,7 +39,7 @@ MAX_TRANSACTIONS = 1_000_000  # maximum number of transactions of an attack in o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Attack that fills blocks with calldata. Its transactions are as large as a node accepts."""
+    """Attack that fills blocks with calldata, in the largest transactions that a node accepts."""
 
     calldata: int = COORDINATOR.max_block_calldata  #: calldata in each block [byte]
     compression: float = 1.0  #: compressed size divided by uncompressed size, 1 for random bytes [1]
@@ -95,16 +95,16 @@ def pressure_path(
 
     Parameters
     ----------
-    calldata : calldata of each block, of shape (blocks,); blocks before the first have no calldata [byte].
-    variable_cost : constant variable cost from L1 fees, within its bounds [wei / byte].
+    calldata : calldata of each block, of shape (blocks,) [byte]. Earlier blocks are assumed to have no calldata.
+    variable_cost : constant variable cost from L1 fees, already limited to the coordinator's bounds [wei / byte].
     latest_variable_cost : variable cost announced before the first block; `None` means `variable_cost` [wei / byte].
     pressure : parameters of the rule; `None` means the published parameters.
 
     Returns
     -------
-    Dataset over `block`: `calldata` [byte], `variable_cost` announced after the block [wei / byte].
+    Dataset over `block`: `calldata` [byte], and `variable_cost`, the cost announced after the block [wei / byte].
 
-    The cost rises as soon as the window of five blocks is more than half full, which happens in the third block:
+    The cost rises when the last five blocks together are more than half full, first in the third block:
 
     >>> path = pressure_path(np.full(5, 109_000), variable_cost=1e9)
     >>> path["variable_cost"].values.tolist()
@@ -121,7 +121,7 @@ def pressure_path(
     check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
-    growth = np.zeros(len(blocks))  # remains 0 for a block count of 0: only L1 fees determine the cost
+    growth = np.zeros(len(blocks))  # with a block count of 0, growth stays 0 and only L1 fees determine the cost
     if terms.block_count:
         seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
         growth = terms.growth(seen)
@@ -148,28 +148,29 @@ def attack_cost(
 ) -> xr.Dataset:
     """Return the cost of an attack that fills blocks with calldata, with and without calldata pressure.
 
-    The priority fee of each transaction follows from the variable cost announced after the previous block.
+    The priority fee of each transaction is computed from the variable cost announced after the previous block.
 
     Parameters
     ----------
-    attack : calldata of the attack.
+    attack : size and compression of the attack's calldata.
     hours : duration of the attack [h].
-    variable_cost : variable cost from L1 fees, within its bounds [wei / byte].
+    variable_cost : variable cost from L1 fees, already limited to the coordinator's bounds [wei / byte].
     fixed_cost : fixed cost [wei / gas].
     margin : minimum margin of the priority fee [1].
     base_fee : L2 base fee [wei / gas].
     pressure : parameters of the rule; `None` means the published parameters. A block count of 0 disables the pressure.
-    submission : submission with which the bytes of the attack are posted; `None` means one full blob.
+    submission : L1 transaction that posts the compressed bytes; `None` means one full blob.
     l1_base_fee : L1 base fee of the submissions [wei / gas].
     l1_blob_base_fee : L1 blob base fee of the submissions [wei / gas].
 
     Returns
     -------
     Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost`, the variable cost that applies to
-    the block's transactions [wei / byte]; `paid`, the fees paid in the block; and `posting`, the cost of posting [wei].
+    the block's transactions [wei / byte]; `paid`, the fees that the attacker pays in the block [wei]; and `posting`,
+    the cost of posting the block's bytes [wei].
 
-    In the first block, the variable cost is the same with and without pressure. In the last of 900 blocks, it is far
-    higher with pressure:
+    In the first block, the variable cost is the same with and without pressure. In the last of 900 blocks, the variable
+    cost is much higher with pressure:
 
     >>> found = attack_cost(Attack(), hours=0.5, variable_cost=1e9, fixed_cost=30_000_000, margin=1.0,
     ...                     l1_base_fee=7e7, l1_blob_base_fee=4e6)

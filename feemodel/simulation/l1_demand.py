@@ -1,11 +1,11 @@
-"""L1 fees from simulated demand for gas and blobs, with the protocol's rules of the fee market.
+"""Simulate L1 fees from random demand for gas and blobs, by the fee rules of the protocol.
 
 Demand for gas is expressed as a price: the base fee at which demand would equal the gas target. The normal score z of
-this price is the sum of a daily cycle, a fast Ornstein-Uhlenbeck process and a slow one. The observed distribution maps
-z to a price. Above the observed range, the logarithm of the price has an exponential tail. The tail and the fast
-process produce spikes. The mean and the variance of the demand for blobs do not depend on the price, because in the
-month used for calibration this demand did not fall when blobs became more expensive. The base fee, the excess blob gas
-and the blob base fee follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
+this price is the sum of a daily cycle and of two Ornstein-Uhlenbeck processes, one fast and one slow. The observed
+distribution of prices maps z to a price. Above the observed range, the logarithm of the price has an exponential tail.
+The tail and the fast process produce spikes. The demand for blobs is random and does not depend on the price: in the
+month used for calibration, demand did not fall when blobs became more expensive. The base fee, the excess blob gas and
+the blob base fee are computed block by block according to EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -49,9 +49,9 @@ SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter
 BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-BLOB_SHAPE = 1.56  # shape of the negative binomial distribution with this mean and the observed variance, 19.6
-GAS_NOISE = 0.5  # assumed standard deviation of the logarithm of a block's gas around the demand
-TAIL = 0.01  # share of the observed prices, the highest, to which the exponential tail is fitted
+BLOB_SHAPE = 1.56  # shape of the negative binomial distribution; the variance is then the observed 19.6
+GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean demand)
+TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices
 MAX_BLOBS = 1e6  # per block
 LONGEST_RELAXATION = 1e12  # seconds
 LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price, 5e21 wei
@@ -64,10 +64,10 @@ class DemandModel:
 
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
     log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
-    tail_scale: float  #: mean difference between the logarithms above the last quantile and that quantile [1]
+    tail_scale: float  #: mean excess of log prices above the last quantile [1]
     cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
-    fast_share: float  #: share of the variance of z around the cycle that is due to the fast process [1]
+    fast_share: float  #: share of the fast process in the variance of z around the cycle [1]
     fast_time: float  #: relaxation time of the fast process [s]
     slow_time: float  #: relaxation time of the slow process [s]
     source: str
@@ -112,7 +112,7 @@ class DemandModel:
         return f"DemandModel({values})"
 
     def price(self, score: RealArray) -> RealArray:
-        """Return the demand price for a normal score, at least the lowest observed price [wei / gas]."""
+        """Return the demand price for a normal score. The minimum is the lowest observed price [wei / gas]."""
         from scipy.special import log_ndtr, ndtr
 
         inside = np.interp(ndtr(score), self.probabilities, self.log_prices)
@@ -191,8 +191,9 @@ def simulate(
     model : model of demand.
     paths : number of paths; each has its own random stream.
     horizon : length of a path [s].
-    timestamp : start of the paths since 1970, which determines the blob rules and the hour of the daily cycle [s].
-    blocks_per_step : number of blocks that are averaged to one step of the scenario.
+    timestamp : Unix time of the start of the paths, which determines the blob rules and the hour of the daily cycle
+        [s].
+    blocks_per_step : number of blocks whose average is one step of the scenario.
     schedule : blob rules of the chain.
     rng : seed, SeedSequence or Generator.
 
@@ -291,7 +292,7 @@ def _simulated_blocks(
 
 def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
     hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
-    middles = np.arange(-1, 25) + 0.5  # the mean of an hour counts as the value at its middle; hour 24 is hour 0
+    middles = np.arange(-1, 25) + 0.5  # hourly means are values at the middle of the hour; hour 24 is hour 0
     cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
     fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
     slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)
@@ -299,7 +300,7 @@ def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) 
 
 
 def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArray:
-    # The first shock is rescaled so that the variance is 1 from the first block on.
+    # The first shock is rescaled so that the variance is 1 in every block, including the first.
     from scipy.signal import lfilter
 
     decay = math.exp(-SLOT / time)
@@ -311,8 +312,8 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
     """Fit `share`, `fast` and `slow` of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)` by least squares.
 
-    The fit accounts for the finite `length` of the sample [s]. Subtracting the sample mean reduces the variance by the
-    share that `_variance_of_mean` returns.
+    The fit accounts for the finite `length` of the sample [s]. The sample mean was subtracted from the sample, which
+    reduces the variance by the share that `_variance_of_mean` returns.
     """
     from scipy.optimize import curve_fit
 
@@ -328,6 +329,6 @@ def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, 
 
 
 def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
-    """Return the variance of a sample mean divided by that of the process: the mean autocorrelation of all pairs."""
+    """Return variance of the sample mean / variance of the process, which is the mean autocorrelation of all pairs."""
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

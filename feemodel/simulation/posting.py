@@ -1,6 +1,6 @@
-"""Policies for posting compressed bytes to L1, and the costs of posting.
+"""Policies that determine when compressed bytes are posted to L1, and the costs of posting.
 
-Policies can wait for full blobs, meet a deadline, or wait for low fees.
+A policy can wait for full blobs, post at a deadline, or wait for low fees.
 """
 
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.scenarios import check_scenario, step_starts, tips_of
 from feemodel.simulation.surfaces import Submission
 
-MAX_SUBMISSIONS = 1 << 26  # maximum number of submissions in memory, about 2 GB
-MAX_BLOBS = 72  # maximum number of blobs of a submission; no L1 block has room for more today
+MAX_SUBMISSIONS = 1 << 26  # maximum number of submissions of a path, which need about 2 GB
+MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot contain more
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
 WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
-MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum horizon of forecasts [s]
-#: Cost of an hour of delay [1 / h]. With this cost, the mean delay is similar to that of the price cap: 0.95 h and
-#: 0.90 h in January 2026, at a deadline of 16 h.
+MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum deadline of the kind "forecast" [s]
+#: Cost of an hour of delay divided by the median cost of a submission [1 / h]. In January 2026, with a deadline of
+#: 16 h, this cost gives a mean delay of 0.95 h, similar to the 0.90 h of the price cap.
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 
@@ -44,10 +44,10 @@ class PriceCap:
 
     target_delay: float = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment [s]
     adjustment: float = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay` [1]
-    tip_cap: float = price_cap.TIP  #: cap of the tip before any waiting; 0 means caps without a tip [wei / gas]
+    tip_cap: float = price_cap.TIP  #: cap on the tip at a waiting time of 0; 0 means caps without a tip [wei / gas]
     tip: str = "paid"  #: tip: "paid" (caps minus fees, which grows with the waiting time) or "constant"
     from_first_byte: bool = True  #: whether waiting starts with the first byte instead of with the full submission
-    time_of_day: bool = True  #: whether the factors for hours of the week apply
+    time_of_day: bool = True  #: whether the caps are multiplied by a factor for each hour of the week
     coefficient: float = price_cap.COEFFICIENT  #: factor on the caps before they are compared with L1 fees [1]
     window: float = price_cap.WINDOW  #: time window of the fee percentiles [s]
 
@@ -62,7 +62,7 @@ class PriceCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """Policy for posting the stream of compressed bytes to L1.
+    """Policy that determines when and how compressed bytes are posted to L1.
 
     The `kind` determines when data is submitted. `backtest` supports only the first two kinds:
 
@@ -71,9 +71,9 @@ class Posting:
     - "price-cap": when blobs are full and the price cap covers L1 fees;
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;
-    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline, as a bound for all
-      policies;
-    - "forecast": in the best block according to a forecast, see `feemodel.simulation.closed_loop._stopping`.
+    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. All fees are known in
+      advance, so the result is a bound for all policies;
+    - "forecast": in the best block according to a fee forecast, see `feemodel.simulation.closed_loop._stopping`.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -82,11 +82,11 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    #: Maximum waiting time of a byte; for "clairvoyant" and "forecast", of a full submission [s].
+    #: Maximum waiting time of a byte [s]. For "clairvoyant" and "forecast", waiting starts with a full submission.
     deadline: float | None = None
     #: Cost of an hour of waiting divided by the median cost of a submission, for "clairvoyant" and "forecast" [1 / h].
     delay_cost: float = 0.0
-    #: Size of the jointly compressed stream divided by the sum of the sizes of single transactions [1].
+    #: Size of all transactions compressed together / sum of the sizes of transactions compressed one by one [1].
     stream_ratio: float = 1.0
     kind: str = "fill"
     blobs: int = 1  #: number of blobs in a submission
@@ -128,9 +128,9 @@ class Posted(NamedTuple):
     cost: RealArray  #: cost of each submission [wei]
 
     def cost_up_to(self, byte: RealArray) -> RealArray:
-        """Return the cost of all bytes before an index of the stream [wei].
+        """Return the cost of the first n bytes of the stream, for each n in `byte` [wei].
 
-        All bytes of a submission have the same cost.
+        The cost of a submission is divided equally among its bytes.
 
         >>> Posted(np.array([60.0, 90.0]), np.array([100.0, 150.0]), np.array([5.0, 10.0])).cost_up_to(np.array([125]))
         array([10.])
@@ -149,7 +149,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     stream : cumulative number of bytes at the end of each tick, of shape (ticks,) [byte].
     tick : length of a tick, in which bytes arrive at a constant rate [s].
     posting : posting policy, of kind "fill" or "deadline".
-    l1_fees : scenario of one path, with the L1 fees that submissions pay.
+    l1_fees : scenario of one path, with the L1 fees at which submissions are posted.
 
     Returns
     -------
@@ -159,7 +159,8 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     ------
     InvalidInput : a deadline shorter than a tick, or a stream that decreases or is empty.
 
-    At half a blob per minute, a blob is full after two minutes, and the rest is posted at the end, after three minutes:
+    If data fills half a blob per minute, the first blob is full after two minutes. The remaining half is posted at the
+    end, after three minutes:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -217,7 +218,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
 
 
 def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray:
-    """Return the time at which the stream first reached a given length."""
+    """Return the time at which the stream first reaches a given length [s]."""
     after = np.searchsorted(arrived, byte, side="left")
     return _within(edges, arrived, after, byte)
 

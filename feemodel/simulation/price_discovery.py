@@ -1,4 +1,4 @@
-"""Price discovery of blobs: number of blocks above the blob target until the blob base fee reaches a price.
+"""Price discovery of blobs: number of blocks until the blob base fee rises to a given price.
 
 By the exponential formula, a block with `used` blobs multiplies the fee by e^((used − target) · 131,072 /
 update_fraction). A rise from 1 wei to a price takes ln(price) · update_fraction / (131,072 · (used − target)) blocks.
@@ -22,17 +22,18 @@ HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the first fee above
 
 
 def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = None) -> NDArray[np.int64]:
-    """Return the blob base fee block by block, from its value in `l1` until it is at least `price`.
+    """Return the blob base fee block by block, from the initial fee in `l1` until the fee is at least `price`.
 
     Parameters
     ----------
     price : blob base fee to reach, from 1 to 2**62 [wei / gas].
     l1 : rules and fees at the start. The base fee changes with `gas_used_ratio`; `other_blobs` is ignored.
-    blobs : number of blobs in each block; the sequence is repeated. `None` means that all blocks are full.
+    blobs : number of blobs in each block; the sequence is repeated if more blocks are needed. `None` means that all
+        blocks are full.
 
     Returns
     -------
-    Blob base fees, of shape (blocks + 1,): at the start, then after each block [wei / gas].
+    Blob base fees at the start and after each block, of shape (blocks + 1,) [wei / gas].
 
     Raises
     ------
@@ -40,7 +41,8 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     LimitExceeded : more than 1,000,000 blocks.
 
     With a target of 3 and a maximum of 6 blobs, a full block adds the gas of three blobs to the excess. In the example
-    in EIP-7762, an excess of 63,070,646 gas takes 63,070,646 / 393,216 = 160.4 blocks, so the fee is reached after 161:
+    in EIP-7762, the excess must rise to 63,070,646 gas, which takes 63,070,646 / 393,216 = 160.4 blocks. The price is
+    therefore reached after 161 blocks:
 
     >>> from feemodel.simulation.attacks.saturation import upgrade
     >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
@@ -57,7 +59,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    round_start = (excess, base_fee)  # values at the start of this repetition of `blobs`
+    round_start = (excess, base_fee)  # values before this repetition of `blobs`
     while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
@@ -65,7 +67,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
         base_fee = base_fee_after_block(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))
         if (blocks + 1) % len(used) == 0:
-            # If a repetition of `blobs` raises neither value, later repetitions do not raise them either.
+            # If a repetition of `blobs` raises neither the excess nor the base fee, later repetitions raise neither.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
                     "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs

@@ -32,11 +32,11 @@ class Revenue(NamedTuple):
 
 
 def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
-    """Return the sum of each part of the fee over all transactions: fee per gas times gas.
+    """Sum each part of the fee, fee per gas · gas, over all transactions.
 
     Parameters
     ----------
-    parts : priority fees by part, of shape (n,) each [wei / gas].
+    parts : parts of the priority fee, each of shape (n,) [wei / gas].
     gas : gas of each transaction, of shape (n,) [gas].
     base_fee : base fee [wei / gas].
 
@@ -71,9 +71,9 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 
     Parameters
     ----------
-    surplus : function from a margin to revenue − cost [wei], not decreasing.
+    surplus : function that returns revenue − cost at a margin [wei]. It must not decrease when the margin grows.
     highest : largest margin to try [1].
-    tolerance : maximum amount by which the margin may be too large; 0 means the precision of a double [1].
+    tolerance : maximum error of the returned margin, which is never too small; 0 means the precision of a double [1].
 
     Raises
     ------
@@ -96,10 +96,10 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 
 
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
-    """Return the smallest number from 0 to `highest` that is enough, within a tolerance, or `None` if there is none.
+    """Return the smallest number from 0 to `highest` for which `enough` is true, or `None` if there is no such number.
 
-    If a number is enough, all larger numbers must be enough too. Raises `InvalidInput` if `highest` or `tolerance` is
-    below 0.
+    If `enough` is true for a number, it must be true for all larger numbers. The result may be too large by at most
+    `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75

@@ -1,4 +1,4 @@
-"""Samples of a sweep: products of listed axes, Sobol points, Monte Carlo draws and transactions."""
+"""Create the samples of a sweep from listed values, Sobol points, Monte Carlo draws and transactions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,15 +26,15 @@ from feemodel.simulation._axes import (
 from feemodel.simulation.surfaces import Workload
 
 TRANSACTION = "transaction"  # name of the dimension of a workload
-SOBOL_LIMIT = 1 << 30  # number of points of the 30-bit Sobol sequence
+SOBOL_LIMIT = 1 << 30  # maximum number of points of SciPy's 30-bit Sobol sequence
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Product of axes, together with constant inputs.
+    """All combinations of the values of several axes, together with constant inputs.
 
-    The order of the dimensions is: points or draws, listed axes in the given order, transactions. Inputs that are
-    expensive to compute thus vary slowest.
+    The dimensions are in this order: points or draws, listed axes in the given order, transactions. With this order,
+    inputs that are expensive to compute vary slowest.
     """
 
     axes: tuple[Axis, ...]
@@ -77,7 +77,7 @@ class Samples:
         return (*(name for axis in self.axes for name in axis.names), *self.constants)
 
     def __mul__(self, other: "Samples") -> "Samples":
-        """Return all combinations of both, for example the same draws at each point of a grid.
+        """Return all combinations of two samples, for example the same draws at each point of a grid.
 
         >>> (grid(margin=[1.0, 1.2]) * sobol(4, gas=(21_000, 90_000))).shape
         (4, 2)
@@ -92,12 +92,13 @@ class Samples:
 def rows(**columns: Any) -> Rows:
     """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    `grid` uses every row, along one dimension. `monte_carlo` draws whole rows with equal probability. `sobol` selects
-    the row by one coordinate of its points, with rows in the given order.
+    `grid` uses every row, along one dimension. `monte_carlo` draws whole rows with equal probability. `sobol` uses one
+    coordinate of its points to select a row; the rows keep the given order.
 
     Parameters
     ----------
-    columns : input = its values, of shape (n,), with the same n for all inputs; at least one input.
+    columns : values of each input, of shape (n,), as a keyword argument with the name of the input. All inputs have the
+        same n.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def rows(**columns: Any) -> Rows:
 
 
 def whole_numbers(distribution: Any) -> WholeNumbers:
-    """Round the values of a continuous distribution to int64, which compiled formulas require for sizes and gas.
+    """Round the values of a continuous distribution to int64. Compiled formulas require int64 for sizes and gas.
 
     Discrete distributions, such as `scipy.stats.poisson`, need no rounding.
 
@@ -154,8 +155,9 @@ def grid(**axes: Any) -> Samples:
 
     Parameters
     ----------
-    axes : input = its values, of shape (n,), or a number or text, which stays constant; any name = a `Workload`, whose
-        sizes and gas vary together along the dimension "transaction", or `rows`.
+    axes : keyword arguments `input=values`. The values are an array of shape (n,), or a number or text, which stays
+        constant. The name can be chosen freely for `rows`, and for a `Workload`, whose sizes and gas vary together
+        along the dimension "transaction".
 
     Returns
     -------
@@ -177,15 +179,16 @@ def grid(**axes: Any) -> Samples:
 
 
 def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
-    """Return samples that cover ranges evenly: points of a scrambled Sobol sequence.
+    """Return points of a scrambled Sobol sequence, which cover ranges evenly.
 
     Parameters
     ----------
-    count : number of points, a power of two, so that the points are balanced.
+    count : number of points. It must be a power of two, because other numbers of points do not cover ranges evenly.
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
-    ranges : input = `(low, high)`: integers from low to high if both are integers, otherwise doubles from low to below
-        high; a frozen `scipy.stats` distribution, which is evaluated at its quantiles; or a number, which stays
-        constant; any name = `rows`, or a `Workload`, which adds an axis.
+    ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
+        including both. Any other pair means doubles in [low, high). A frozen `scipy.stats` distribution is evaluated at
+        quantiles. A number stays constant. The name can be chosen freely for `rows`, and for a `Workload`, which adds
+        an axis.
 
     Returns
     -------
@@ -215,9 +218,10 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     ----------
     count : number of draws.
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
-    distributions : input = a frozen `scipy.stats` distribution, a list of numbers, which are drawn with equal
-        probability, or a number, which stays constant; any name = `rows`, which are drawn as whole rows, or a
-        `Workload`, which adds an axis, so that every draw is combined with every transaction.
+    distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
+        or with equal probability from a list of numbers. A number stays constant. The name can be chosen freely for
+        `rows`, which are drawn as whole rows, and for a `Workload`, which adds an axis: every draw is combined with
+        every transaction.
 
     Returns
     -------
@@ -238,7 +242,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
 
 def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Return the inputs to draw, after checking the inputs that are neither distributions nor rows."""
+    """Check the inputs that are neither distributions nor rows, and return the inputs to draw."""
     return {
         name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
         for name, value in varied.items()
@@ -247,7 +251,7 @@ def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dic
 
 def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
     listed, constants = _listed_and_constants(rest)
-    generated.example()  # raises an error for an invalid distribution
+    generated.example()  # raises if a distribution is invalid
     return Samples((generated, *listed), constants)
 
 
@@ -304,7 +308,7 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # NumPy converts Python ints of more than 63 bits to doubles or objects. `whole` raises an error for them.
+    # NumPy converts Python ints of more than 63 bits to doubles or objects. `whole` raises an error for such ints.
     ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
     checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
     return np.asarray(checked)

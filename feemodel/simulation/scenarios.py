@@ -1,4 +1,4 @@
-"""L1 fees for experiments: observed histories and block bootstraps of histories.
+"""L1 fees for experiments, from observed histories and from block bootstraps of histories.
 
 A scenario is a Dataset over `path` and `step`. Its variables are `base_fee` and `blob_base_fee` [wei / gas] and, if
 known, `tip` [wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1]. The coordinate `elapsed` (step) is the start
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
-FEES_UNIT = "fees_unit"  # attribute with the unit given by the caller; if it is set, the range of fees is not checked
-LARGEST_SCENARIO = 1 << 27  # maximum number of steps of all paths, 1 GiB per column
-MIN_SECONDS = 600.0  # minimum length of blocks and horizons; smaller numbers are probably hours or days
+FEES_UNIT = "fees_unit"  # attribute with the caller's unit; if set, the range of fees is not checked
+LARGEST_SCENARIO = 1 << 27  # maximum number of steps of all paths together; 1 GiB per column
+MIN_SECONDS = 600.0  # minimum length of blocks and horizons [s]; smaller numbers are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
 MAX_PER_SECOND = 100_000.0  # maximum number of transactions per second; larger numbers are probably per day
 PER_SECOND = "a second; 125,280 a day are 1.45"
@@ -70,15 +70,18 @@ def replay(
         zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas` [gas];
         `gas_used_ratio` [1], or `gas_used` and `gas_limit` [gas]; `blob_gas_used_ratio` [1] or `blob_gas_used` [gas];
         and `tip` [wei / gas]. A column without any values is ignored.
-    source : description of the data, for the attributes of results; `None` means type and length of the table.
-    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
-        are probably in another unit are rejected, see `feemodel.ethereum._fee_units`. "wei" accepts all fees.
+    source : description of the data for the attributes of results; `None` means a text with the type and length of the
+        table.
+    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". With `None`, fees are taken as
+        wei, and fees that are probably in another unit are rejected (see `feemodel.ethereum._fee_units`). "wei" accepts
+        fees of any magnitude.
 
     Returns
     -------
-    Scenario of one path. Its attribute `assumed` lists the assumptions about missing data: missing blob base fees are
-    the minimum of EIP-7918, base fee / 16; blocks of a fee history are 12 s apart; fees are constant during gaps. The
-    attribute `gaps` describes the gaps, intervals longer than 2.5 median intervals and longer than 60 s.
+    Scenario of one path. The attribute `assumed` lists which of these assumptions were made: missing blob base fees
+    equal the minimum of EIP-7918, base fee / 16; the blocks of a fee history are 12 s apart; fees are constant during
+    gaps. The attribute `gaps` describes gaps between rows. A gap is longer than 2.5 median intervals and longer than 60
+    s.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def replay(
 
 
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
-    """Return the steps of a history that start within the given seconds after its first step.
+    """Return the first `seconds` seconds of a history, rounded up to whole steps.
 
     Raises `InvalidInput` for a length that is not positive or exceeds the history.
 
@@ -128,16 +131,17 @@ def bootstrap(
     method: Literal["stationary", "circular"] = "stationary",
     rng: Rng,
 ) -> xr.Dataset:
-    """Draw paths by a block bootstrap: concatenate blocks of a history that are drawn with replacement.
+    """Draw paths by a block bootstrap: draw blocks of a history with replacement, and concatenate them.
 
-    Base fee and blob base fee of the same time stay together, and the order of rows within a block is kept. The history
-    is treated as circular, so all rows are equally likely. Blocks can start at any time of day.
+    A block contains all columns of successive rows, so base fee and blob base fee of the same time stay together. The
+    history is treated as circular, so all rows are equally likely. Blocks can start at any time of day.
 
     Parameters
     ----------
     history : scenario of one path.
-    paths : number of paths. Each path has its own random stream, so it does not depend on the number of paths.
-    block_seconds : length of a block, or mean length with "stationary" [s]. A day mostly preserves the daily cycle.
+    paths : number of paths. Each path has its own random stream, so a path does not depend on the number of paths.
+    block_seconds : length of a block, or mean length with "stationary" [s]. Blocks of a day mostly preserve the daily
+        cycle.
     horizon : length of a path [s]; `None` means the length of the history.
     method : "circular", with blocks of equal length (Politis and Romano, 1992), or "stationary", with blocks of
         geometrically distributed length, which give a stationary series (Politis and Romano, 1994).
@@ -197,7 +201,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
 
 def _assumed_of_rows(history: xr.Dataset) -> str:
-    """Return the text of the assumption that the rows of a history are one median step apart.
+    """Describe the assumption that all rows of a history are one median step apart.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> _assumed_of_rows(replay(rows, source="by hand"))
@@ -214,7 +218,7 @@ def scenario(
 
     Parameters
     ----------
-    columns : name → array of shape (path, step).
+    columns : array of shape (path, step) for each variable, by name.
     elapsed : start of each step [s].
     source : description of the data, for the attributes of results.
     unit : unit of fees and tips: "wei", "kwei", "gwei", "eth", or `None`, as in `replay`.
@@ -270,7 +274,7 @@ def generator_of(rng: Rng) -> Generator:
 
 
 def check_scenario(name: str, found: Any) -> None:
-    """Raise `InvalidInput` for a value that is not a scenario, and for fees that are not finite or not above 0.
+    """Raise `InvalidInput` for a value that is not a scenario, and for a fee that is not finite or not above 0.
 
     >>> check_scenario("l1_fees", [1.0])
     Traceback (most recent call last):
@@ -306,7 +310,7 @@ def check_scenario(name: str, found: Any) -> None:
 
 
 def check_scenario_size(paths: int, steps: int) -> None:
-    """Raise `LimitExceeded` for more steps on all paths than fit in memory.
+    """Raise `LimitExceeded` if all paths together have more than 134,217,728 steps.
 
     >>> check_scenario_size(1_000, 1_000)
     """
@@ -328,7 +332,7 @@ def step_seconds(found: xr.Dataset) -> float:
 
 
 def duration(found: xr.Dataset) -> float:
-    """Return the time from the start of the first step to the end of the last one [s].
+    """Return the time from the start of the first step to the end of the last step [s].
 
     >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> duration(one)  # 36 s, and a last step of 18 s
@@ -339,7 +343,7 @@ def duration(found: xr.Dataset) -> float:
 
 
 def step_starts(found: xr.Dataset) -> RealArray:
-    """Return the time from the start of the first step to the start of each step [s].
+    """Return the time at which each step starts, counted from the start of the first step [s].
 
     `found` can be a part of a scenario.
 
@@ -352,7 +356,7 @@ def step_starts(found: xr.Dataset) -> RealArray:
 
 
 def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
-    """Return the tips of a scenario, of shape (path, step), or `otherwise` if it has none [wei / gas].
+    """Return the tips of a scenario, of shape (path, step), or `otherwise` if the scenario has no tips [wei / gas].
 
     Raises `InvalidInput` for a value that is not a scenario.
 
@@ -367,12 +371,13 @@ def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:
-    """Return statistics of each path: quantiles and autocorrelations of both fees, and their correlation.
+    """Return quantiles and autocorrelations of base fee and blob base fee, and their correlation, for each path.
 
     Returns
     -------
-    Dataset over `path` and `moment`: `value`. Quantiles are computed from the fees [gwei / gas], autocorrelations and
-    the correlation from their logarithms [1]. If a path is too short for a lag, the value is NaN.
+    Dataset over `path` and `moment` with the variable `value`. Quantiles are computed from the fees [gwei / gas].
+    Autocorrelations and the correlation are computed from the logarithms of the fees [1]. If a path is too short for a
+    lag, the value is NaN.
 
     >>> fees = [1e9, 2e9, 4e9]
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
@@ -398,7 +403,7 @@ def moments(found: xr.Dataset) -> xr.Dataset:
 
 
 def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
-    """Compare moments of an observed path with those of simulated paths of the same length and step.
+    """Compare the results of `moments` for an observed path and for simulated paths of the same length and step.
 
     Parameters
     ----------
@@ -408,8 +413,8 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
 
     Returns
     -------
-    Dataset over `moment`: `observed`; `simulated`, the median of the simulated paths; `low` and `high`, the ends of the
-    band; and `inside`, whether the observed value is within the band.
+    Dataset over `moment`: `observed`; `simulated`, the median of the simulated paths; `low` and `high`, between which
+    the share `band` of the simulated paths lies; and `inside`, whether the observed value lies between them.
 
     >>> times = np.arange(0, 8 * 86_400, 600)  # long enough for every lag
     >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
@@ -446,7 +451,7 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
 
 
 def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
-    """Return the start of each step [s], after checking it."""
+    """Check the start times of the steps, and return them [s]."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
     elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
@@ -457,7 +462,7 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Return the index of the history's row for each step of a block bootstrap.
+    """Return the index of the history's row that each step of a block bootstrap uses.
 
     Parameters
     ----------
@@ -481,6 +486,6 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
         begins_block = stream.random(steps) < 1 / length
         begins_block[0] = True
     indices = np.arange(steps)
-    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # start of the block that each step belongs to
+    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of each step's block
     starts = stream.integers(rows, size=steps)
     return np.asarray((starts[newest] + indices - newest) % rows)

@@ -1,6 +1,6 @@
-"""Fees of transactions and the share of L1 costs that they cover, for ranges of L1 fees or pricing parameters.
+"""Fees of transactions, and fees divided by L1 costs, for ranges of L1 fees or of pricing parameters.
 
-Results are Datasets with the inputs as coordinates.
+The functions return Datasets with the inputs as coordinates.
 """
 
 from collections.abc import Callable
@@ -103,16 +103,18 @@ class Workload:
         ----------
         table : table of `feemodel.io.read_transactions`, or another table with the same column names.
         codec, packed, chain_id, threads : arguments of `feemodel.fee_sizes`.
-        name : name of the workload, for the attributes of results; assumptions are appended.
+        name : name of the workload for the attributes of results. A description of the assumptions is appended to the
+            name.
 
         Notes
         -----
-        Gas is the gas used if it is known for all transactions. Otherwise it is the gas limit, which is higher.
-        Timestamps are kept if they are known for all transactions.
+        `gas` is the gas used if the table has the gas used of all transactions. Otherwise, `gas` is the gas limit,
+        which is at least as high. Timestamps are kept if the table has the timestamps of all transactions.
 
         Raises
         ------
-        InvalidInput : a transaction that `feemodel.fee_payloads` rejects, or gas used that is known for some rows only.
+        InvalidInput : a transaction that `feemodel.fee_payloads` rejects, or a table with gas used for only some of the
+            transactions.
         """
         sent = transactions_of(table, chain_id=chain_id)
         assumed = assumptions(table, sent, chain_id=chain_id)
@@ -140,7 +142,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """L1 transaction that posts compressed bytes in one full blob."""
+    """L1 transaction that posts one full blob of compressed bytes."""
 
     execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
@@ -163,7 +165,7 @@ class Submission:
         return (base_fee + tip) * self.execution_gas + blob_base_fee * self.blob_gas
 
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
-        """Return the cost of posting a byte: the cost of a submission divided by its capacity [wei / byte].
+        """Return the cost of posting a byte: cost of a submission / capacity [wei / byte].
 
         The coordinator's variable cost is slightly lower because the coordinator divides by
         `COORDINATOR.bytes_per_submission`.
@@ -171,7 +173,7 @@ class Submission:
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
         """
-        price: Callable[..., Any] = variable_cost  # no overload accepts a union of types
+        price: Callable[..., Any] = variable_cost  # `variable_cost` has no overload for a union of types
         cost = price(
             base_fee, self.tip, blob_base_fee, execution_gas=self.execution_gas, blob_gas=self.blob_gas,
             bytes_per_submission=self.capacity, margin=1.0,
@@ -189,13 +191,13 @@ def recovery_over_l1_fees(
     margin: NDArray[np.float64],
     unit: str | None = None,
 ) -> "xarray.Dataset":
-    """Compute revenue at constant announced costs divided by the cost of posting, for ranges of L1 fees.
+    """Compute revenue / posting cost for ranges of L1 fees, at constant announced costs.
 
     Parameters
     ----------
     workload : sizes and gas of transactions.
     form : pricing form with the announced costs.
-    submission : submission that posts the bytes.
+    submission : L1 transaction that posts the bytes.
     base_fee : L1 base fees, a number or of shape (n,) [wei / gas].
     blob_base_fee : L1 blob base fees, a number or of shape (m,) [wei / gas].
     margin : margins, a number or of shape (k,) [1].
@@ -203,7 +205,8 @@ def recovery_over_l1_fees(
 
     Returns
     -------
-    Dataset with `revenue` (margin) [wei], `cost` (base_fee, blob_base_fee) [wei], `recovery` (all three) [1].
+    Dataset with `revenue` over margin [wei]; `cost`, the cost of posting, over base_fee and blob_base_fee [wei]; and
+    `recovery`, revenue / cost, over base_fee, blob_base_fee and margin [1].
 
     A transfer of 128 bytes pays 36,095,245 · 21,000 wei; posting its bytes costs 128 · 89,326,925.4 wei:
 
@@ -250,22 +253,24 @@ def verification_surface(
     gas_price_ratio: NDArray[np.float64],
     margin: NDArray[np.float64],
 ) -> "xarray.Dataset":
-    """Compute quantiles of fees, and the share of costs that fees cover, in the verification-cost form.
+    """Compute quantiles of fees, and revenue / cost, for the verification-cost form of pricing.
 
     Parameters
     ----------
     workload : sizes and gas of transactions.
-    form : pricing form; its verification gas cost and gas price ratio are replaced by the values of the axes.
+    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the form's fields of the
+        same names.
     verification_gas_cost : L1 gas of one verification, a number or of shape (n,) [gas].
     gas_price_ratio : L1 gas price divided by L2 gas price, a number or of shape (m,) [1].
     margin : margins, a number or of shape (k,) [1].
 
     Returns
     -------
-    Dataset with `fee_quantile` (quantile and the three axes), quantiles of the total fee of a transaction [wei];
-    `revenue` and `cost` [wei]; `recovery` [1].
+    Dataset over verification_gas_cost, gas_price_ratio and margin. `fee_quantile` has quantiles of the total fee of a
+    transaction, over the additional dimension quantile [wei]; `revenue` and `cost` are sums over all transactions
+    [wei]; and `recovery` is revenue / cost [1].
 
-    At the default parameters, the size part of the fee equals the verification cost times the margin:
+    At the default parameters, the part of the fee that depends on size equals verification cost · margin:
 
     >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
     >>> found = verification_surface(
@@ -315,7 +320,7 @@ def verification_surface(
 
 
 def _axis(name: str, values: Any) -> RealArray:
-    """Return the values of an axis, which must have at least one value."""
+    """Return the values of an axis. Raises `InvalidInput` for an axis without values."""
     axis = np.atleast_1d(np.asarray(real(name, values)))
     if axis.ndim != 1 or not axis.size:
         raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)

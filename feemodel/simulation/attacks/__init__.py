@@ -1,6 +1,6 @@
-"""Cost of attacks that fill L1's blob space or a rollup's blocks, by published models and by the protocol's rules.
+"""Cost of attacks that fill L1's blob space or a rollup's blocks, by published models and by the rules of the protocol.
 
-`saturation` simulates attacks that fill L1's blob space, `denial` attacks that fill a rollup's blocks, and `surge` the
-rise of Arbitrum's gas price under high demand. Calldata pressure, Linea's protection against full blocks, is in
-`feemodel.simulation.demand`.
+`saturation` simulates attacks that fill L1's blob space, and `denial` simulates attacks that fill a rollup's blocks.
+`surge` simulates the rise of Arbitrum's gas price under high demand. Linea's calldata pressure, which makes attacks
+with calldata expensive, is in `feemodel.simulation.demand`.
 """

@@ -1,11 +1,11 @@
-"""Denial of service by filling a rollup's blocks: cost for the attacker, and cost of posting for the operator.
+"""Denial of service by filling a rollup's blocks: the attacker's cost and the operator's posting cost.
 
-`published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the
-abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). Their results equal all published
-digits. In these models the blob base fee starts at 1 wei and grows by a factor of 1.15 per block, the number of blobs
-is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol. There, a
-block has a maximum number of blobs, and further blobs wait. Fees start at given values and follow EIP-1559, EIP-4844
-and EIP-7918.
+`published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the abstract;
+`dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results agree with the published results
+in all published digits. In these models, the blob base fee starts at 1 wei and is multiplied by 1.15 in each block, the
+number of blobs is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the
+protocol: a block has a maximum number of blobs, and further blobs wait. Fees start at given values and change according
+to EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -39,26 +39,26 @@ from feemodel.simulation.attacks.saturation import (
 )
 
 L1_BLOCK_TIME = 12.0  # seconds
-ROUNDING = 1e-9  # rounding error of sums of fractions of blobs
-PUBLISHED_CALLDATA_GAS = 5_124_000  # gas for the bytes of one blob at Ethereum's calldata floor price (3 % zero bytes)
-ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas for the bytes of one blob on ZKsync Era, 10 gas per byte
-PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH saturate according to `l2da.py`: twice 199
+ROUNDING = 1e-9  # tolerance for rounding errors of sums of fractions of blobs
+PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of one blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
+ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of one blob's bytes on ZKsync Era, 10 gas per byte
+PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs, in `l2da.py`: 2 · 199
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """Rollup under attack. `PUBLISHED` has the rollups of the scripts of arXiv 2509.17126."""
+    """Rollup under attack. `PUBLISHED` contains the rollups from the scripts of arXiv 2509.17126."""
 
     name: str
     block_time: float  #: time between L2 blocks [s]
-    batch_blobs: float  #: blobs in one batch
-    block_blobs: float  #: blobs that one full L2 block fills
+    batch_blobs: float  #: number of blobs in one batch
+    block_blobs: float  #: number of blobs that one full L2 block fills
     commit_gas: int  #: L1 gas of committing a batch [gas]
     block_transactions: int  #: number of transactions that fill an L2 block
     gas_price: float  #: L2 gas price without the priority fee [wei / gas]
     priority_fee: float = 200_000_000.0  #: priority fee that the attacker pays [wei / gas]
-    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of one blob [gas]
-    variable_cost: float | None = None  #: price of data; `None` means the blob fee of L1 [wei / byte]
+    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas of transactions whose bytes fill one blob [gas]
+    variable_cost: float | None = None  #: price of data on L2; `None` means L1's blob fee [wei / byte]
     pays_transaction_gas: bool = True  #: whether the attacker's cost includes the fixed gas of transactions
 
     def __post_init__(self) -> None:
@@ -83,13 +83,13 @@ class Victim:
 
     @property
     def execution(self) -> float:
-        """Attacker's cost of L2 gas per L1 block, independent of L1 fees [wei]."""
+        """Attacker's cost of L2 gas during one L1 block, which does not depend on L1 fees [wei]."""
         price = self.gas_price + self.priority_fee
         transactions = self.blocks * self.block_transactions * TRANSACTION_GAS if self.pays_transaction_gas else 0
         return (self.blobs * self.calldata_gas + transactions) * price
 
     def batches(self, waiting: float) -> tuple[float, float]:
-        """Return the batches committed in an L1 block and the blobs that remain, given the blobs that waited before."""
+        """Return the number of batches committed in an L1 block, and the number of blobs that wait after the block."""
         held = self.blobs + waiting
         if self.batch_blobs == self.block_blobs:
             return float(self.blocks), held % self.batch_blobs
@@ -101,7 +101,7 @@ PUBLISHED = (
            gas_price=39e6),
     Victim(name="Linea", block_time=2.0, batch_blobs=6, block_blobs=1, commit_gas=400_030, block_transactions=2,
            gas_price=83e6, variable_cost=90e6, pays_transaction_gas=False),
-    # The script `dos.py` uses Ethereum's calldata gas for Era, while `l2da.py` uses `ERA_CALLDATA_GAS`.
+    # For Era, the script `dos.py` uses Ethereum's calldata gas, while `l2da.py` uses `ERA_CALLDATA_GAS`.
     Victim(name="ZKsync Era", block_time=1.0, batch_blobs=1, block_blobs=1, commit_gas=232_524, block_transactions=1,
            gas_price=45e6, priority_fee=0.0),
     Victim(name="Base", block_time=2.0, batch_blobs=7, block_blobs=6, commit_gas=21_000, block_transactions=1,
@@ -113,7 +113,7 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum at its speed limit. Only `l2da.py` includes Arbitrum, where transactions are first come, first served.
+#: Arbitrum at its speed limit. Only `l2da.py` includes Arbitrum, which orders transactions by arrival.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,
@@ -125,21 +125,23 @@ def published_denial(
 ) -> xr.Dataset:
     """Return the cost of a denial of service in each L1 block, by the published model.
 
-    As in the script, an attack on ZKsync Era pays Ethereum's calldata gas, and pays the priority fee of the other
-    rollups, but only for the fixed gas of transactions.
+    As in the script `dos.py`, the attacker of ZKsync Era pays Ethereum's calldata gas. The attacker also pays the
+    priority fee of the other rollups, but only on the fixed gas of each transaction.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : duration of the attack [L1 blocks].
     update_blocks : number of L1 blocks between two updates of the rollup's blob price. As in the script, each update
-        advances the price by only one block, so the price falls further and further behind the blob base fee.
-    growth : factor on the blob base fee in each block, if the rollup fills more than six blobs [1].
+        advances the price by the growth of only one block, so the difference between the rollup's price and L1's blob
+        base fee grows.
+    growth : factor by which each block multiplies the blob base fee, if the rollup fills more than six blobs per block
+        [1].
 
     Returns
     -------
-    Dataset over `block`: `paid`, the attacker's total cost; `data`, the cost of data; and `blob_fees`, the fees of the
-    blobs on L1 [wei].
+    Dataset over `block`: `paid`, the attacker's total cost; `data`, the attacker's cost of data; and `blob_fees`, the
+    blob fees on L1 [wei].
 
     Half an hour on Optimism costs 1.983 ETH:
 
@@ -166,21 +168,21 @@ def published_denial(
 
 
 def _published_execution(victim: Victim) -> float:
-    """Return `Victim.execution`; for ZKsync Era, add the other rollups' priority fee on the gas of transactions."""
+    """Return `Victim.execution`; for ZKsync Era, add the other rollups' priority fee on the transactions' fixed gas."""
     if victim.priority_fee:
         return victim.execution
     return victim.execution + victim.blocks * victim.block_transactions * TRANSACTION_GAS * 200_000_000.0
 
 
 def published_finality_delay(victim: Victim, budget: float) -> int:
-    """Return the delay of a rollup's finality that a budget buys, as in `l2da.py` [L1 blocks].
+    """Return the finality delay that an attack with a given budget causes on a rollup, as in `l2da.py` [L1 blocks].
 
-    The attack lasts k blocks. In each block, it fills more batches than fit in nine blobs. The delay is counted as
-    2·k + k · ⌈remaining blobs / 9⌉.
+    The attack lasts k L1 blocks. In each L1 block, full L2 blocks produce more batches than fit in nine blobs. The
+    delay is 2 · k + k · ⌈remaining blobs / 9⌉.
 
-    Raises `InvalidInput` if the attack fills at most one batch per L1 block, because the delay is not amplified then.
+    Raises `InvalidInput` if the attack fills at most one batch per L1 block.
 
-    10 ETH delay the finality of Base by 1,086 blocks, 2.73 times the 398 L1 blocks that 10 ETH saturate:
+    10 ETH delay the finality of Base by 1,086 L1 blocks, or 2.73 times the 398 L1 blocks that 10 ETH fill with blobs:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -214,20 +216,20 @@ def denial(
     update_blocks: int = 1,
     rule: PricingRule | None = None,
 ) -> xr.Dataset:
-    """Simulate a denial of service by the rules of the protocol, block by block of L1.
+    """Simulate a denial of service by the rules of the protocol, for each L1 block.
 
-    The attacker pays L2 gas, the blob fee of all bytes, and the gas for committing batches, at the L1 prices of the
-    rollup's last update. If the victim has a `variable_cost`, the cost that Linea's coordinator announces at these
-    prices replaces the blob fee and the commit gas. An L1 block has room for `maximum − other_blobs` blobs. Further
-    blobs wait, and the operator posts and pays for them later.
+    The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The L1 prices
+    are those at the rollup's last update. If the victim has a `variable_cost`, the attacker pays the variable cost of
+    Linea's coordinator at these prices instead of blob gas and commit gas. At most `maximum − other_blobs` blobs of the
+    rollup fit in an L1 block. Further blobs wait, and the operator posts and pays for them later.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : maximum duration of the attack [L1 blocks].
-    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
-    budget : budget of the attacker; the attack ends when it is spent. `None` means no limit [wei].
-    update_blocks : number of L1 blocks between two updates of the L1 prices that the rollup uses.
+    l1 : L1 fees at the start; `None` means a blob base fee of 1 wei, a base fee of 1 gwei and the rules of BPO2.
+    budget : budget of the attacker; the attack ends when the budget is spent. `None` means no limit [wei].
+    update_blocks : number of L1 blocks between two updates of the rollup's L1 prices.
     rule : parameters of Linea's coordinator; `None` means the published defaults.
 
     Returns
@@ -242,7 +244,8 @@ def denial(
     InvalidInput : L1 blocks without room for the rollup's blobs, or a budget below the cost of the first block.
     LimitExceeded : a blob base fee that exceeds the range of a block header.
 
-    Half an hour on Base, which fills 36 blobs per L1 block. L1 accepts 21, so the backlog grows by 15 per block:
+    Full L2 blocks of Base fill 36 blobs per L1 block. An L1 block accepts 21 blobs, so the backlog grows by 15 blobs
+    per L1 block during half an hour:
 
     >>> found = denial(PUBLISHED[3], 150, L1State(base_fee=69_000_000, blob_base_fee=4_312_500))
     >>> found.backlog.values[[0, -1]].tolist(), found.attrs["clearing"]
@@ -289,25 +292,26 @@ def denial(
 
 @printed_as_table
 class FinalityDelay(NamedTuple):
-    """Delays that the same budget causes by attacking a rollup or L1's blob space, in L1 blocks."""
+    """Delays in L1 blocks, if the same budget is spent on attacking a rollup or on filling L1's blob space."""
 
     attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
-    clearing: int  #: number of L1 blocks until the backlog is posted, the maximum delay of a batch (0: no backlog)
+    clearing: int  #: number of L1 blocks to post the backlog afterwards: maximum delay of a batch
     saturated: int  #: number of L1 blocks whose blob space the budget fills
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:
-    """Compute how long a budget fills a rollup's blocks by the protocol's rules, and the time to post the backlog.
+    """Compute for how many L1 blocks a budget fills a rollup's blocks, and how many L1 blocks the backlog then takes.
 
     Parameters
     ----------
     victim : the rollup.
     budget : budget of the attacker [wei].
-    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
+    l1 : L1 fees at the start; `None` means a blob base fee of 1 wei, a base fee of 1 gwei and the rules of BPO2.
 
     Raises the same errors as `denial`.
 
-    At the fees of January 2026, 10 ETH fill the blocks of Base for 127 L1 blocks, or L1's blob space for 142 blocks:
+    At the fees of January 2026, 10 ETH fill either the blocks of Base during 127 L1 blocks, or the blob space of 142 L1
+    blocks:
 
     >>> finality_delay(PUBLISHED[3], 10**19, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
     FinalityDelay(attack=127, clearing=91, saturated=142)
@@ -317,7 +321,7 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
 
 
 def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blob_fee: int) -> float:
-    """Return the attacker's cost of data per L1 block, at the L1 prices of the rollup's last update [wei]."""
+    """Return the attacker's cost of data in one L1 block, at the L1 prices of the rollup's last update [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
     return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))

@@ -1,10 +1,10 @@
-"""Attack that fills every L1 block with blobs: number of blocks that a budget fills, and time until the fee recovers.
+"""Attack that fills L1 blocks with blobs: number of blocks that a budget fills, and time until the fee falls again.
 
 In the published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
-block multiplies the blob base fee by 1.15, and the fee recovers in as many blocks as the attack lasts. By the rules of
+block multiplies the blob base fee by 1.15, and the fee takes as many blocks to fall as it took to rise. By the rules of
 the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all
-schedules since Prague. EIP-7918 keeps the fee above base_fee / 16. The fee falls faster than it rises if the target is
-more than half of the maximum.
+schedules since Prague. Under EIP-7918, the fee stops falling once it is below base_fee / 16. The fee falls faster than
+it rises if the target is more than half of the maximum.
 """
 
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
 )
 
-PUBLISHED_GROWTH = 1.15  # factor on the blob base fee per full block [1]
+PUBLISHED_GROWTH = 1.15  # factor by which a full block multiplies the blob base fee [1]
 PUBLISHED_BLOBS = 9  # blobs in a full block
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter [gas]
 MAX_BLOCKS = 1_000_000
@@ -55,7 +55,7 @@ def upgrade(name: str) -> BlobRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class L1State:
-    """L1 fees at the start of an attack, and the use of L1 by others during the attack.
+    """L1 fees at the start of an attack, and the use of L1 by other users during the attack.
 
     >>> L1State(base_fee=69_000_000, blob_base_fee=4_000_000).excess_blob_gas
     177628090
@@ -80,17 +80,17 @@ class L1State:
 
     @property
     def schedule(self) -> Schedule:
-        """Schedule with the same blob rules at all times, for `feemodel.ethereum.fee_market`."""
+        """Schedule for `feemodel.ethereum.fee_market`, with the blob rules `rules` at all times."""
         return Schedule((replace(self.rules, timestamp=0),))
 
     @property
     def excess_blob_gas(self) -> int:
-        """Smallest excess blob gas at which the fee is at least `blob_base_fee` [gas]."""
+        """Smallest excess blob gas for which the formula gives a fee of at least `blob_base_fee` [gas]."""
         return excess_behind(self.blob_base_fee, self.rules.update_fraction)
 
     @property
     def reserve(self) -> int:
-        """Minimum of the blob base fee by EIP-7918, base_fee / 16; 0 if the rules have no reserve price [wei / gas].
+        """Reserve price of EIP-7918 for blobs, base_fee / 16; 0 if the rules have no reserve price [wei / gas].
 
         >>> L1State(base_fee=1_000_000_000).reserve
         62500000
@@ -104,8 +104,8 @@ class Saturation(NamedTuple):
 
     blocks: int  #: number of blocks that the budget fills
     spent: int  #: cost of these blocks [wei]
-    blob_base_fee: int  #: fee after the last of these blocks [wei / gas]
-    cooling: int | None  #: number of blocks until the fee is at most twice the initial fee; `None` if it stays above
+    blob_base_fee: int  #: blob base fee after the last of these blocks [wei / gas]
+    cooling: int | None  #: number of blocks until the fee falls to twice the initial fee; `None`: never
 
 
 def published_saturation(
@@ -116,7 +116,7 @@ def published_saturation(
     Parameters
     ----------
     budget : budget of the attacker [wei].
-    growth : factor on the fee per full block, above 1 [1].
+    growth : factor by which each full block multiplies the fee, above 1 [1].
     blobs : number of blobs in a full block.
     blob_base_fee : fee of the first block [wei / gas].
 
@@ -152,19 +152,20 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
     Parameters
     ----------
     budget : budget of the attacker [wei].
-    l1 : L1 fees at the start; `None` means 1 wei and 1 gwei with the rules of BPO2.
+    l1 : L1 fees at the start; `None` means a blob base fee of 1 wei, a base fee of 1 gwei and the rules of BPO2.
     blobs_while_cooling : number of blobs in every block after the attack, while the blob base fee falls.
 
     Returns
     -------
-    Number of blocks, their cost, the fee after them, and the number of blocks until the fee has fallen.
+    Number of full blocks, their cost, the fee after the last full block, and the number of blocks until the fee has
+    fallen.
 
     Raises
     ------
     InvalidInput : an invalid number.
     LimitExceeded : more than 1,000,000 blocks.
 
-    1 ETH buys 307 blocks if the fee starts at 1 wei, but only 113 blocks at the fees of January 2026:
+    1 ETH fills 307 blocks if the fee starts at 1 wei, but only 113 blocks at the fees of January 2026:
 
     >>> saturate(10**18).blocks
     307
@@ -189,11 +190,11 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
 
 def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
-    """Return the number of blocks until the blob base fee is at most `target`, or `None` if it stays above."""
+    """Return the number of blocks until the blob base fee falls to `target`, or `None` if it stays above `target`."""
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # the same rule applies to later blocks, so the excess never falls
+        if following >= excess:  # later blocks use the same rule, so the excess never falls
             return None
         excess, blocks = following, blocks + 1
     return blocks

@@ -1,8 +1,8 @@
-"""Arbitrum's gas price by its legacy rule and by gas constraints, during a surge of demand and under constant use.
+"""Arbitrum's gas price during a surge of demand and at constant gas use, by the legacy rule and by gas constraints.
 
 As in Arbitrum's own simulator, prices change every second. Demand rises, stays constant and falls, and higher fees
-reduce demand. Gas used is added to the backlogs, which decrease every second. The new fee applies immediately; in real
-blocks it applies one block later.
+reduce demand. Gas used is added to the backlogs, which decrease every second. A new fee applies immediately in this
+simulation, but one block later on the chain.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
 """
@@ -40,17 +40,17 @@ from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000  # seconds
-MIN_GAS_A_SECOND = 10_000  # minimum gas per second; smaller numbers are probably in millions of gas
+MIN_GAS_A_SECOND = 10_000  # minimum gas per second; smaller numbers are probably millions of gas
 GAS_A_SECOND = "in gas per second; 7 Mgas are 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
-    """Demand over time at the minimum base fee. The defaults are those of Arbitrum's simulator."""
+    """Demand for gas over time, if the base fee is at its minimum. The defaults are those of Arbitrum's simulator."""
 
     demand: int = 200_000_000  #: maximum demand [gas / s]
     duration: int = 30  #: time during which demand is at its maximum [s]
-    ramp: int = 10  #: duration of the rise and of the fall, each at least 1 [s]
+    ramp: int = 10  #: duration of the rise, and also of the fall; at least 1 [s]
     throughput: int = 128_000_000  #: maximum throughput of the sequencer [gas / s]
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class SurgePath(NamedTuple):
     base_fees: NDArray[np.int64]  #: base fee after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: gas used in each second [gas]
     peak: int  #: maximum base fee [wei / gas]
-    peak_second: int  #: index of the second in which the maximum is first reached [s]
+    peak_second: int  #: index of the first second in which the base fee is at its maximum [s]
 
 
 def surge_path(
@@ -124,7 +124,7 @@ def surge_path(
 
 
 def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int) -> tuple[int, int]:
-    """Return the gas used in a second and the gas left for the next second; `price` is a multiple of the minimum."""
+    """Return the gas used in a second and the demand left for the next; `price` is base fee / minimum base fee."""
     end = 2 * surge.ramp + surge.duration
     demand = 0.0
     if second < surge.ramp:
@@ -152,8 +152,8 @@ def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstra
 
     Returns
     -------
-    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee` after the second [wei / gas]; `gas_used` in
-    the second [gas]; and `paid`, the fees for this gas at the base fee before the second [wei].
+    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee`, the base fee after the second [wei / gas];
+    `gas_used`, the gas used in the second [gas]; and `paid`, gas used · base fee before the second [wei].
 
     >>> found = surge_prices()
     >>> (found.base_fee.max("second") / 1e9).round(4).values.tolist(), found.base_fee.argmax("second").values.tolist()
@@ -190,14 +190,15 @@ def sustained_use(
 
     Returns
     -------
-    Dataset over `second`: `base_fee` [wei / gas], and the fees `paid` [wei].
+    Dataset over `second`: `base_fee` [wei / gas], and `paid`, the fees paid in the second [wei].
 
     Raises
     ------
     InvalidInput : an invalid number, or invalid constraints.
     LimitExceeded : more than 10,000,000 seconds.
 
-    After a second of 120 million gas the exponent is 1111 + 370 + 95 + 23 + 5 + 1 basis points:
+    After one second with 120 million gas, the six constraints contribute 1111 + 370 + 95 + 23 + 5 + 1 basis points to
+    the exponent of the base fee:
 
     >>> float(sustained_use(120e6, 0.5, min_base_fee=20_000_000).base_fee[0])
     23480000.0
@@ -207,7 +208,8 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
-    # The gas of block i first affects the base fee of block i + 2. Its users pay the base fee of block i + 1.
+    # Gas used in block i first affects the base fee of block i + 2. For second i, return this base fee. The fees paid
+    # in second i are computed with the base fee of block i + 1.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)

@@ -27,7 +27,7 @@ _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
 
 LINEA_MIX: Mapping[str, float] = MappingProxyType(
     {str(kind): float(_SEEN[kind == _KINDS].sum() / _SEEN.sum()) for kind in dict.fromkeys(_KINDS)}
-)  #: share of each kind among the real transactions
+)  #: share of each kind in the real transactions
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class Corpus:
 
     Parameters
     ----------
-    payloads : sender ‖ unsigned transaction of each transaction, the bytes whose compressed size determines the fee.
+    payloads : bytes whose compressed size determines the fee, for each transaction: sender ‖ unsigned transaction.
     calldata : calldata of each transaction.
-    kinds : kind of each transaction, a key of `LINEA_MIX`, of shape (n,).
+    kinds : kind of each transaction, of shape (n,). Kinds are the keys of `LINEA_MIX`.
     gas : gas used by each transaction, of shape (n,) [gas].
     """
 
@@ -63,7 +63,7 @@ def corpus(
     ----------
     count : number of transactions.
     rng : seed, `SeedSequence` or `Generator`; equal seeds give equal transactions.
-    mix : kind → relative weight of this kind of transaction; the kinds are the keys of `LINEA_MIX`.
+    mix : mapping from kinds of transactions to relative weights. The kinds are the keys of `LINEA_MIX`.
 
     Returns
     -------
@@ -79,8 +79,8 @@ def corpus(
     The kinds are `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators
     and multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (all
     other functions: a selector and words of the fitted mixture) and `deployment` (only words of the fitted mixture).
-    Contracts and users are drawn from two pools by Zipf's law, so addresses and selectors repeat as on a chain. The
-    pools are as large as in the real data, independent of `count`.
+    Contracts and users are drawn by Zipf's law from two pools of addresses, so addresses and selectors repeat as on a
+    chain. The sizes of the pools are those of the real data and do not depend on `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])
@@ -114,7 +114,7 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the share of each shape. The share of a kind is divided among its shapes by their real frequencies."""
+    """Return the share of each shape: share of the kind · share of the shape in the kind's real transactions."""
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
@@ -124,13 +124,13 @@ def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
     return shares
 
 
-GAS_LIMIT_MARGIN = 0.5  # maximum share by which gas limits exceed gas used
+GAS_LIMIT_MARGIN = 0.5  # gas limits exceed gas used by at most this share
 
 
 def draw_transactions(
     shape: Shape, count: int, fitted: Fitted, pools: Pools, rng: np.random.Generator
 ) -> tuple[list[bytes], list[bytes], list[int]]:
-    """Draw transactions of one shape: payloads (sender ‖ unsigned transaction), calldata, and gas used [gas].
+    """Draw transactions of one shape. Return payloads (sender ‖ unsigned transaction), calldata, and gas used [gas].
 
     `feemodel.simulation.corpus.corpus` calls this function for each shape:
 

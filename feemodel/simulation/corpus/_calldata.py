@@ -1,4 +1,4 @@
-"""Calldata by shape: well-known functions word by word, and fitted mixtures of words for all other functions.
+"""Generate calldata: exact words for well-known functions, and words from fitted mixtures for all other functions.
 
 A shape is a selector and a list of 32-byte words. The name of a word determines its content:
 
@@ -8,7 +8,7 @@ A shape is a selector and a list of 32-byte words. The name of a word determines
     pool_fee                the fee of a pool, in hundredths of a basis point
     amount                  an amount of a token, 6 to 16 bytes, often round
     contract, user, sender  an address: of a contract, of any user, of the transaction's own sender
-    packed                  1 to 28 bytes at the left, like the last word of a `bytes` value
+    packed                  1 to 28 bytes at the left, then zero bytes, like the last word of a `bytes` value
     digest                  32 random bytes: hashes, keys, signatures
     same                    the previous word again
     repeat                  any earlier word again
@@ -35,7 +35,7 @@ DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, like t
 
 
 class Shape(NamedTuple):
-    """Form of calldata. The `selector` is "*" if the called contract determines the selector."""
+    """Selector and words of one form of calldata. A `selector` of "*" means the selector of the called contract."""
 
     name: str
     kind: str
@@ -43,13 +43,13 @@ class Shape(NamedTuple):
     words: str = ""
 
     def around_the_tail(self) -> tuple[list[str], list[str]]:
-        """Words before the tail, and words after it."""
+        """Words before the tail, and words after the tail."""
         words = self.words.split()
         tail = words.index("tail") if "tail" in words else len(words)
         return words[:tail], words[tail + 1 :]
 
 
-# A bundle with a single v0.6 user operation: 11 words of head, then initCode, callData, paymasterAndData and signature.
+# A bundle with one v0.6 user operation: 11 head words, then initCode, callData, paymasterAndData and signature.
 USER_OPERATION = (
     "user amount =0x160 =0x180 medium medium medium time same @0x1a0 @0x1c0 "
     "zero length tail zero =65 digest digest packed"
@@ -87,7 +87,7 @@ SHAPES = (
 
 
 class Pools(NamedTuple):
-    """Addresses of 20 bytes that transactions use repeatedly, and one selector for each contract."""
+    """Pools of addresses (20 bytes) from which transactions are generated, and one selector for each contract."""
 
     contracts: Bytes
     selectors: Bytes
@@ -95,7 +95,7 @@ class Pools(NamedTuple):
 
     @classmethod
     def draw(cls, fitted: Fitted, rng: np.random.Generator) -> Self:
-        """Draw contracts, selectors and users."""
+        """Draw random contracts, selectors and users for the pools."""
         contracts, users = fitted.contracts.members, fitted.users.members
         return cls(_random(rng, contracts, 20), _random(rng, contracts, 4), _random(rng, users, 20))
 
@@ -111,7 +111,7 @@ def draw_calldata(
     fitted : distributions fitted to real transactions.
     pools : contracts, selectors and users.
     senders : address of each transaction's sender, of shape (n, 20).
-    called : index of each called contract in its pool, of shape (n,).
+    called : index, in the pool of contracts, of the contract that each transaction calls, of shape (n,).
     rng : random generator.
 
     Returns
@@ -137,12 +137,12 @@ def draw_calldata(
 
 
 class _Layout(NamedTuple):
-    """Kinds of all words in order, and the row indices at which the words of each calldata start and end."""
+    """Words of all transactions, in order, and the indices at which the words of each transaction start and end."""
 
     starts: Indices
     ends: Indices
-    names: NDArray[np.str_]  # name of the word in each row
-    numbers: Indices  # integer in each row, for words that are a known integer
+    names: NDArray[np.str_]  # name of each word
+    numbers: Indices  # integer of each word, for words that are a known integer
 
 
 def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) -> _Layout:
@@ -188,7 +188,7 @@ def _fill(layout: _Layout, fitted: Fitted, pools: Pools, senders: Bytes, rng: np
             source[rows] = first + (rng.random(len(rows)) * (rows - first)).astype(np.int64)
         else:
             words[rows] = _DRAWN[name](fitted.words, rng, len(rows))
-    while np.any(source != source[source]):  # a repeated word may repeat another word itself
+    while np.any(source != source[source]):  # the source of a repeated word may be a repeated word too
         source = source[source]
     return words[source]
 
@@ -198,7 +198,7 @@ def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: 
 
     Parameters
     ----------
-    shares : length [byte] → share of amounts [1].
+    shares : mapping from the length of an amount [byte] to the share of amounts with this length [1].
     fit : distributions fitted to real words.
     rng : random generator.
     count : number of amounts.
@@ -213,7 +213,7 @@ def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: 
     """
     length = draw_keys(shares, rng, count)
     zeros: Indices = np.minimum(draw_keys(fit.amount_zeros, rng, count), length - 1)
-    index = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # of the byte, counted from the right
+    index = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # index of each byte, counted from the right
     digits = rng.integers(1, 256, (count, LONGEST_AMOUNT), dtype=np.uint8)
     return digits * ((index < length[:, None]) & (index >= zeros[:, None]))
 

@@ -1,4 +1,4 @@
-"""Distributions of the corpus generator, fitted to real transactions, and random draws from them."""
+"""Distributions that were fitted to real transactions for the corpus generator, and random draws from them."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
 Indices: TypeAlias = NDArray[np.int64]
 
-# A distribution is stored as the means between these quantiles (strata), which preserves its mean and most of its tail.
+# Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. This preserves
+# the mean of the distribution and most of the tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
@@ -24,10 +25,11 @@ class ShapeFit:
     Parameters
     ----------
     seen : number of real transactions of this shape.
-    dynamic_fee, with_value : share of these transactions that have type 2, and share that transfer ether [1].
-    execution_gas : stratum means of gas used beyond the intrinsic gas [gas].
-    tail : stratum means of the number of words in the tail; empty if the shape has no tail.
-    mixture : kind of word → share of the words in the tail [1].
+    dynamic_fee : share of these transactions that have type 2 (EIP-1559) [1].
+    with_value : share of these transactions that transfer ether [1].
+    execution_gas : gas used minus intrinsic gas: the mean in each stratum of the distribution [gas].
+    tail : number of words in the tail: the mean in each stratum of the distribution. Empty if the shape has no tail.
+    mixture : mapping from the name of a word to its share of the words in the tail [1].
     """
 
     seen: int
@@ -40,20 +42,20 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """Fitted shares of words: of integers by meaning, and of amounts and packed bytes by their length in bytes."""
+    """Fitted shares of the meanings of integers, and fitted lengths of amounts and packed bytes."""
 
     offsets_in_tiny: float
     counts_in_tiny: float
     offsets_in_small: float
     deadlines_in_time: float
     amount_bytes: Shares
-    amount_zeros: Shares  # zero bytes at the right end
+    amount_zeros: Shares  # number of zero bytes at the right end → share
     packed_bytes: Shares
 
 
 @dataclass(frozen=True)
 class Zipf:
-    """Pool whose member of rank r is drawn with a probability proportional to r ** -exponent."""
+    """Pool from which the member of rank r is drawn with a probability proportional to r ** -exponent."""
 
     members: int
     exponent: float
@@ -86,7 +88,7 @@ def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int)
 
     Parameters
     ----------
-    shares : key → share; the shares need not add up to 1.
+    shares : mapping from keys to shares. The shares need not add up to 1.
     rng : random generator.
     count : number of draws.
 
@@ -102,12 +104,12 @@ def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int)
 
 
 def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Draw stratum means with probabilities equal to the widths of their strata."""
+    """Draw stratum means, each with a probability equal to the width of its stratum."""
     return rng.choice(np.array(means, dtype=np.int64), count, p=np.diff(STRATA))
 
 
 def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Draw integers from the distribution whose quantile function interpolates the stratum means linearly.
+    """Draw integers from a distribution whose quantile function is linear between the stratum means.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
 
 
 def parse_fitted(text: str) -> Fitted:
-    """Parse the JSON output of `scripts/fit-corpus`, which stores tuples as lists and numbers of bytes as text keys."""
+    """Parse the JSON output of `scripts/fit-corpus`. JSON stores tuples as lists, and integer keys as text."""
     fit: dict[str, Any] = json.loads(text, object_hook=_whole_keys)
     made: dict[str, Any] = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
     made["words"] = WordFit(**fit["words"])
