@@ -1,21 +1,30 @@
 """Fee rules of rollups: the fee of a transaction on each chain, today or on a given date.
 
-rule, rules_at : the rule of one chain, or of all chains, at a date
-chains, read_chains, chains_table : the dated parameters of chains, from the package's files or the user's, as a table
-read_rules : user-defined rules, such as a blob schedule, read from a file
-measured_sizes, comparison : transaction sizes that the rules need; total fees under each rule
-sizes_table, compare : measured sizes and fees as tables
-compare_sums, compare_days : sums of fees under many L1 fees, and fees of each day
-optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : fee formulas of each
-    chain, as its nodes compute them
+rule : the rule of one chain at a date
+rules_at : the rules of all live chains at a date
+chains : the chains of the package, with dated parameters
+read_chains : chains from files of the user
+chains_table : the dated parameters of chains as a table
+read_rules : user-defined rules, such as a blob schedule, from a file
+measured_sizes : the transaction sizes that the rules need
+sizes_table : the transaction sizes as a table
+comparison : total fees of a set of transactions under each rule
+compare : the fee of each transaction under each rule, as a table
+compare_sums : sums of fees at many samples of L1 fees
+compare_days : total fees on several days
+optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : fee formulas of a
+    chain, with the same results as the chain's nodes
 padding_table : factors by which the current fee must be multiplied to cover the fee some blocks later
 rigid : export of rules as gas market declarations (RIP-7993)
-preverification_gas : preVerificationGas of ERC-4337 bundlers; erc4337 has the formulas, user_operation the encodings
+preverification_gas : preVerificationGas of ERC-4337 bundlers; `erc4337` has the formulas
 arbitrum_node : gas for L1 data in a gas estimate of an Arbitrum node
-arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, and its L2 base fee
+arbitrum_l1_pricing : Arbitrum's price of L1 data
+arbitrum_l2_pricing : Arbitrum's L2 base fee
 optimism_operator : parameters that the operator of an OP Stack chain sets
-max_send : the largest value that an account can send with a call included some blocks later; balance has the formulas
-factors, rules, kernels : the common form of all rules, the rules of all chains, and sums over millions of transactions
+max_send : the largest value that an account can send with a call that is included some blocks later
+factors : the common form of all rules
+rules : the rules of all chains
+kernels : sums of fees over millions of transactions
 
 >>> from feemodel import rollups
 >>> rollups.rule("op-mainnet", at="2024-06-14").name

@@ -12,8 +12,8 @@ INT64_MAX = 2**63 - 1
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
     """Fill `fees` with the base fee in the header of each block, and `backlogs` with the backlogs after the last block.
 
-    Returns two numbers: the index of the first block at which a number does not fit into 64 bits, or -1 if all fit; and
-    the base fee of the block after the last.
+    Returns two numbers. The first is the index of the first block at which a result exceeds 64 bits, or -1 if there is
+    no such block. The second is the base fee of the block after the last.
     """
     stored = base_fee
     for block in range(gas_used.size):
@@ -22,7 +22,7 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
         for c in range(targets.size):
             backlog = backlogs[c]
             if backlog > 0:
-                if seconds[block] > backlog // targets[c]:  # avoids a product that may not fit into 64 bits
+                if seconds[block] > backlog // targets[c]:  # a product could exceed 64 bits
                     backlog = 0
                 else:
                     backlog -= seconds[block] * targets[c]
@@ -38,20 +38,20 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
         factor = _approx_exp(exponent)
         if factor < 0 or (min_base_fee > 0 and factor // BIPS + 1 > INT64_MAX // min_base_fee):
             return block, stored
-        # min_base_fee · factor // BIPS, without an intermediate product that is larger than the fee.
+        # Compute min_base_fee · factor // BIPS so that no intermediate product exceeds the fee.
         stored = min_base_fee * (factor // BIPS) + _part(min_base_fee, factor % BIPS)
     return -1, stored
 
 
 @cached_njit(nogil=True)
 def _part(fee, bips):  # type: ignore[no-untyped-def]
-    """Return fee · bips // BIPS, for bips below BIPS."""
+    """Return fee · bips // BIPS without overflow, for `bips` below BIPS."""
     return fee // BIPS * bips + fee % BIPS * bips // BIPS
 
 
 @cached_njit(nogil=True)
 def _approx_exp(bips):  # type: ignore[no-untyped-def]
-    """Return four terms of the exponential series at `bips`, or -1 if a product does not fit into 64 bits."""
+    """Return e**x from four terms of its Taylor series, with x in basis points; -1 if a product exceeds 64 bits."""
     value = BIPS + bips // 4
     for i in range(3, 0, -1):
         if value > INT64_MAX // bips:

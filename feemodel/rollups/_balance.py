@@ -2,14 +2,14 @@
 
 A transaction is valid in a block if the base fee is at most its `maxFeePerGas` and the sender's balance is at least
 
-    OP Stack              gas limit · max fee + L1 data fee + operator fee of the gas limit + value
+    OP Stack              gas limit · max fee + L1 data fee + operator fee for the gas limit + value
     Scroll                gas limit · max fee + L1 data fee + value
     Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
     Linea, zkSync, Taiko  gas limit · max fee + value
 
 The largest value is the balance minus the amount that is held back for fees. Unused gas is refunded; the L1 data fee is
-not. An `eth_call` charges neither the L1 data fee nor the operator fee, so it can succeed although the value is too
-large for a transaction.
+not. An `eth_call` charges neither the L1 data fee nor the operator fee, so an `eth_call` can succeed with a value that
+is too large for a transaction.
 
 Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
 OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
@@ -26,18 +26,18 @@ from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # the limit of a block, plus its last transaction, which may exceed the limit
-TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same result, because only gas used / target matters
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # block limit, doubled because the last transaction may exceed it
+TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same result: only gas used / target matters
 
-MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum
+MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 
 
 @printed_as_table
 class Sendable(NamedTuple):
     """Largest value that can be sent, and the amount held back for fees."""
 
-    max_value: int | None  #: `None`: the balance does not cover the fees [wei]
-    held: int  #: [wei]
+    max_value: int | None  #: `None` if the balance does not cover the fees [wei]
+    held: int  #: amount held back for fees [wei]
     gas_limit: int  #: [gas]
     l1_fee: int  #: L1 data fee, a part of `held` [wei]
     operator_fee: int  #: operator fee, a part of `held` [wei]
@@ -52,7 +52,8 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     balance : balance of the sender [wei].
     gas_limit : gas limit of the transaction [gas].
     max_fee_per_gas : max fee of the transaction [wei / gas].
-    l1_fee, operator_fee : fees charged besides the gas [wei].
+    l1_fee : L1 data fee, charged in addition to the gas [wei].
+    operator_fee : operator fee, charged in addition to the gas [wei].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
@@ -78,8 +79,8 @@ def arbitrum_sendable(
 ) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    This gas is price_per_unit · 16 · brotli_size // base fee, which is largest at the lowest base fee. The gas limit is
-    therefore computed with the lowest possible base fee, while the max fee should cover the highest.
+    The gas that pays for L1 is price_per_unit · 16 · brotli_size // base fee, so it is largest at the lowest base fee.
+    The gas limit is therefore computed with the lowest possible base fee, while the max fee should cover the highest.
 
     Parameters
     ----------
@@ -106,16 +107,18 @@ def arbitrum_sendable(
 def base_fee_bound(
     base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
 ) -> list[int]:
-    """Return the largest base fees after 1, 2, … blocks under EIP-1559, with full blocks [wei / gas].
+    """Return the largest possible base fees after 1, 2, …, `blocks` blocks under EIP-1559 [wei / gas].
 
     Parameters
     ----------
     base_fee : base fee of the newest block [wei / gas].
     blocks : number of blocks.
-    gas_limit, elasticity, denominator : parameters of the chain.
+    gas_limit : gas limit of a block [gas].
+    elasticity : gas limit divided by gas target [1].
+    denominator : base fee change denominator of EIP-1559 [1].
     min_base_fee : minimum base fee of an OP Stack chain since Jovian [wei / gas].
 
-    On Ethereum, 1 gwei rises by an eighth per block:
+    The base fee is largest if all blocks are full. On Ethereum, a base fee of 1 gwei then rises by an eighth per block:
 
     >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
     [1125000000, 1265625000, 1423828125]
@@ -134,19 +137,21 @@ def base_fee_bound(
 def arbitrum_base_fee_bound(
     base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> int:
-    """Return the largest base fee of Arbitrum after some blocks, with full blocks and no time between them [wei / gas].
+    """Return the largest base fee of Arbitrum after some full blocks without time between them [wei / gas].
 
-    The backlogs are not known, so the largest exponent with the given base fee is assumed. Each block adds 64 million
-    gas to every backlog.
+    The backlogs are not known. The function assumes the largest exponent that gives the current base fee. Each block
+    adds 64 million gas to every backlog.
 
     Parameters
     ----------
     base_fee : base fee of the newest block [wei / gas].
     blocks : number of blocks.
-    constraints : gas constraints of the chain; for the legacy rule, one with the speed limit and the inertia.
+    constraints : gas constraints of the chain; for the legacy rule, one constraint with the speed limit as target and
+        the inertia as window.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
-    64 million gas on empty backlogs add 1,186 + 301 + 68 + 16 + 4 + 1 basis points, with each term rounded up:
+    If all backlogs are 0, a block of 64 million gas raises the exponent by 1,186 + 301 + 68 + 16 + 4 + 1 basis points
+    (each term is rounded up):
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
@@ -157,7 +162,7 @@ def arbitrum_base_fee_bound(
     fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
     if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
         raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
-    low, high = 0, 1  # binary search for the largest exponent whose fee is at most `fee`
+    low, high = 0, 1  # binary search for the largest exponent that gives at most the fee `fee`
     while constraint_base_fee(high, min_base_fee=floor) <= fee:
         low, high = high, 2 * high
     while high - low > 1:
@@ -190,7 +195,7 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain 
 def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
     """Return the largest base fee of ZKsync OS after some blocks [wei / gas].
 
-    The native price can rise by an eighth per block, or by 1 if that is more.
+    Per block, the native price can rise by an eighth or by 1 wei, whichever is more.
 
     Parameters
     ----------
@@ -213,11 +218,12 @@ def l1_fee_bounds(
 ) -> tuple[int, int]:
     """Return the largest base fee and blob base fee of L1 after some full blocks [wei / gas].
 
-    The excess blob gas is not known, so the largest excess with the given blob base fee is assumed.
+    The excess blob gas is not known. The function assumes the largest excess that gives the current blob base fee.
 
     Parameters
     ----------
-    l1_base_fee, blob_base_fee : fees of the newest L1 block known to the rollup [wei / gas].
+    l1_base_fee : base fee of the newest L1 block known to the rollup [wei / gas].
+    blob_base_fee : blob base fee of this L1 block [wei / gas].
     l1_blocks : number of L1 blocks until inclusion, at most one per L2 block.
     rules : rules of the blob market.
 
@@ -245,9 +251,9 @@ def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
 
 
 def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
-    """Return the largest excess blob gas whose blob base fee is at most the given one [gas].
+    """Return the largest excess blob gas at which the blob base fee does not exceed `blob_base_fee` [gas].
 
-    The smallest excess with a blob base fee of 2 wei is 8,099,199 gas:
+    The blob base fee reaches 2 wei at an excess of 8,099,199 gas:
 
     >>> largest_excess(1, fee_market.MAINNET.rows[-1])
     8099198
@@ -257,7 +263,7 @@ def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
 
 
 def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
-    """Return the largest blob base fee after some blocks full of blobs, given the excess blob gas [wei / gas].
+    """Return the largest blob base fee after some L1 blocks full of blobs, given the current excess [wei / gas].
 
     >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
     2

@@ -1,8 +1,8 @@
 """Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups._balance` has the formulas.
 
 Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, and
-returns the largest base fee after these blocks [wei / gas]. The arguments are not checked. A parameter without a known
-value raises `UnknownParameter`.
+returns the largest base fee after these blocks [wei / gas]. The arguments are not checked. The functions raise
+`UnknownParameter` if they need a parameter without a known value.
 """
 
 from feemodel.rollups import _balance as balance
@@ -64,7 +64,7 @@ def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """Return the bound of Starknet [FRI / gas].
 
-    All blocks are assumed to be full. This raises the price more than the minimum price of SNIP-35 can.
+    All blocks are assumed to be full. Full blocks raise the price by more than the minimum price of SNIP-35 can.
     """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
     rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}

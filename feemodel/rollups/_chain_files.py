@@ -8,7 +8,7 @@ Format of a file:
     checked = 2026-11-24            # day of the last comparison with the sources; a row may set its own day
     note = "…"                      # optional, as are `archived` and `without_set_code`
 
-    [confirmed]                     # parameter = day until which the rows are known to have all of its values
+    [confirmed]                     # parameter = last day until which the rows have all of its values
     base_fee_scalar = 2026-08-20
 
     [[rows]]
@@ -19,7 +19,7 @@ Format of a file:
     assumed = []                    # parameters of this row whose values are assumptions
     keeps = []                      # parameters that this upgrade does not change, according to its specification
 
-Files for `feemodel.rollups.read_rules` have rows of any number of chains, in tables such as `[[linea.rows]]`.
+A file for `feemodel.rollups.read_rules` can have rows of several chains, in tables such as `[[linea.rows]]`.
 """
 
 import re
@@ -49,7 +49,7 @@ def read_chains(folder: str | Path) -> dict[str, Chain]:
 
     Returns
     -------
-    dict : file name without ".toml" → `Chain`.
+    dict : `Chain` objects by file name, without ".toml".
 
     Raises
     ------
@@ -184,11 +184,11 @@ class ChainFile:
                 self.fail(name, "missing", table, index)
 
     def fail(self, name: str, reason: str, table: str, index: int) -> NoReturn:
-        """Raise `UnreadableFile` with the line number of a field, or of its table if the field is missing."""
+        """Raise `UnreadableFile` with the line number of a field, or of the table if the field is missing."""
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
     def line(self, name: str, table: str, index: int) -> int:
-        """Return the line number of a field of the `index`-th table named `table`; "" means the whole file."""
+        """Return the line number of a field in the `index`-th table named `table`; "" is the top level of the file."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()

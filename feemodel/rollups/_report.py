@@ -20,7 +20,7 @@ class Payment(NamedTuple):
     l1_fee: int  #: data fee [wei of the token]
     l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: converted with the token price in the chain's parameters; `None` without a price [wei]
+    total_eth: int | None  #: total in ETH, at the token price in the chain's parameters; `None` without a price [wei]
 
 
 def payments(
@@ -36,15 +36,15 @@ def payments(
 ) -> list[list[Payment]]:
     """Return the fees of each transaction under each rule, as `feemodel.rollups.comparison` computes them.
 
-    A transaction of type 4 has no payment on chains that do not support type 4.
+    The result has no payment for a transaction of type 4 on a chain that does not support type 4.
 
     Parameters
     ----------
     transactions : transactions with a signature or a placeholder.
     rules : at least one rule.
     gas : gas used by each transaction [gas].
-    senders : sender of each transaction, 20 bytes.
-    base_fee, blob_base_fee : fees of L1 [wei / gas].
+    senders : address of each transaction's sender (20 bytes).
+    base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     pubdata : assumed number of bytes of state that each transaction publishes on zkSync [byte].
     linea_codec : codec of Linea, as in `feemodel.rollups.measured_sizes`.
 

@@ -30,7 +30,7 @@ class Now:
     base_fee: int  #: base fee of the chain's newest block [wei / gas]
     l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
     blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
-    #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium at these L1 fees [wei / unit]
+    #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium price at these L1 fees [wei / unit]
     price_per_unit: int | None = None
 
 
@@ -51,37 +51,40 @@ def max_send(
 ) -> Sendable:
     """Return the largest value with which a call is certain to be valid `blocks_ahead` blocks from now.
 
-    The max fee covers the largest base fee that is possible until then. The L1 data fee is computed from the largest L1
-    fees that are possible until then.
+    The max fee covers the largest base fee that is possible until inclusion. The L1 data fee is computed from the
+    largest L1 fees that are possible until inclusion.
 
     Parameters
     ----------
     name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
     balance_wei : balance of the sender [wei].
-    call : a call object without `value`: `to`, `data`, `accessList`, `nonce`, `chainId`; and `authorizationList` if the
-        chain supports transactions of type 4. `gas_limit` must include the gas of the authorizations.
+    call : a call object with the fields `to`, `data`, `accessList`, `nonce` and `chainId`, but without `value`. If the
+        chain supports transactions of type 4, the call may have an `authorizationList`; `gas_limit` must then include
+        the gas of the authorizations.
     now : current fees.
     gas_limit : gas limit of the call; on Arbitrum without the gas that pays for L1 [gas].
     blocks_ahead : number of blocks until inclusion; 0: the next block, at the current base fee.
     max_priority_fee : priority fee, part of the max fee [wei / gas].
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
     at : date of the rule; `None`: the newest.
-    sign : function that returns the signed encoding of a transaction. `None`: the largest possible signature is
-        assumed; the value is then a few wei too small if the L1 fee depends on the bytes.
-    parameters : parameter → value that replaces the chain's own.
+    sign : function that returns the signed encoding of a transaction. If `None`, the largest possible signature is
+        assumed; on chains whose L1 fee depends on the bytes of the transaction, the result can then be a few wei below
+        the maximum.
+    parameters : values that replace the chain's own values, by parameter name.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    Sendable : a valid value [wei]. The value is the maximum on all chains where the L1 fee does not depend on the bytes
-        of the value. It may be smaller than the maximum on Scroll, and on the OP Stack above 170 FastLZ bytes.
+    Sendable : a value that can be sent [wei]. This value is the maximum on all chains where the L1 fee does not depend
+        on the bytes of the value. On Scroll, and on the OP Stack above 170 FastLZ bytes, a larger value may be
+        possible.
 
     Raises
     ------
     UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
-    InvalidInput : an unknown chain, a chain without Ethereum's transactions, a number out of range, a call with a
-        value, blobs or unsupported authorizations, or no `max_fee_per_gas` for a chain whose base fee has no published
-        bound.
+    InvalidInput : the chain is unknown or does not use Ethereum's transactions; a number is out of range; the call has
+        a value, blobs or unsupported authorizations; or the base fee of the chain has no published bound and
+        `max_fee_per_gas` is `None`.
 
     A transfer on OP Mainnet, one block ahead (the base fee can rise by 0.4 %):
 
@@ -112,7 +115,7 @@ def max_send(
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    # With a gas price of 0, the L2 part of the rule is the operator fee. The max fee pays for the gas.
+    # The max fee already pays for the L2 gas. With a gas price of 0, the L2 fee of the rule is only the operator fee.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
@@ -126,9 +129,9 @@ def max_send(
 
 
 def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
-    """Return the largest number of L1 blocks in the time of `blocks` blocks of a chain.
+    """Return the largest number of L1 blocks that can be produced while a chain produces `blocks` blocks.
 
-    If the block time is not known, one L1 block is counted for each block of the chain.
+    If the block time of the chain is not known, the result is `blocks`.
 
     >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
     4
@@ -139,7 +142,7 @@ def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
 
 
 def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
-    """Return whether a chain's data fee depends on L1 fees; on Arbitrum it does not if the price per unit is known.
+    """Return whether a chain's data fee depends on L1 fees (on Arbitrum, only if `price_per_unit` is `None`).
 
     >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
     (True, False)
@@ -149,14 +152,14 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
 
 
 def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
-    """Search downwards from `maximum` for a value that is valid with the length of its own encoding, and return it."""
+    """Lower the value from `maximum` until the balance covers the fees of the encoded value; return the result."""
     value, found = maximum, held(maximum)
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)
     if found.max_value is None:
         return found
-    # If the last step shortened the encoding, a larger value of the same length may be valid: try the largest of them.
+    # If the last step shortened the encoding, a larger value of the same length may be valid: try the largest.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:
@@ -218,7 +221,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
-    """Return the columns of a rule. Without `sign`, the sizes are upper bounds for any signature."""
+    """Return the sizes that a rule needs, by column. Without `sign`, the sizes are upper bounds for any signature."""
     unsigned = transaction.unsigned()
     encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
     zeros = encoded.count(0)

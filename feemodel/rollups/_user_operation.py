@@ -1,8 +1,8 @@
 """User operations of ERC-4337, and the encodings from which public bundlers compute preVerificationGas.
 
-encode : the ABI encoding of the operation, whose bytes are counted
-handle_ops : the calldata of a bundle of one operation
-rundler_transaction, alto_transaction : the transaction of the bundle, with placeholders for unknown fields
+encode : the ABI encoding of an operation; bundlers count the bytes of this encoding
+handle_ops : the calldata of a bundle with one operation
+rundler_transaction, alto_transaction : the transaction that carries the bundle, with placeholders for unknown fields
 
 Sources: alchemyplatform/rundler, crates/provider/src/alloy/entry_point/mod.rs (max_bundle_transaction_data) and
 crates/types/src/authorization.rs; pimlicolabs/alto at b1873c9, src/rpc/estimation/preVerificationGasCalculator.ts;
@@ -28,10 +28,10 @@ ENTRY_POINTS = {
     "0.7": bytes.fromhex("0000000071727de22e5e9d8baf0edac6f37da032"),
 }
 HANDLE_OPS = {"0.6": bytes.fromhex("1fad948c"), "0.7": bytes.fromhex("765e827f")}
-#: rundler uses a random beneficiary each time; here it is fixed, and as incompressible as a random one.
+#: rundler uses a random beneficiary. This constant is a hash, so it is as incompressible as a random address.
 BENEFICIARY = keccak256(b"beneficiary")[:20]
 ALTO_NONCE, ALTO_SIGNATURE = 999_999, bytes.fromhex("1234512345" * 6)
-PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # gas limits of verification and postOp in paymasterAndData of 0.7
+PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # positions of the gas limits in 0.7's paymasterAndData
 PAYMASTER_DATA = 52
 
 
@@ -51,7 +51,7 @@ class UserOperation:
     paymaster_and_data: bytes = b""  #: in 0.7: paymaster, two gas limits of 16 bytes each, paymaster's data
     signature: bytes = b""
     entry_point: str = "0.7"
-    delegate: bytes = b""  #: 20 bytes, address in the EIP-7702 authorization; empty: no authorization
+    delegate: bytes = b""  #: address in the EIP-7702 authorization (20 bytes); empty: no authorization
 
     def __post_init__(self) -> None:
         for name in ("sender", "delegate"):
@@ -72,12 +72,12 @@ class UserOperation:
 
     @property
     def paymaster_verification_gas_limit(self) -> int:
-        """Gas limit of the paymaster's validation; 0 in 0.6, which has no such limit [gas]."""
+        """Gas limit of the paymaster's validation; 0 for entry point 0.6, which has no such limit [gas]."""
         return self._paymaster_limit(0)
 
     @property
     def post_operation_gas_limit(self) -> int:
-        """Gas limit of the paymaster's postOp; 0 in 0.6, which has no such limit [gas]."""
+        """Gas limit of the paymaster's postOp; 0 for entry point 0.6, which has no such limit [gas]."""
         return self._paymaster_limit(1)
 
     def _paymaster_limit(self, index: int) -> int:
@@ -113,15 +113,16 @@ def encode(operation: UserOperation) -> bytes:
 
 
 def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) -> bytes:
-    """Return the calldata of `handleOps` for a bundle of one operation.
+    """Return the calldata of `handleOps` for a bundle with one operation.
 
     Parameters
     ----------
     operation : the operation.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    The calldata has a selector and four words (two arguments, length of the array, offset of its element) in addition
-    to the encoded operation, but does not have the first word of this encoding, the offset of the tuple:
+    The calldata consists of a selector, four words (two arguments, length of the array, offset of its element) and the
+    encoded operation without its first word. The calldata is therefore 4 + 4 · 32 − 32 bytes longer than the encoded
+    operation:
 
     >>> len(handle_ops(UserOperation(sender=bytes(20)))) - len(encode(UserOperation(sender=bytes(20))))
     100
@@ -136,7 +137,7 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
 def rundler_transaction(
     operation: UserOperation, *, gas_price: int, chain_id: int, beneficiary: bytes = BENEFICIARY
 ) -> bytes:
-    """Return the bundle whose size rundler measures, with the maximum value in every field that is not yet known.
+    """Return the transaction whose size rundler measures, with the maximum value in every field that is not yet known.
 
     All bits are 1 in the nonce, gas limit and chain id (4 bytes each), in r and s (32 bytes each), in the fees (as many
     bits as the gas price), and in the nonce of an authorization (8 bytes).
@@ -148,7 +149,8 @@ def rundler_transaction(
     chain_id : chain id in the authorization.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    The result has a list of 664 bytes, the header of the list (3 bytes), a type byte, and an outer header (3 bytes):
+    The encoding consists of an outer header (3 bytes), a type byte, the header of a list (3 bytes) and the list (664
+    bytes):
 
     >>> len(rundler_transaction(UserOperation(sender=bytes(20)), gas_price=10**6, chain_id=10))
     671
@@ -171,7 +173,7 @@ def rundler_transaction(
 
 
 def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
-    """Return the bundle that alto passes to a chain's fee oracle.
+    """Return the transaction that alto passes to a chain's fee oracle.
 
     The nonce is 999,999, the fees are 2**64 − 1, the gas limit is empty, r and s have 30 bytes, and the beneficiary is
     the entry point.
@@ -182,7 +184,7 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
         of the signature with 130 random letters.
     chain_id : chain id of the chain.
 
-    The result has a list of 661 bytes, the header of the list (3 bytes), and a type byte:
+    The encoding consists of a type byte, the header of a list (3 bytes) and the list (661 bytes):
 
     >>> len(alto_transaction(UserOperation(sender=bytes(20)), chain_id=10))
     665
@@ -223,7 +225,7 @@ def alto_filled(operation: UserOperation) -> UserOperation:
 def voltaire_filled(operation: UserOperation) -> UserOperation:
     """Return the operation whose bytes Voltaire counts, with a preVerificationGas of 21,000.
 
-    A signature of less than 65 bytes is replaced by 65 bytes 0x01.
+    A signature of less than 65 bytes is replaced by 65 bytes with the value 0x01.
 
     >>> voltaire_filled(UserOperation(sender=bytes(20))).pre_verification_gas
     21000
@@ -233,7 +235,7 @@ def voltaire_filled(operation: UserOperation) -> UserOperation:
 
 
 def voltaire_measured(operation: UserOperation) -> UserOperation:
-    """Return the operation that Voltaire passes to a chain's fee oracle: gas fields of 0 become 5-byte numbers.
+    """Return the operation that Voltaire passes to a chain's fee oracle: gas fields that are 0 get numbers of 5 bytes.
 
     >>> voltaire_measured(UserOperation(sender=bytes(20))).pre_verification_gas
     725085413242

@@ -19,8 +19,8 @@ schedule are in the table `ethereum`:
     source = "…"
     execution_gas = 59_250
 
-The values of a row are in force from its date until a later row, of the file or of the package, sets them again. They
-are marked as assumptions in the rules that use them. `data/rules/` has examples.
+The values of a row apply from the date of the row until a later row, in the file or in the package, sets the same
+parameters. Rules that use these values mark them as assumptions. `data/rules/` has examples.
 """
 
 from bisect import bisect_right
@@ -47,9 +47,9 @@ class WhatIf:
     """Chains and Ethereum's blob schedule with user-defined rows."""
 
     name: str  #: name of the file
-    chains: Mapping[str, Chain]  #: the given chains with the rows of the file
+    chains: Mapping[str, Chain]  #: the chains, with the rows of the file added
     schedule: Schedule  #: blob schedule of Ethereum
-    changed: Mapping[str, tuple[str, ...]]  #: chain, or "ethereum" → parameters that the file sets
+    changed: Mapping[str, tuple[str, ...]]  #: parameters that the file sets, by chain (or "ethereum")
     note: str = ""
 
 
@@ -63,8 +63,8 @@ def read_rules(path: str | Path, *, chains: Mapping[str, Chain] = CHAINS) -> Wha
 
     Returns
     -------
-    WhatIf : `chains`, for `rule`, `rules_at`, `max_send` and `padding_table`; and `schedule`, for `max_send` and
-        `padding_table`.
+    WhatIf : the chains (an argument of `rule`, `rules_at`, `max_send` and `padding_table`) and the blob schedule (an
+        argument of `max_send` and `padding_table`).
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
 
 
 def _parameters_of_family(chain: Chain) -> dict[str, None]:
-    """Return the names of all parameters that chains of the same family, or the family's assumptions, set."""
+    """Return the names of all parameters that a chain of the same family or the family's assumptions set."""
     relatives = [chain, *(one for one in CHAINS.values() if one.family == chain.family)]
     names = (name for one in relatives for row in one.rows for name in (*row.values, *row.unknown))
     assumed = FAMILIES[chain.family].assumed if chain.family in FAMILIES else {}

@@ -1,4 +1,4 @@
-"""Arbitrum (ArbOS): the charge for a transaction's bytes, and the reported L1 gas of a batch.
+"""Arbitrum (ArbOS): the charge for a transaction's bytes, and the L1 gas that a batch report states.
 
 A transaction pays for 16 units per byte of its brotli-compressed signed encoding (compression level of the ArbOS
 version, window 22, no dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is
@@ -6,7 +6,8 @@ converted to gas.
 
 Only transactions that the sequencer posts pay this charge; Arbitrum's own transaction types do not. ArbOS 40 introduced
 transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node measures a
-placeholder transaction of type 2, which has no such list. `feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
+placeholder transaction of type 2, which has no authorization list. `feemodel.rollups.arbitrum_l2_pricing` has the L2
+base fee.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
 arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
@@ -30,7 +31,7 @@ ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
-STORAGE_WRITE_GAS = 20_000  # a batch report writes two storage slots
+STORAGE_WRITE_GAS = 20_000  # per storage slot; a batch report writes two slots
 FLOOR_EXTRA_BYTES = 172  # calldata of a call that posts a batch, without the batch itself
 
 
@@ -41,7 +42,7 @@ class ArbosVersion:
     name: str
     brotli_level: int = 1
     equilibration_units: int = 16 * 10_000_000  #: number of units over which the controller spends a surplus [unit]
-    per_batch_gas: int = 210_000  #: [gas]
+    per_batch_gas: int = 210_000  #: added to the gas of every batch [gas]
     speed_limit: int | None = 7_000_000  #: target of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
     counts_floor: bool = False  #: whether the calldata floor of EIP-7623 applies to a batch
 
@@ -66,7 +67,7 @@ _BY_NAME = {row.name: row for row in VERSIONS}
 class PosterCharge(NamedTuple, Generic[Part]):
     """Charge for a transaction's bytes."""
 
-    units: Part  #: [unit]
+    units: Part  #: data units of the transaction [unit]
     gas: Part  #: added to the gas used, at most 2**64 − 1 [gas]
     fee: Part  #: gas · gas price [wei]
 
@@ -151,7 +152,8 @@ def estimated_poster_gas(
     ----------
     brotli_size : compressed length of the node's placeholder transaction [byte].
     price_per_unit : price per unit of the L1 pricing controller [wei / unit].
-    base_fee, min_base_fee : L2 base fee and its minimum, which is at least 1 [wei / gas].
+    base_fee : L2 base fee [wei / gas].
+    min_base_fee : minimum L2 base fee of the chain, at least 1 [wei / gas].
 
     Returns
     -------

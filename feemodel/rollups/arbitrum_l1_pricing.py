@@ -1,7 +1,7 @@
 """Arbitrum's L1 pricing controller, which adjusts the price per unit to the actual cost of posting batches.
 
-The state is an immutable object, and `reported` computes the next state after a batch report, with Python ints.
-`feemodel.rollups.arbitrum` has the charge of a transaction at this price.
+A state is an immutable object with Python ints. `reported` returns the state of the controller after a batch report.
+`feemodel.rollups.arbitrum` computes the charge of a transaction from the price per unit.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go. The formulas are in force since ArbOS
 10. Versions 3 to 9 use the balance of the pool in place of the fees available.
@@ -17,7 +17,7 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, add, ceiling_divide
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
-MINIMUM = -(2**256)  # minimum of a surplus, which may be negative [wei]
+MINIMUM = -(2**256)  # lower limit of a surplus, which may be negative [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 
@@ -74,7 +74,7 @@ def reported(
     equilibration_units: int = VERSIONS[-1].equilibration_units,
     inertia: int = INERTIA,
 ) -> BatchReport:
-    """Return the controller's state after a batch report: it pays the reward and the poster, then adjusts the price.
+    """Return the state after a batch report: the controller pays the reward and the poster, then adjusts the price.
 
     Payments are limited to the fees available. The batch is allocated a share of the units since the last report, in
     proportion to time: allocated = units · (update_time − last) // (current_time − last). With surplus =
@@ -88,12 +88,14 @@ def reported(
     Parameters
     ----------
     state : state before the report.
-    update_time, current_time : time at which the batch was posted, and time of the report [s].
+    update_time : time at which the batch was posted [s].
+    current_time : time of the report [s].
     wei_spent : cost of posting the batch [wei].
     l1_base_fee : base fee of the L1 block; used only if there is a cap on the cost [wei / gas].
-    cost_cap_bips : cap on the cost, in 1/10,000 of l1_base_fee · allocated units; 0: no cap, as since ArbOS 11.
+    cost_cap_bips : the cost counts as at most l1_base_fee · allocated · cost_cap_bips // 10,000; 0 means no cap, which
+        is the value since ArbOS 11.
     per_unit_reward : reward per unit [wei / unit].
-    equilibration_units, inertia : parameters of the controller.
+    equilibration_units, inertia : parameters of the formula above, at least 1.
 
     Returns
     -------
@@ -101,9 +103,10 @@ def reported(
 
     Raises
     ------
-    InvalidInput : an update time after the current time or before the last report, or a negative amount.
+    InvalidInput : `update_time` is after `current_time` or before the last update, or an amount is negative.
 
-    The batch accounts for one of three seconds, so 78 of 234 units are allocated to it, with a reward of 780 wei:
+    The batch was posted after one of three seconds, so the batch is allocated 78 of 234 units, with a reward of 780
+    wei:
 
     >>> report = reported(L1Pricing(price_per_unit=0, units_since_update=234, fees_available=23_400),
     ...                   update_time=1, current_time=3, wei_spent=3_000)
@@ -115,7 +118,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node converts it to a signed integer
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node has a signed 64-bit integer
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated
@@ -144,7 +147,7 @@ def equilibrium_price(
 ) -> Wholes: ...
 @formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
-    """Return the equilibrium price of a controller without surplus: cost per unit, rounded up, plus the reward.
+    """Return the equilibrium price of a controller without surplus: ⌈wei_spent / units⌉ + per_unit_reward.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ Since ArbOS 50 a chain can have several gas constraints. Each has a target [gas 
 The header of a block has the base fee that was stored *before* the block started, so the gas of block N first affects
 the header of block N + 2. A chain without constraints follows the legacy rule, with one target and a tolerance.
 
-ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. This is
-not enabled on Arbitrum One and Nova.
+ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. Multi-gas
+pricing is not enabled on Arbitrum One and Nova.
 
 Products saturate as in the node's 64-bit arithmetic, see `_saturated_product`.
 
@@ -60,7 +60,7 @@ RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas for L1 data; constraints do not change its price
+SINGLE_DIMENSION = "single_dim"  # gas for L1 data; constraints do not affect the price of this gas
 WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 
 
@@ -144,7 +144,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
-    One block of 32 million gas on empty backlogs, 592 + 150 + 33 + 7 + 1 + 0:
+    If all backlogs were 0 before a block of 32 million gas, the sum is 592 + 150 + 33 + 7 + 1 + 0:
 
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
@@ -170,7 +170,7 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
 def update_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> PricingUpdate:
-    """Compute the update at the start of a block: the backlogs are reduced, then the base fee is computed from them.
+    """Compute the update at the start of a block: reduce the backlogs, then compute the base fee from the new backlogs.
 
     Parameters
     ----------
@@ -276,8 +276,8 @@ def next_backlog(
 def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Whole:
     """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
 
-    `seconds` is the time since the previous block. Arguments broadcast. Raises `InvalidInput` for an argument that is
-    not an integer in range, and `Int64Overflow` if a result does not fit into an int64 array.
+    `seconds` is the time since the previous block. The arguments broadcast. Raises `InvalidInput` for an argument that
+    is not an integer in range, and `Int64Overflow` if a result does not fit into an int64 array.
 
     >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
     2000000
@@ -308,7 +308,7 @@ def l2_base_fee(
     """Return the L2 base fee of the legacy rule: min_base_fee · e**x, where x grows with the backlog.
 
     x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. A single constraint with
-    target `speed_limit`, window `inertia` and the same excess backlog gives the same fee.
+    target `speed_limit`, window `inertia` and the backlog max(0, backlog − tolerance · speed_limit) gives the same fee.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def l2_base_fee(
     min_base_fee : minimum base fee [wei / gas].
     speed_limit : target of gas per second, at least 1 [gas / s].
     inertia : time over which the price responds, at least 1 [s].
-    tolerance : backlog that does not affect the price, divided by the speed limit [s].
+    tolerance : a backlog of at most tolerance · speed_limit does not affect the price [s].
 
     Returns
     -------
@@ -348,7 +348,7 @@ class MultiGasConstraint:
 
     target: int  #: at least 1 [gas / s]
     window: int  #: at least 1 [s]
-    weights: Mapping[str, int]  #: kind in `RESOURCE_KINDS`, without "unknown" → weight; default 0
+    weights: Mapping[str, int]  #: weight by kind of resource (not "unknown"); default 0
 
     def __post_init__(self) -> None:
         GasConstraint(self.target, self.window)
@@ -370,14 +370,14 @@ class MultiGasUpdate(NamedTuple):
     """Multi-gas prices and backlogs after the update at the start of a block."""
 
     base_fee: int  #: base fee in the header of the next block [wei / gas]
-    fees: dict[str, int]  #: kind of resource → price, at least the minimum base fee [wei / gas]
+    fees: dict[str, int]  #: price by kind of resource, at least the minimum base fee [wei / gas]
     backlogs: tuple[int, ...]  #: backlog of each constraint [gas]
 
 
 def change_multi_gas_backlog(
     backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
 ) -> int:
-    """Return a backlog after a transaction: the sum of weight · amount is added, or subtracted with `shrink` [gas].
+    """Return a backlog after a transaction: add Σ weight · amount, or subtract this sum if `shrink` is true [gas].
 
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
@@ -394,7 +394,7 @@ def change_multi_gas_backlog(
 
 
 def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
-    """Return the exponent for each kind of resource that a constraint with a backlog prices [basis points].
+    """Return the exponent of each kind of resource that has a weight in a constraint with a backlog [basis points].
 
     The exponent is the sum over the constraints of backlog · weight · 10,000 // (window · target · largest weight).
 
@@ -456,9 +456,9 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
 
     Parameters
     ----------
-    used : kind of resource → amount [gas].
-    fees : kind of resource → price: `MultiGasUpdate.fees` of the previous block. A kind that is missing or has the
-        price 0 costs `next_base_fee` [wei / gas].
+    used : amount of each kind of resource [gas].
+    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block. A kind that is missing or has
+        the price 0 costs `next_base_fee` [wei / gas].
     next_base_fee : `MultiGasUpdate.base_fee` of this block; also the price of single-dimensional gas [wei / gas].
 
     Returns
@@ -490,11 +490,11 @@ def multi_gas_refund(
 
     Parameters
     ----------
-    used : kind of resource → amount [gas].
+    used : amount of each kind of resource [gas].
     gas_used : gas used by the transaction [gas].
     base_fee : base fee in the header of this block, which the transaction paid [wei / gas].
     next_base_fee : `MultiGasUpdate.base_fee` of this block [wei / gas].
-    fees : kind of resource → price: `MultiGasUpdate.fees` of the previous block [wei / gas].
+    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block [wei / gas].
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Estimate of the gas that a call pays for its bytes, as an Arbitrum node computes it."""
+"""Gas that a call pays for its bytes, as estimated by an Arbitrum node."""
 
 from feemodel.checks import whole_scalar
 from feemodel.ethereum._hashes import keccak256
@@ -25,7 +25,8 @@ def node_interface_gas(data: bytes, *, to: bytes | None, price_per_unit: int, ba
 
     Source: OffchainLabs/nitro at 12c0e4f, execution/nodeinterface/node_interface.go; arbos/l1pricing/l1pricing.go.
 
-    Without data, the transaction has 122 bytes, 126 after compression, which are (16 · 126 + 256) · 1.01 = 2,294 units:
+    For a call without data, the placeholder transaction has 122 bytes. After compression, the transaction has 126
+    bytes, or (16 · 126 + 256) · 1.01 = 2,294 units:
 
     >>> node_interface_gas(b"", to=bytes(range(20)), price_per_unit=10**9, base_fee=10**7, version="arbos-51")
     252340

@@ -1,4 +1,4 @@
-"""Base: block parameters that its own upgrades change. Base has the fees of the OP Stack.
+"""Base: changes of block parameters in Base's own upgrades. The fees of Base are those of the OP Stack.
 
 Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The values after Denim are
 derived from these two sources.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 
-DENIM_FACTOR = 10  # number of blocks since Denim in the time of one block before Denim
+DENIM_FACTOR = 10  # Denim divided the block time by 10
 
 
 class BlockParameters(NamedTuple):
@@ -21,8 +21,8 @@ class BlockParameters(NamedTuple):
 def denim_parameters(gas_limit: int, denominator: int) -> BlockParameters:
     """Return the parameters of Denim's first block: the gas limit is divided by 10, the denominator multiplied by 10.
 
-    The arguments are the parameters of the block before it. Elasticity and minimum base fee do not change. Later blocks
-    use the values in the header. Raises `InvalidInput` for a gas limit below 10 and a denominator below 1.
+    The arguments are the parameters of the last block before Denim. Elasticity and minimum base fee do not change.
+    Later blocks use the values in the header. Raises `InvalidInput` for a gas limit below 10 or a denominator below 1.
 
     With Base's parameters before Denim:
 

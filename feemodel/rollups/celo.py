@@ -36,16 +36,18 @@ def next_base_fee(
 
     Parameters
     ----------
-    base_fee, gas_used, gas_limit : values of this block [wei / gas], [gas].
-    jovian : whether the next block is in Jovian or later. If it is, the minimum base fee is `min_base_fee`, otherwise
-        `floor`.
-    elasticity, denominator : parameters of the chain.
+    base_fee : base fee of this block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    jovian : whether the next block is in Jovian or later. The minimum base fee is `min_base_fee` if true, and `floor`
+        if false.
+    elasticity : gas limit divided by gas target [1].
+    denominator : base fee change denominator of EIP-1559 [1].
     min_base_fee : minimum base fee in the header's extra data, since Jovian [wei / gas].
     floor : minimum base fee before Jovian [wei / gas].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
-    After an empty block at the floor, before Jovian and since Jovian:
+    The base fee after an empty block at the floor, before Jovian and since Jovian:
 
     >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
     (25000000000, 24937500000)
@@ -80,7 +82,7 @@ def fee_in_currency(
     gas_used : gas used, including the gas for debiting and crediting the currency [gas].
     base_fee : base fee of the block [wei of CELO / gas].
     rate : exchange rate of the currency.
-    max_priority_fee, max_fee_per_gas : fees of the transaction [unit / gas].
+    max_priority_fee, max_fee_per_gas : priority fee and max fee of the transaction, in the currency [unit / gas].
 
     Raises `InvalidInput` if the max fee is below the converted base fee.
 
@@ -99,7 +101,7 @@ CELO = Rate(1, 1)
 
 
 def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
-    """Compare amounts in two currencies without rounding: return −1 if `one` is worth less, 0 if equal, 1 if more.
+    """Return −1, 0 or 1 if `one` is worth less than, as much as, or more than `other`, compared without rounding.
 
     >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
     0

@@ -6,11 +6,12 @@ parameters.
 
 A parameter is unknown
 
-- before the first row that sets it, and between a row of an unknown date and the dated row before it;
-- from the date of a row that lists it under `unknown`;
-- if an operator sets it: from the first upgrade after the last day on which sources confirm the value, unless the row
-  of the upgrade lists it under `keeps`. This last day is the date of the row that sets the value or the date in the
-  file's `[confirmed]` table, whichever is later.
+- before the first row that sets the parameter;
+- between a row of an unknown date that sets the parameter and the dated row before that row;
+- from the date of a row that lists the parameter under `unknown`;
+- if the operator of the chain sets the parameter: from the first upgrade after the last day on which sources confirm
+  the value, unless the row of the upgrade lists the parameter under `keeps`. This day is the date of the row that sets
+  the value or the parameter's date in the table `[confirmed]`, whichever is later.
 
 Reading an unknown parameter raises `UnknownParameter`.
 """
@@ -50,11 +51,11 @@ class Parameter:
     """A parameter of a chain at one time."""
 
     status: Status
-    value: Any  #: `None` if it is unknown, see `last`
+    value: Any  #: `None` if the value is unknown, see `last`
     since: str  #: date of the row that set the value, or date from which the value is unknown
     source: str = ""
     confirmed: str = ""  #: day until which sources confirm the value
-    cause: str = ""  #: reason why it is unknown, or the last upgrade after `confirmed` if the status is "carried"
+    cause: str = ""  #: reason why the value is unknown; with status "carried": last upgrade after `confirmed`
     last: "Parameter | None" = None  #: the last known value of an unknown parameter
 
 
@@ -63,22 +64,22 @@ class Row:
     """Parameters that changed on a chain at one time."""
 
     since: str  #: ISO 8601, UTC: a time, or a day if the time is not known; or `UNKNOWN`
-    values: Mapping[str, Any] = field(hash=False)  #: parameter → value
+    values: Mapping[str, Any] = field(hash=False)  #: values by parameter name
     source: str
     checked: str  #: day of the last comparison of the row with its source
     note: str = ""
     assumed: tuple[str, ...] = ()  #: parameters of the row whose values are assumptions
-    unknown: tuple[str, ...] = ()  #: parameters that are unknown from this date on
+    unknown: tuple[str, ...] = ()  #: parameters that are unknown from the row's date on
     keeps: tuple[str, ...] = ()  #: parameters that the upgrade does not change, according to its specification
 
     @property
     def timestamp(self) -> int | None:
-        """Date in Unix seconds, or `None` if it is unknown."""
+        """Date in Unix seconds, or `None` if the date is unknown."""
         return None if self.since == UNKNOWN else timestamp("since", self.since)
 
     @property
     def upgrade(self) -> str | None:
-        """Name of the upgrade that the row introduces; `None` if it introduces none."""
+        """Name of the upgrade that the row introduces; `None` if the row is not an upgrade."""
         return next((self.values[name] for name in UPGRADE_FIELDS if name in self.values), None)
 
 
@@ -91,7 +92,7 @@ class Parameters:
     Parameters
     ----------
     chain : the chain.
-    entries : parameter → value with its status.
+    entries : `Parameter` objects (values with their status) by parameter name.
     row : the latest row at that time.
     """
 
@@ -127,7 +128,7 @@ class Parameters:
         return tuple(name for name, one in self.entries.items() if one.status == "unknown")
 
     def known(self, *names: str) -> dict[str, Any]:
-        """Return the values of these parameters; raises one `UnknownParameter` that names all unknown ones.
+        """Return the values of these parameters; raises one `UnknownParameter` that names all unknown parameters.
 
         >>> chain("op-mainnet").at("2024-06-14").known("base_fee_scalar", "blob_base_fee_scalar")
         {'base_fee_scalar': 1368, 'blob_base_fee_scalar': 810949}
@@ -141,7 +142,7 @@ class Parameters:
         return {name: one.value for name, one in found.items()}
 
     def given(self, values: Mapping[str, Any]) -> "Parameters":
-        """Return a copy with these values in place of the chain's own, whether known or unknown.
+        """Return a copy in which these values replace the chain's own values, known or unknown.
 
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
@@ -164,7 +165,7 @@ class Parameters:
 
     @property
     def no_set_code(self) -> str | None:
-        """Reason why there are no fees for transactions of type 4 (EIP-7702); `None` if the chain has them."""
+        """Reason why there are no fees for transactions of type 4 (EIP-7702); `None` if the chain supports type 4."""
         if self.get("set_code"):
             return None
         chain = self.chain
@@ -193,7 +194,7 @@ class Parameters:
         return (*said, *(f"older than {upgrade}: {'; '.join(texts)}" for upgrade, texts in carried.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return parameter → value; `None` for unknown ones."""
+        """Return the values by parameter name; `None` for unknown parameters."""
         return {name: one.value for name, one in self.entries.items()}
 
 
@@ -202,14 +203,14 @@ class Chain:
     """A chain, and its rows in order of time."""
 
     name: str
-    family: str  #: family of its rule: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
+    family: str  #: family of the chain's rule: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
     token: str  #: token in which fees are paid
     rows: tuple[Row, ...]
-    chain_id: int | None = None  #: EIP-155; `None` for ZKsync OS, which many chains run, and for Starknet
+    chain_id: int | None = None  #: EIP-155; `None` for Starknet, and for ZKsync OS, which many chains run
     archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
-    without_set_code: str = ""  #: reason why it has no transactions of type 4, if no row introduces them
-    #: parameter → day until which the rows are known to have all of its values
+    without_set_code: str = ""  #: reason why the chain has no transactions of type 4, if no row introduces them
+    #: by parameter name: last day until which the rows are known to have all values of the parameter
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
@@ -243,7 +244,7 @@ class Chain:
         return Parameters(self, entries, newest)
 
     def no_set_code(self, when: When | None = None) -> str | None:
-        """Return why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` if the chain has them.
+        """Return why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` if there are fees.
 
         >>> chain("scroll").no_set_code("2025-01-01"), chain("scroll").no_set_code("2025-06-01")
         ('scroll carries them since 2025-04-22T07:00:00 (euclid)', None)
@@ -286,14 +287,14 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return a parameter whose value is unknown; if `before` is already unknown, return it unchanged."""
+    """Return a parameter whose value is unknown; if `before` is already unknown, return `before` unchanged."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
 
 
 def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> UnknownParameter:
-    """Return the error for unknown parameters, with their dates, their last known values and the way to pass values."""
+    """Return the error for unknown parameters. The message has dates, last known values and how to pass values."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, one in missing.items():
         groups.setdefault((one.since, one.cause), []).append(name)
@@ -308,7 +309,7 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
 
 
 def timestamp(name: str, when: When) -> int:
-    """Convert a time to Unix seconds; the default time zone is UTC. Raises `InvalidInput` for a value that is no time.
+    """Convert a time to Unix seconds; the default time zone is UTC. Raises `InvalidInput` if `when` is not a time.
 
     >>> timestamp("at", "2024-06-14"), timestamp("at", 1_718_323_200)
     (1718323200, 1718323200)
@@ -343,7 +344,7 @@ def shown(value: Any) -> str:
 
 @cache
 def schema() -> Mapping[str, Mapping[str, Any]]:
-    """Return the schema of parameters: parameter → type, unit, bounds, who sets it, and description.
+    """Return the type, unit, bounds, description and `set_by` (operator or upgrade) of each parameter.
 
     >>> schema()["base_fee_scalar"]["unit"]
     '10⁻⁶'
@@ -352,7 +353,7 @@ def schema() -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_parameter(name: str, value: Any) -> Value:
-    """Check the value of a parameter and return it; raises `InvalidInput` if the schema does not allow name or value.
+    """Check and return the value of a parameter; raises `InvalidInput` if the schema does not allow name or value.
 
     >>> check_parameter("base_fee_scalar", 5_227)
     5227

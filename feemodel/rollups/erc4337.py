@@ -4,13 +4,14 @@ rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / 
 alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + data gas
 Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + data gas
 
-The formulas count the bytes of the ABI-encoded operation; alto and Voltaire first replace some fields by placeholders.
-The data gas covers the whole bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, it calls the
-node. alto and Voltaire call the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
+`zero`, `nonzero` and `words` are the numbers of zero bytes, non-zero bytes and 32-byte words in the ABI-encoded
+operation. alto and Voltaire replace some fields by placeholders before they count. The data gas covers the whole
+bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, it calls the node. alto and Voltaire call
+the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
 
 No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The results of bundlers can
-differ from the results of this module for three reasons. Some fields are random: the beneficiary in rundler, and in
-alto the gas limits and the signature of an estimate. alto and Voltaire divide by the gas price that they suggest; this
+differ from the results of this module for three reasons. Some fields are random: the beneficiary in rundler; the gas
+limits and the signature in an estimate of alto. alto and Voltaire divide by the gas price that they suggest; this
 module divides by the gas price of the operation. Voltaire adds 1,000 gas to an estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
@@ -50,10 +51,10 @@ TRANSACTION_GAS = 21_000
 AUTHORIZATION_GAS = 25_000  # gas of an EIP-7702 authorization
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
-ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for executeUserOp
+ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for an account called with executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
 FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
-SIGNATURE_SIZE = 68  # bytes added to the FastLZ size, as for an unsigned transaction
+SIGNATURE_SIZE = 68  # bytes added to the FastLZ size for the missing signature
 SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
 VOLTAIRE_OPERATION_GAS = 18_300
@@ -83,9 +84,9 @@ def rundler_gas(
     entry_point : "0.6" or "0.7".
     bundle_size : number of operations that share the intrinsic gas.
     intrinsic_gas : intrinsic gas of the bundle's transaction [gas].
-    deploy_overhead, authorization_gas, aggregator_gas, data_gas : gas added to the result [gas].
+    deploy_overhead, authorization_gas, aggregator_gas, data_gas : further amounts of gas, added to the result [gas].
 
-    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a bundle size of 0.
+    Raises `InvalidInput` for an argument that is not an integer of at least 0, or a bundle size of 0.
 
     4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
 
@@ -119,7 +120,7 @@ def rundler_floor(
     threshold_ppt : share of the verification limit that must be used [10⁻³].
     data_gas : gas added to the result [gas].
 
-    60,000 + 10,000 + 20,000 is 30,000 below the floor:
+    The minimum gas, 60,000 + 10,000 + 20,000, is 30,000 below the floor of 120,000:
 
     >>> rundler_floor(60_000, execution_gas_limit=100_000, verification_gas_limit=100_000, calldata_floor=120_000)
     90000
@@ -138,13 +139,14 @@ def op_stack_data_gas(
 ) -> int:  # fmt: skip
     """Return rundler's data gas on the OP Stack [gas].
 
-    The data gas is Fjord's L1 data fee divided by the gas price. The fee is for the operation plus 68 bytes.
+    The data gas is Fjord's L1 data fee divided by the gas price. The fee is computed from the FastLZ length of the
+    operation plus 68 bytes for the signature.
 
     Parameters
     ----------
     fastlz_size : FastLZ length of the operation [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
     gas_price : min(max fee, base fee + priority fee), at least 1 [wei / gas].
     extra_bytes : bytes that the bundle adds to the operation [byte].
 
@@ -160,7 +162,7 @@ def op_stack_data_gas(
 
 
 class ArbitrumDataGas(NamedTuple):
-    """Units of an operation on Arbitrum, which rundler stores, and the current data gas."""
+    """Size of an operation in units, which rundler stores on Arbitrum, and the data gas at current prices."""
 
     units: int  #: [10⁻⁶ unit]
     gas: int  #: [gas]
@@ -169,17 +171,17 @@ class ArbitrumDataGas(NamedTuple):
 def arbitrum_data_gas(
     gas_for_l1: int, *, l1_base_fee: int, base_fee: int, new_l1_base_fee: int, new_base_fee: int
 ) -> ArbitrumDataGas:
-    """Return rundler's data gas on Arbitrum: an estimate of the node, converted to the current prices.
+    """Return rundler's data gas on Arbitrum: the node's estimate, converted to current prices.
 
     Parameters
     ----------
     gas_for_l1 : result of `gasEstimateL1Component` [gas].
-    l1_base_fee, base_fee : prices at the time of this estimate [wei / gas].
-    new_l1_base_fee, new_base_fee : current prices [wei / gas].
+    l1_base_fee, base_fee : base fees of L1 and of the chain at the time of this estimate [wei / gas].
+    new_l1_base_fee, new_base_fee : current base fees of L1 and of the chain [wei / gas].
 
-    The result is 0 for a price of 0.
+    The units are 0 if `l1_base_fee` is 0, and the gas is 0 if `new_base_fee` is 0.
 
-    The units are 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    In this example, the size is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
@@ -202,8 +204,8 @@ def alto_gas(
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
     call_data_bytes : length of the operation's calldata [byte].
     authorization : whether the operation has an authorization of EIP-7702.
-    execute_user_op : whether the account is called with `executeUserOp`. If it is, the gas per word is counted for the
-        whole operation instead of the calldata.
+    execute_user_op : whether the account is called with `executeUserOp`. If true, alto counts the gas per word for the
+        whole operation instead of the calldata only.
     calldata_floor : whether the chain has EIP-7623.
     assumed_gas_used : a tenth of the gas limits of the call and of postOp [gas].
 
@@ -231,9 +233,10 @@ def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : number of bytes in the encoded operation, without the offset of its tuple [byte].
+    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the encoded operation, without its first word (the
+        offset of the tuple) [byte].
 
-    The number of words is ⌈(bytes + 31) / 32⌉, which is one too many for an encoding with a multiple of 32 bytes:
+    Voltaire computes the number of words as ⌈(bytes + 31) / 32⌉. For a multiple of 32 bytes, this is one word too many:
 
     >>> voltaire_gas(200, 280)
     44644
@@ -313,7 +316,7 @@ def preverification_gas(
     fees : current fees of the chain and of L1.
     bundler : "rundler", "alto" or "voltaire".
     bundle_size : number of operations in a bundle; only rundler uses it.
-    parameters : parameter → value that replaces the chain's own.
+    parameters : values that replace the chain's own values, by parameter name.
 
     Returns
     -------
@@ -380,7 +383,7 @@ def _rundler_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price
         sent = rundler_transaction(op, gas_price=price, chain_id=terms.chain.chain_id or 0)
         if family == "op-stack":
             return _op_stack_fee_gas(sent, terms, fees, price)
-        return _arbitrum(sent, None, terms, fees)  # rundler estimates the bundle as a contract creation
+        return _arbitrum(sent, None, terms, fees)  # rundler's estimate is for a contract creation
     raise _no_rule("rundler", terms)
 
 
@@ -414,13 +417,13 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # a first operation is estimated as a contract creation
+    if terms.chain.name == "arbitrum-one":  # with nonce 0, the estimate is for a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 
 
 def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: BundlerFees, price: int) -> int:
-    """Return Fjord's L1 data fee for an unsigned encoding, with 68 bytes for the signature, divided by a gas price."""
+    """Return the gas that pays for Fjord's L1 data fee of an unsigned encoding plus 68 bytes for the signature."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
         reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
         raise InvalidInput("at", reason, terms.since)

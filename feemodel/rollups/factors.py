@@ -1,8 +1,8 @@
 """Common form of the rules of all chains. A rule computes the two parts of a fee from a transaction and L1 fees.
 
 In every rule, the data fee is computed as units(transaction) · price(L1 fees) // divisor, and a rule is defined by its
-`Factors`. `evaluate` multiplies them exactly; `feemodel.rollups.kernels` does this for millions of transactions and
-thousands of samples.
+`Factors`. `evaluate` computes exact fees from the factors; `feemodel.rollups.kernels` sums the fees of millions of
+transactions at thousands of samples.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -29,7 +29,7 @@ from feemodel.rollups.chains import Parameters
 TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
 SET_CODE_TRANSACTION = 4  # EIP-7702
-DOUBLE_EXACT = 2**53  # doubles represent all integers up to here
+DOUBLE_EXACT = 2**53  # doubles represent all integers up to this number
 
 Columns: TypeAlias = Mapping[str, Whole]
 
@@ -61,7 +61,7 @@ class Factors(NamedTuple):
     fixed: Whole = 0  #: per sample, or constant
     margin: float = 1.0
     extra: Whole = 0  #: per transaction, or constant [wei]
-    saturates: bool = False  #: whether l1 is limited to 2**64 − 1, which only Python ints can exceed
+    saturates: bool = False  #: whether l1 is limited to 2**64 − 1 (arrays of int64 cannot exceed this limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Rule:
     """A chain's rule at one of its upgrades, with its parameters."""
 
     name: str
-    columns: tuple[str, ...]  #: columns of the transactions that the rule uses
+    columns: tuple[str, ...]  #: names of the columns of transactions that the rule uses
     parameters: Parameters
-    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: (columns, base fee, blob base fee) → factors
-    no_set_code: str | None = None  #: reason why type 4 (EIP-7702) has no fee; `None`: it has one
+    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: computes factors from (columns, base fee, blob base fee)
+    no_set_code: str | None = None  #: reason why transactions of type 4 (EIP-7702) have no fee; `None` if they have one
     remarks: tuple[str, ...] = ()  #: notes on parameters that are assumptions, or older than the chain's last upgrade
 
     @classmethod
@@ -80,7 +80,7 @@ class Rule:
         cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
         taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
     ) -> "Rule":  # fmt: skip
-        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters that it uses."""
+        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters used."""
         name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
         return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
 
@@ -96,7 +96,7 @@ class Rule:
 
     @property
     def token_per_eth(self) -> float | None:
-        """Value of one ETH in the token; `None` if it is not known."""
+        """Value of one ETH in the token; `None` if the value is not known."""
         return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
@@ -125,7 +125,7 @@ class Rule:
         Parameters
         ----------
         transactions : table or mapping with the rule's columns, which broadcast against the L1 fees.
-        base_fee, blob_base_fee : L1 fees [wei / gas].
+        base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
 
         Returns
         -------
@@ -149,7 +149,7 @@ class Rule:
 
 
 def token_per_eth(parameters: Parameters) -> float | None:
-    """Return the value of one ETH in a chain's token; `None` if it is not known.
+    """Return the value of one ETH in a chain's token; `None` if the value is not known.
 
     >>> from feemodel.rollups.chains import chain
     >>> token_per_eth(chain("base").at()), token_per_eth(chain("mantle").at().given({"token_ratio": 3_114}))

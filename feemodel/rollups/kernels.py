@@ -39,7 +39,8 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
 
     Parameters
     ----------
-    factors : factors per transaction and per sample, each a one-dimensional array or a number.
+    factors : factors of the rule; every factor is a number, or a one-dimensional array with one value per transaction
+        or per sample.
     transactions, samples : number of transactions and of samples.
 
     Raises `Int64Overflow` if a fee could exceed 2**60 or the range in which the arithmetic is proven exact.
@@ -73,7 +74,8 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     return Sums(by_transaction, by_sample)
 
 
-# The compiler may reorder the additions of doubles, so that it can use SIMD. Integers do not depend on the order.
+# Allow the compiler to reorder additions of doubles, so that SIMD is possible. Results of integers do not depend on the
+# order.
 @cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
@@ -84,8 +86,9 @@ def _sums(  # type: ignore[no-untyped-def]
         size, inverse = np.float64(unit), 1.0 / np.float64(whole_divisor)
         total = 0.0
         for m in range(price.size):
-            # After five roundings, the error of the quotient (below 2**60) is less than 2**10, so the remainder (with a
-            # divisor below 2**51) fits into 64 bits. After the correction by the remainder, the error is at most one.
+            # The quotient is below 2**60 and is rounded five times, so its error is less than 2**10. The divisor is
+            # below 2**51, so the remainder fits into 64 bits. After the correction, the error of the quotient is at
+            # most 1.
             quotient = np.int64(size * np.float64(price[m]) * inverse)
             remainder = unit * price[m] + offset[m] - quotient * whole_divisor
             if has_millionths:
@@ -111,7 +114,7 @@ def _check_range(
         return
     ratio, added = units / divisor, float(offset.max()) / divisor
     largest = ratio * (float(price.max()) + 1) + added + 2
-    # With a margin, the price and its product with the margin must be exact doubles.
+    # With a margin, doubles must represent the price and the product of price and margin exactly.
     limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)
     out_of_range = (
         (largest + float(fixed.max()) >= limit)

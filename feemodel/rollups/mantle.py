@@ -8,7 +8,7 @@
 where `size` is the scaled size of the OP Stack since Fjord. Arsia introduced the operator fee of Jovian, which is not
 multiplied by the ratio, and the base fee of Jovian. Before Arsia, the base fee was constant. The first block of Arsia
 has no scalars yet and uses the old fee. The ratio is in storage slot 0 of the contract GasOracle at 0x4200…000F, and
-nodes read it for every transaction.
+nodes read this slot for every transaction.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
@@ -90,8 +90,8 @@ def arsia_l1_fee(
     Parameters
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
     token_ratio : price of one ETH [MNT].
 
     Returns

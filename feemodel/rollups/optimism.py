@@ -45,7 +45,7 @@ SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signa
 DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, if the chain's value is 0
 
 
-# L1 rule → divisor of the L1 data fee, in addition to 10⁶.
+# Divisor of the L1 data fee in addition to 10⁶, by L1 rule.
 UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 
@@ -203,8 +203,8 @@ def ecotone_l1_fee(
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
 
     Returns
     -------
@@ -282,8 +282,8 @@ def fjord_l1_fee(
     Parameters
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors set by the chain [10⁻⁶].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
 
     Returns
     -------
@@ -319,7 +319,8 @@ def operator_fee(
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
     """Return the operator fee, charged in addition to the L2 gas [wei].
 
-    It is 0 before Isthmus, gas · scalar // 10⁶ + constant in Isthmus, and gas · scalar · 100 + constant since Jovian.
+    The fee is 0 before Isthmus, gas · scalar // 10⁶ + constant in Isthmus, and gas · scalar · 100 + constant since
+    Jovian.
 
     Parameters
     ----------
@@ -445,17 +446,17 @@ def next_base_fee(
 
     The base fee follows EIP-1559. The denominator is 50 before Canyon, 250 from Canyon to Granite, and the value in the
     header since Holocene. Since Jovian, max(gas_used, footprint) takes the place of the gas used, and the base fee is
-    at least `min_base_fee`. The base fee changes with every block, that is, five times a second on a chain with 200 ms
-    blocks (Base since Denim).
+    at least `min_base_fee`. The base fee changes with every block: five times per second with blocks of 200 ms (Base
+    since Denim).
 
     Parameters
     ----------
     base_fee : base fee of this block [wei / gas].
-    gas_used, gas_limit : gas used by this block, and its limit [gas].
+    gas_used, gas_limit : gas used and gas limit of this block [gas].
     upgrade : name of an upgrade in `UPGRADES`.
     elasticity : gas limit divided by gas target [1].
     denominator : base fee change denominator of EIP-1559; `None`: the denominator of the upgrade [1].
-    footprint : data footprint of the block, which is `blobGasUsed` in its header; ignored before Jovian [gas].
+    footprint : data footprint of the block (`blobGasUsed` in the header); ignored before Jovian [gas].
     min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
 
     Returns

@@ -33,7 +33,8 @@ FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footpr
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # range in which the published formulas keep their precision
-# Minimum number of transactions per day, and of hours. With smaller numbers, results could be too large for a double.
+# Minimum number of transactions per day, and minimum number of hours. Smaller inputs could give results too large for a
+# double.
 MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6
 
 
@@ -42,7 +43,7 @@ class TransactionMix:
     """Sizes of a chain's transactions, as inputs of the published calculator."""
 
     name: str
-    estimated_size: float  #: mean size from which the L1 fee is computed [byte]
+    estimated_size: float  #: mean estimated size of a transaction, on which the L1 fee depends [byte]
     size_per_blob_gas: float  #: estimated size per unit of blob gas [byte / gas]
     size_per_calldata_gas: float  #: estimated size per unit of calldata gas [byte / gas]
 
@@ -201,7 +202,8 @@ def scalars_for_margin(
 ) -> Scalars:
     """Return the scalars with which the L1 fees of a day cover the cost of posting and earn a margin.
 
-    The margin is a share of revenue: revenue = cost / (1 − margin).
+    The margin is a share of revenue: revenue = cost / (1 − margin). In the
+    formulas, n is `transactions_per_day` and size is `mix.estimated_size`:
 
         blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / (1 − margin) · 10⁶)
         base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
@@ -220,8 +222,8 @@ def scalars_for_margin(
         fullness, although partly filled blobs are already included in this number. If blobs are half full, their cost
         is therefore counted twice.
 
-    Raises `InvalidInput` for an argument out of range; and, unless `as_published` is true, for a scalar that does not
-    fit into the 32 bits that the system configuration has for it.
+    Raises `InvalidInput` for an argument out of range; and, unless `as_published` is true, for a scalar of more than 32
+    bits, which does not fit into the system configuration.
 
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
@@ -259,7 +261,7 @@ def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
 
 
 def decode_scalars(word: bytes) -> Scalars:
-    """Decode the scalars from a word of the system configuration; version 0 has no blob base fee scalar (0 here).
+    """Decode the scalars from a word of the system configuration; the blob base fee scalar is 0 for version 0.
 
     Raises `InvalidInput` for another length or version, and for a non-zero byte outside the scalars.
 

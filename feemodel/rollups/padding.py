@@ -1,9 +1,9 @@
 """Padding: the factor by which the current fee must be multiplied to cover the fee some blocks later, by chain.
 
-There are two factors. The bound is sufficient even if all blocks of the chain and of L1 are full. The 99 % quantile is
-computed from a history of L1 fees, while the base fee of the chain itself is constant. The samples are ten-minute
-means, so shorter spikes are not visible. For times of less than ten minutes, the change over ten minutes is used,
-limited by the bound.
+There are two factors, the bound and the 99 % quantile. The bound is sufficient even if all blocks of the chain and of
+L1 are full. The quantile is computed from a history of L1 fees, at a constant base fee of the chain. The samples of L1
+fees are ten-minute means, so shorter spikes are not visible. If the blocks take less than ten minutes, the change of
+the fee over ten minutes is used, limited by the bound.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCKS = (1, 5, 20, 100)
-WALLETS = (1.1, 1.2, 1.25, 1.7)  # constant factors of wallets: +10 %, +20 %, +25 %, 1.7 ×
+WALLETS = (1.1, 1.2, 1.25, 1.7)  # constant factors that wallets use: +10 %, +20 %, +25 %, 1.7 ×
 QUANTILE = 0.99
 SAMPLE_MILLISECONDS = 600_000
 #: Gas and sizes of a transfer with a placeholder signature.
@@ -48,25 +48,25 @@ def padding_table(
     Parameters
     ----------
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per ten minutes, in order of time [wei / gas].
-    blocks : numbers of the chain's blocks until inclusion.
-    wallets : constant factors of wallets, which are compared with the required factors [1].
+    blocks : numbers of blocks until inclusion; the table has one row for each number.
+    wallets : constant factors that wallets use; they are compared with the required factors [1].
     transaction : values of the columns that the rules use; `None`: a transfer.
     at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
     chains : chains by name, by default the chains of the package.
-    parameters : chain → parameters that replace its own.
+    parameters : values that replace a chain's own values: chain name → parameter name → value.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    DataFrame : one row per chain and number of blocks: `chain`, `rule`, `blocks`, `seconds` (duration of the blocks;
-        NaN if the block time is not known), `bound` (maximum over the samples; NaN if no bound is published),
-        `quantile` (99 %); and for each wallet factor F, `fails_F`, the share of samples for which F is too small, and
-        `excess_F`, the mean of F minus the required factor, where negative differences count as 0 [1].
+    DataFrame : one row per chain and number of blocks. The columns are `chain`, `rule`, `blocks`, `seconds` (duration
+        of the blocks; NaN if the block time is not known), `bound` (maximum over the samples; NaN if no bound is
+        published) and `quantile` (99 %). For each wallet factor F, `fails_F` is the share of samples for which F is too
+        small, and `excess_F` is the mean of max(0, F − required factor) [1].
 
     Raises
     ------
-    InvalidInput : fewer than two samples, not enough samples for the number of blocks, a missing column, or an argument
-        out of range.
+    InvalidInput : there are too few samples for the number of blocks (at least two), a column is missing, or an
+        argument is out of range.
     MissingExtra : pandas is not installed.
 
     >>> fees = {"base_fee": [10**9, 2 * 10**9, 10**9], "blob_base_fee": [1, 1, 1]}
@@ -137,7 +137,7 @@ def _highest(
     On Starknet, validators accept L1 prices that differ from their own by up to 10 %; this difference is not included.
     """
     price = rule.factors(transaction, **fees).gas_price
-    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # on Linea only the base fee changes
+    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant
     try:
         rise = max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
     except InvalidInput:
@@ -150,7 +150,7 @@ def _highest(
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
         later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
-    except OverflowError:  # bounds over many L1 blocks exceed 64 bits: use Python ints
+    except OverflowError:  # bounds after many L1 blocks exceed 64 bits: use Python ints
         paid = [rule.fees(transaction, base_fee=base, blob_base_fee=blob) for base, blob in bounds]
         later = np.array([float(one.l1 + one.l2) for one in paid])
     gas = transaction["l2_gas" if "l2_gas" in rule.columns else "gas"]

@@ -42,8 +42,8 @@ class GasPricing:
     byte_gas_cost: int = 16  #: L1 gas of a non-zero byte [gas]
     zero_byte_gas_cost: int = 4  #: L1 gas of a zero byte [gas]
     net_profit: float = 1.0  #: factor on the break-even price [1]
-    transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: none [wei / gas]
-    transfer_l1_factor: float = 0.0  #: price of a plain transfer as a share of the L1 gas price; 0: none [1]
+    transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: no fixed price [wei / gas]
+    transfer_l1_factor: float = 0.0  #: price of a plain transfer divided by the L1 gas price; 0: no such price [1]
 
     def __post_init__(self) -> None:
         check_fields(self)

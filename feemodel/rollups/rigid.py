@@ -1,8 +1,9 @@
 """Export of a rule as a gas market declaration of RIP-7993 (RIGID, a draft): formulas in reverse Polish notation.
 
-Every number in a formula is an id: 0 to 13 are standard variables, 100 to 199 variables of the rollup, 200 and above
-parameters. Arithmetic is in uint256 with truncating division. Values that this arithmetic cannot express are declared
-as variables of the rollup: compressed sizes, and prices that depend on the prices of the previous block.
+Every number in a formula is an id. Ids from 0 to 13 stand for standard variables, ids from 100 to 199 for variables of
+the rollup, and ids from 200 for parameters. Arithmetic is in uint256 with truncating division. Values that this
+arithmetic cannot express are declared as variables of the rollup: compressed sizes, and prices that depend on the
+prices of the previous block.
 
 The draft does not define the order of operands or the ids of components. Here `a b -` is a − b, `a b /` is a / b, `a b
 >` is a > b, `a b c if` is b if a is not 0 and otherwise c. The id of a component is its index.
@@ -35,7 +36,7 @@ class Declaration:
     values: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, unit: str, description: str) -> str:
-        """Return the id of a variable that changes with the transaction or the block; declare it if it is new."""
+        """Return the id of a variable that changes with the transaction or the block; a new variable is declared."""
         for known in self.variables:
             if known["name"] == name:
                 return str(known["id"])
@@ -51,7 +52,7 @@ class Declaration:
         return id_
 
     def number(self, value: int) -> str:
-        """Return the id of a constant; declare it if it is new."""
+        """Return the id of a constant; a new constant is declared."""
         for known in self.parameters:
             if known["value"] == value:
                 return str(known["id"])
@@ -134,7 +135,8 @@ def _starknet(made: Declaration) -> tuple[str, str]:
 def _fjord_size(made: Declaration) -> str:
     size = made.column("fastlz_size", "byte", "FastLZ size of the signed transaction")
     slope = made.number(optimism.FASTLZ_COEFFICIENT)
-    # Take the maximum with the intercept first, because uint256 subtraction wraps around below 0.
+    # Before subtracting the intercept, raise the product to at least the intercept: uint256 subtraction would wrap
+    # around below 0.
     intercept = made.number(optimism.FASTLZ_INTERCEPT)
     return f"{size} {slope} * {intercept} max {intercept} - {made.number(optimism.MIN_SCALED_SIZE)} max"
 
@@ -186,9 +188,10 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
 
     Returns
     -------
-    dict : declaration for JSON: `version`, `timestamp` (start date of the parameters), `fees` with `id`, `formula`,
-        `tokens`, `params` and `flags`, `variables` with `id`, `name`, `unit`, `dataType` and `description`, and
-        `values`: id of a variable → its value at this date.
+    dict : declaration that can be written as JSON. The keys are `version`, `timestamp` (start date of the parameters),
+        `fees`, `variables` and `values` (the values of variables at this date, by id). The items of `fees` have the
+        keys `id`, `formula`, `tokens`, `params` and `flags`. The items of `variables` have the keys `id`, `name`,
+        `unit`, `dataType` and `description`.
 
     Raises `InvalidInput` for a family that is not in `FORMULAS`.
 

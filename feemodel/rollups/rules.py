@@ -48,7 +48,7 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
     Parameters
     ----------
     parameters : parameters of the chain.
-    base_fee, blob_base_fee : fees of L1 [wei / gas].
+    base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
 
     (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, so the upper bound applies:
 
@@ -136,7 +136,7 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
 def _arbitrum_rule(parameters: Parameters) -> Rule:
     """Return Arbitrum's rule, at the equilibrium price per unit of its L1 pricing controller.
 
-    All batches are assumed to have the gas, blobs and bytes of the batch in the chain's parameters.
+    Every batch is assumed to have the same gas, blobs and bytes as the batch in the chain's parameters.
 
     >>> _arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
@@ -170,7 +170,7 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
         "galileo": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
         "galileo-v2": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
     }
-)  #: upgrade → its columns and its parameters
+)  #: columns and parameters of the rule, by upgrade
 
 
 def _scroll_rule(parameters: Parameters) -> Rule:
@@ -215,13 +215,13 @@ def _zksync_rule(parameters: Parameters) -> Rule:
 
 
 def _zksync_os_rule(parameters: Parameters) -> Rule:
-    """Return the rule of a chain on ZKsync OS, where pubdata is converted to native units, and these to gas.
+    """Return the rule of a chain on ZKsync OS, where pubdata is converted to native units, and native units to gas.
 
     The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
     This rule assumes that execution uses all native units that its gas pays for, so every byte of pubdata is charged.
     If execution used fewer native units, some bytes would be free.
 
-    200 bytes cost (1 + 393) · 2 // 1 = 788 native units each, which are 1,576 gas at 100 wei:
+    A byte costs (1 + 393) · 2 // 1 = 788 native units, so 200 bytes cost 157,600 native units, or 1,576 gas at 100 wei:
 
     >>> _zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
@@ -311,12 +311,12 @@ class Family(NamedTuple):
     """A family of chains with the same rule."""
 
     rule: Callable[[Parameters], Rule]
-    #: (parameters, base fee, blocks) → largest base fee after these blocks
+    #: computes the largest base fee after some blocks from (parameters, base fee, number of blocks)
     bound: Callable[[Parameters, int, int], int] | None = None
     #: whether the data fee is charged separately, as gas, or as part of the gas price
     data_fee: Literal["apart", "as gas", "in gas price"] = "apart"
     assumed: Mapping[str, Any] = EMPTY  #: values for parameters that a chain's file does not set
-    sends_value: bool = True  #: whether the chains have Ethereum's transactions, which can send a value
+    sends_value: bool = True  #: whether the chains use Ethereum's transactions, which can send a value
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -333,7 +333,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }
 )
-# Assumed number of bytes of pubdata of a zkSync transaction. The calldata does not determine this number.
+# Assumed pubdata of a zkSync transaction, in bytes. The amount cannot be computed from the calldata.
 PUBDATA = 200
 #: First chains of a comparison; the other chains follow in alphabetical order.
 FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")
@@ -348,7 +348,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
         upgrade; or a `Chain`, see `feemodel.rollups.read_chains`.
     at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. Must be `None`
         if `name` is CHAIN/UPGRADE.
-    parameters : parameter → value that replaces the chain's own.
+    parameters : values that replace the chain's own values, by parameter name.
 
     Returns
     -------
@@ -373,7 +373,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
 
 def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
-    """Return the parameters of a rule: the chain's values, replaced by the given values, and its family's assumptions.
+    """Return the parameters of a rule: the given values, else the chain's own, else the assumptions of the family.
 
     >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
     325
@@ -406,11 +406,11 @@ def rules_at(
     ----------
     at : date: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest rules.
     chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
-    parameters : chain → parameters that replace its own.
+    parameters : values that replace a chain's own values: chain name → parameter name → value.
 
     Returns
     -------
-    tuple of Rule, dict : the rules; and for each chain without a rule, its name → the error that gives the reason.
+    tuple of Rule, dict : the rules, and a dict of errors by chain name that tells why other chains have no rule.
 
     Raises
     ------

@@ -124,8 +124,8 @@ def curie_l1_fee(
     Parameters
     ----------
     length : length of the transaction [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    commit_scalar, blob_scalar : factors of the oracle [10⁻⁹].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    commit_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
 
     Returns
     -------
@@ -199,12 +199,12 @@ def feynman_l1_fee(
     Parameters
     ----------
     length : length of the transaction [byte].
-    data_length, compressed_data_size : length of the calldata before and after zstd; empty calldata has no penalty
-        [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    exec_scalar, blob_scalar : factors of the oracle [10⁻⁹].
+    data_length, compressed_data_size : length of the calldata before and after zstd compression; there is no penalty
+        for empty calldata [byte].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    exec_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
     penalty_threshold : compression ratio below which there is a penalty [10⁻⁹].
-    penalty_factor : factor on the fee below this ratio [10⁻⁹].
+    penalty_factor : factor on the fee for a lower compression ratio [10⁻⁹].
 
     Returns
     -------
@@ -274,8 +274,8 @@ def galileo_l1_fee(
     Parameters
     ----------
     compressed_size : min(zstd length, length) of the transaction [byte].
-    l1_base_fee, blob_base_fee : fees of L1 [wei / gas].
-    exec_scalar, blob_scalar : factors of the oracle [10⁻⁹].
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    exec_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
     penalty_factor : size at which the fee per byte is doubled; 0 counts as 1 [byte].
 
     Returns
@@ -298,7 +298,7 @@ def galileo_l1_fee(
 def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
     """Return c · (penalty_factor + c), where c is the compressed size [byte²].
 
-    Divided by the penalty factor, this is the number of bytes that the fee is charged for.
+    The fee is charged for `galileo_units` / penalty_factor bytes.
 
     >>> galileo_units(100, penalty_factor=10_000)
     1010000
@@ -307,7 +307,7 @@ def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
     return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
 
 
-MAX_L2_BASE_FEE = 10**10  # wei per gas: a header above it is not valid
+MAX_L2_BASE_FEE = 10**10  # wei per gas; blocks with a higher base fee are not valid
 CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # in the system contract at Curie [10⁻¹⁸], [wei / gas]
 FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
@@ -330,7 +330,7 @@ def curie_l2_base_fee(
 
     Parameters
     ----------
-    l1_base_fee : base fee of L1 in the oracle, in the parent block [wei / gas].
+    l1_base_fee : base fee of L1 that the oracle has in the state of the parent block [wei / gas].
     scalar : factor in the system contract [10⁻¹⁸].
     overhead : overhead in the system contract [wei / gas].
 
@@ -372,9 +372,9 @@ def feynman_l2_base_fee(
     Parameters
     ----------
     base_fee : base fee of this block, including the overhead [wei / gas].
-    gas_used, gas_limit : gas used by this block, and its limit [gas].
+    gas_used, gas_limit : gas used and gas limit of this block [gas].
     overhead : overhead in the system contract [wei / gas].
-    first : whether the next block is the first of Feynman; its base fee is `base_fee` plus the overhead.
+    first : whether the next block is the first of Feynman. If true, the result is `base_fee` plus the overhead.
 
     Returns
     -------

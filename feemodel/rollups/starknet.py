@@ -1,8 +1,9 @@
 """Starknet: a transaction pays for L1 gas, L1 data gas and L2 gas at three prices, in FRI (10⁻¹⁸ STRK).
 
 The amounts of gas are inputs, because Cairo is not executed here. The price of L2 gas changes with each block as in
-EIP-1559, but with a single division and without a minimum increase of 1. Since version 0.14.3 it can have a minimum in
-USD (SNIP-35). The prices of L1 gas and L1 data gas are means of the base fee and the blob base fee of L1.
+EIP-1559, but with a single division and without a minimum increase of 1. Since version 0.14.3, this price can have a
+minimum in USD (SNIP-35). The price of L1 gas is computed from the mean base fee of L1, and the price of L1 data gas
+from the mean blob base fee.
 
 Sources: starkware-libs/sequencer at 60161ba (2026-08-20): crates/starknet_api/src/execution_resources.rs,
 crates/apollo_consensus_orchestrator/src/fee_market/mod.rs and dynamic_gas_price/mod.rs, validate_proposal.rs,
@@ -38,15 +39,15 @@ FRI_PER_STRK = WEI_PER_ETH = 10**18
 DENOMINATOR = 48  # denominator in the change of the L2 gas price
 RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
 MARGIN_PPT = 2  # maximum distance of a proposal from the median [10⁻³]
-MAX_BLOCKS = 100_000  # maximum length of a window
+MAX_BLOCKS = 100_000  # maximum number of blocks in a window
 WINDOW = 10  # number of blocks in the median of proposals
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]
 L1_TIP = 10**9  # wei, added to the mean base fee
 DATA_MULTIPLIER_PPT = 135
 SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
-LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei, as deployed
-LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei, as deployed
+LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei per gas; values of the deployed nodes
+LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei per gas; values of the deployed nodes
 FALLBACK_RATE = 10**21  # FRI for one ETH, used if no rate is known
 DATA_GAS_PER_WORD = 32
 
@@ -97,7 +98,8 @@ def fee(
     l1_gas : L1 gas for messages to L1 [gas].
     l1_data_gas : L1 data gas for changes of state, see `data_gas` [gas].
     l2_gas : L2 gas for execution and calldata [gas].
-    l1_gas_price, l1_data_gas_price, l2_gas_price, tip : prices, all in FRI or all in wei [FRI / gas].
+    l1_gas_price, l1_data_gas_price, l2_gas_price : prices of the three kinds of gas [FRI / gas].
+    tip : amount added to the price of L2 gas [FRI / gas]. If all prices are in wei, the fee is in wei.
 
     Returns
     -------
@@ -156,9 +158,10 @@ def next_l2_gas_price(
     Parameters
     ----------
     price : price in this block [FRI / gas].
-    gas_used, gas_target : gas used by this block, and its target [gas].
+    gas_used, gas_target : gas used and gas target of this block [gas].
     min_gas_price : minimum price [FRI / gas].
-    denominator, rise_denominator : 48 and 333 in the formulas above; other versions have other values.
+    denominator : 48 in the formulas above; other versions of Starknet have other values [1].
+    rise_denominator : 333 in the formulas above; other versions of Starknet have other values [1].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a target of 0.
 
@@ -178,7 +181,7 @@ def next_l2_gas_price(
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
     """Return the minimum price of L2 gas at a block [FRI / gas].
 
-    `per_height` has pairs of height and price. The result is the price of the last pair whose height is not above the
+    `per_height` has pairs of height and price. The result is the price of the last pair whose height is at most the
     height of the block, or `fallback` if there is no such pair.
 
     >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
@@ -192,7 +195,7 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
 
 
 def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
-    """Return the larger of the minimum price and the median of the proposals; `None` stands for an unknown median.
+    """Return the maximum of the minimum price and the median of the proposals; `None` stands for an unknown median.
 
     >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
     (8000000000, 8000000000)
@@ -239,7 +242,7 @@ def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
-    """Return the proposal of an honest proposer: the target, limited to the bounds, or the median without a target.
+    """Return the proposal of an honest proposer: the target within the bounds, or the median if there is no target.
 
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)
@@ -278,9 +281,10 @@ def mean_l1_fees(
     timestamp : timestamp of the L2 block [s].
     count : maximum number of L1 blocks in the mean.
     lag : minimum age of a block in the mean [s].
-    largest_gap : maximum age of the newest sample [s].
+    largest_gap : maximum age of the newest sample in `samples` [s].
 
-    Raises `InvalidInput` if no sample is old enough, or if the newest sample is too old.
+    Raises `InvalidInput` if no sample is at least `lag` seconds old, or if the newest sample is older than
+    `largest_gap`.
 
     >>> mean_l1_fees([L1GasSample(2, 1, 2), L1GasSample(4, 4, 5), L1GasSample(6, 9, 10)], 66, lag=60)
     L1GasSample(timestamp=6, base_fee=4, blob_base_fee=5)
@@ -303,7 +307,9 @@ def l1_prices(
     l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
     data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
 ) -> L1Prices:  # fmt: skip
-    """Compute the prices of L1 gas and L1 data gas from mean fees of L1, and limit them to bounds [wei / gas].
+    """Return the prices of L1 gas and L1 data gas at mean L1 fees, limited to bounds [wei / gas].
+
+    The prices are base_fee + tip and blob_base_fee · data_multiplier_ppt // 1000.
 
     >>> l1_prices(10**9, 10**8)
     L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
@@ -410,8 +416,8 @@ def starknet_js_bounds(
 
     Parameters
     ----------
-    l1_gas, l1_data_gas, l2_gas : amount and price in the estimate [gas], [FRI / gas].
-    overhead_percent : percentage added to each amount and each price.
+    l1_gas, l1_data_gas, l2_gas : (amount, price) of each resource in the estimate [gas], [FRI / gas].
+    overhead_percent : percentage added to all amounts and all prices.
 
     >>> starknet_js_bounds(l1_gas=(1_000, 100), l1_data_gas=(500, 50), l2_gas=(200, 20)).overall_fee
     290250

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from feemodel.rollups import kernels
 
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`: 0.8 GB
-BLOCK = 1_000_000  # fees computed at a time
+BLOCK = 1_000_000  # number of fees computed at a time
 #: The columns of `measured_sizes`.
 MEASURED = (
     "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
@@ -53,13 +53,13 @@ class ComparisonRow(NamedTuple):
     l1_fee: int  #: data fee [wei of the token]
     l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: converted with the token price in the chain's parameters; `None` without a price [wei]
+    total_eth: int | None  #: total in ETH, at the token price in the chain's parameters; `None` without a price [wei]
     per_byte: float  #: total / length of the signed transactions [wei of the token / byte]
     ratio: float | None  #: total / total under the reference rule, both in ETH; `None` without a token price [1]
 
     @property
     def in_parts(self) -> TransactionFee:
-        """The total fee, divided into the parts of RIP-7759, with a priority fee of 0 [wei]."""
+        """Total fee, divided into the parts of RIP-7759, with a priority fee of 0 [wei]."""
         return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
@@ -76,19 +76,19 @@ def measured_sizes(
     Parameters
     ----------
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
-        `feemodel.io.read_transactions`. From a table, the gas used is the default of `gas` if all rows have it, and a
-        transaction without a signature gets a placeholder signature. To convert a call, use
+        `feemodel.io.read_transactions`. If all rows of such a table have the gas used, this column is the default of
+        `gas`. Transactions without a signature get a placeholder signature. To convert a call, use
         `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
-    senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
+    senders : address of each sender (20 bytes); `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : codec for Linea's size, measured on the sender followed by the unsigned encoding; Linea itself uses
-        `Lzss(dictionary)`.
+    linea_codec : compressor for Linea's size, which is measured on the sender followed by the unsigned encoding; Linea
+        itself uses `Lzss(dictionary)`.
 
     Returns
     -------
-    dict : column of `MEASURED` → int64 array, shape (transactions,); sizes in [byte], `gas` in [gas].
+    dict : an int64 array of shape (transactions,) for each column of `MEASURED`; sizes in [byte], `gas` in [gas].
 
     Raises
     ------
@@ -120,7 +120,7 @@ def measured_sizes(
             isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
         ):
             raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
-    senders = None if senders is None else [*senders]  # a Series is indexed by labels
+    senders = None if senders is None else [*senders]  # a list, because indexing a Series selects by label
     for sender in senders or ():
         if not isinstance(sender, bytes) or len(sender) != 20:
             raise InvalidInput("senders", "expected 20 bytes each", sender)
@@ -167,11 +167,11 @@ def sizes_table(
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
         `feemodel.io.read_transactions`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
-    senders : sender of each transaction, 20 bytes; `None`: recovered from the signatures.
+    senders : address of each sender (20 bytes); `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : codec for Linea's size, measured on the sender followed by the unsigned encoding; Linea itself uses
-        `Lzss(dictionary)`.
+    linea_codec : compressor for Linea's size, which is measured on the sender followed by the unsigned encoding; Linea
+        itself uses `Lzss(dictionary)`.
 
     Returns
     -------
@@ -210,8 +210,10 @@ def compare(
     transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
         `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
-    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
-    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
+        parameters.
+    at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
+        `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
@@ -221,7 +223,7 @@ def compare(
     Raises
     ------
     InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
-        4 under a rule without a fee for it.
+        4 under a rule without fees for type 4.
     LimitExceeded : more than 50,000,000 fees; use `compare_sums`.
     Int64Overflow : a fee does not fit into 64 bits.
     MissingExtra : xarray is not installed.
@@ -265,8 +267,10 @@ def compare_sums(
     transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
         `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
-    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
-    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
+        parameters.
+    at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
+        `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
@@ -276,7 +280,7 @@ def compare_sums(
     Raises
     ------
     InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
-        4 under a rule without a fee for it.
+        4 under a rule without fees for type 4.
     Int64Overflow : a fee is too large for exact arithmetic.
     MissingExtra : xarray or numba is not installed.
 
@@ -322,10 +326,12 @@ def comparison(
     ----------
     transactions : table with `length` and the columns that the rules use, such as the result of `sizes_table`; or a
         table of `feemodel.io.read_transactions`, whose transactions are then measured.
-    base_fee, blob_base_fee : L1 fees [wei / gas].
-    rules : names of chains, CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known parameters.
+    base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
+        parameters.
     reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
-    at : date of the rules of chains: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
+    at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
+        `numpy.datetime64`; `None`: the newest.
 
     Returns
     -------
@@ -334,7 +340,7 @@ def comparison(
     Raises
     ------
     InvalidInput : an unknown rule or reference, a missing column, a table without rows, a blob transaction, or a
-        transaction of type 4 under a rule without a fee for it.
+        transaction of type 4 under a rule without fees for type 4.
     Int64Overflow : a fee does not fit into 64 bits.
 
     >>> transfer = {"gas": [21_000], "length": [110], "fastlz_size": [100], "linea_size": [128]}
@@ -412,7 +418,7 @@ def compare_days(
     Raises
     ------
     InvalidInput : a day or fee that is missing or not valid, a missing column, a table without rows, a blob
-        transaction, or a transaction of type 4 under a rule without a fee for it.
+        transaction, or a transaction of type 4 under a rule without fees for type 4.
     Int64Overflow : a fee does not fit into 64 bits.
     MissingExtra : pandas is not installed.
 
@@ -524,7 +530,8 @@ def _inputs(
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # gas · gas_price + extra is linear, so the sums follow from the sums of the factors.
+    # The L2 fee gas · gas_price + extra is linear in its factors, so the sums of fees follow from the sums of the
+    # factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())

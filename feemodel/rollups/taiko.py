@@ -55,8 +55,8 @@ def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     gas_limit : gas limit of the block, at least 2 [gas].
     block_time : time since the previous block [s].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
-    product does not fit into an int64 array.
+    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
+    if a product does not fit into an int64 array.
 
     >>> adjusted_target(240_000_000, 3)
     180000000
@@ -94,7 +94,7 @@ def next_base_fee(
     ----------
     base_fee : base fee of the parent [wei / gas].
     gas_used, gas_limit : gas used and gas limit of the parent [gas].
-    block_time : time between the parent and its own parent [s].
+    block_time : time between the parent and the grandparent [s].
     chain : bounds of the base fee.
 
     Returns

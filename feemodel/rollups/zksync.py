@@ -134,7 +134,7 @@ def batch_fee_input(
     l1_pubdata_price : price of pubdata on L1, see the function `l1_pubdata_price` [wei / byte].
     model : configuration of the chain.
     l1_gas_price_scale, l1_pubdata_price_scale : factors on the L1 prices [1].
-    clip : whether the node's limits of 10¹³ and 10¹⁵ wei apply.
+    clip : whether to limit `fair_l2_gas_price` to 10¹³ wei and `fair_pubdata_price` to 10¹⁵ wei, as the node does.
 
     Returns
     -------
@@ -171,8 +171,8 @@ def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Who
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
     """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with these prices.
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
-    result does not fit into an int64 array.
+    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
+    if a result does not fit into an int64 array.
 
     >>> base_fee(100_000_000, 10**13)
     BaseFee(base_fee=200000000, gas_per_pubdata=50000)
@@ -199,8 +199,8 @@ def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, 
     pubdata : number of bytes published, measured or assumed; the calldata does not determine it [byte].
     base_fee, gas_per_pubdata : prices of the batch [wei / gas], [gas / byte].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow` if a
-    result does not fit into an int64 array.
+    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
+    if a result does not fit into an int64 array.
 
     >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
     Fee(pubdata=10000000000000, execution=10000000000000)
@@ -243,8 +243,8 @@ def l1_pubdata_price(
     multiplier : safety factor on the blob base fee [1].
     max_blob_base_fee : maximum of multiplier · blob_base_fee [wei / gas].
 
-    Arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, and `Int64Overflow` if a
-    result does not fit into an int64 array.
+    The arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, and `Int64Overflow` if
+    a result does not fit into an int64 array.
 
     >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
     (2000000000, 17000000000)
@@ -269,10 +269,10 @@ def predicted_blob_base_fee(
     target_blobs: int = PREDICTOR_TARGET_BLOBS,
     safety_bips: int = PREDICTOR_SAFETY_BIPS,
 ) -> int:
-    """Return a node's prediction of the blob base fee after it posts its pending blobs [wei / gas].
+    """Return a node's prediction of the blob base fee after the node posts its pending blobs [wei / gas].
 
     The predicted excess blob gas is the current excess plus 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
-    The prediction includes a safety margin. Without pending blobs, the given fee is returned.
+    The prediction includes a safety margin. If there are no pending blobs, the result is `blob_base_fee`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""ZKsync OS: the three prices of a block, as its server sets them, and the gas charged for a transaction.
+"""ZKsync OS: the three prices of a block, as the chain's server sets them, and the gas charged for a transaction.
 
 Proving is measured in *native* units, and L1 data in bytes of pubdata; both are charged as EVM gas. Prices are exact
 fractions.
@@ -60,21 +60,21 @@ def block_prices(
 ) -> BlockPrices:
     """Compute the prices of a block.
 
-    Per block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. Both may
-    always rise by 1. The pubdata price can fall by any amount.
+    Per block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. An increase
+    by 1 is always allowed. The pubdata price can fall by any amount.
 
     Parameters
     ----------
     native_price_usd : price of a native unit, above 0 [USD].
-    base_token_usd, settlement_token_usd : price of one wei of the chain's base token, and of the settlement layer's
-        token, above 0 [USD].
+    base_token_usd : price of one wei of the chain's base token, above 0 [USD].
+    settlement_token_usd : price of one wei of the settlement layer's token, above 0 [USD].
     native_per_gas : native units per unit of gas; 100 in known configurations.
     pubdata_price : price of a byte on the settlement layer [wei of its token].
     blobs : whether pubdata is posted in blobs; the price then includes proving the blobs and their unused space.
     fill_ratio : fill ratio of the last blobs, above 0 and at most 1; `None`: 1/2 [1].
     previous : prices of the previous block; `None`: the changes are not limited.
-    pubdata_price_cap, *_override : values of the configuration. An override replaces a price, even if it is above the
-        cap.
+    pubdata_price_cap, *_override : values of the configuration. An override replaces a price, even if the override is
+        above the cap.
 
     Returns
     -------
