@@ -14,14 +14,14 @@ ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Linea, which follows EIP-1559 with Ethereum's parameters."""
+    """Return the bound for Linea, whose base fee follows EIP-1559 with Ethereum's parameters."""
     return balance.base_fee_bound(base_fee, blocks, **ETHEREUM)[-1]
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of an OP Stack chain, which follows EIP-1559 with its own parameters and minimum.
+    """Return the bound for an OP Stack chain, which sets its own parameters of EIP-1559 and its own minimum.
 
-    The current base fee is at least the current minimum, so an unknown minimum can be ignored.
+    If the minimum is not known, it is ignored: the current base fee is already at or above the current minimum.
     """
     minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
     floor = 0 if minimum is None or minimum.value is None else minimum.value
@@ -30,17 +30,17 @@ def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Mantle, whose base fee is constant before Arsia and follows the OP Stack since then."""
+    """Return the bound for Mantle, whose base fee is constant before Arsia and follows the OP Stack since then."""
     return op_stack_bound(parameters, base_fee, blocks) if parameters["upgrade"] == "arsia" else base_fee
 
 
 def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Scroll, whose sequencer may set any base fee up to the maximum."""
+    """Return the bound for Scroll, whose sequencer may set any base fee up to the maximum."""
     return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Arbitrum with its current gas constraints, if all blocks use as much gas as possible."""
+    """Return the bound for Arbitrum with the chain's gas constraints, if all blocks use as much gas as possible."""
     terms = parameters.known("version", "min_base_fee")
     speed_limit = arbitrum.version(terms["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
@@ -50,19 +50,19 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Taiko, which follows EIP-4396 within its minimum and maximum."""
+    """Return the bound for Taiko, whose base fee follows EIP-4396 between a minimum and a maximum."""
     bounds = parameters.known("min_base_fee", "max_base_fee")
     return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.TaikoChain(name=parameters.chain.name, **bounds))
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of ZKsync OS, whose native price can rise by an eighth per block."""
+    """Return the bound for ZKsync OS, whose native price can rise by an eighth per block."""
     per_gas = parameters.known("native_per_gas")["native_per_gas"]
     return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
 
 
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound of Starknet [FRI / gas].
+    """Return the bound for Starknet [FRI / gas].
 
     All blocks are assumed to be full. Full blocks raise the price by more than the minimum price of SNIP-35 can.
     """

@@ -1,8 +1,8 @@
 """Arbitrum (ArbOS): the charge for a transaction's bytes, and the L1 gas that a batch report states.
 
-A transaction pays for 16 units per byte of its brotli-compressed signed encoding (compression level of the ArbOS
-version, window 22, no dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is
-converted to gas.
+The signed encoding of a transaction is compressed with brotli (compression level of the ArbOS version, window 22, no
+dictionary). The transaction pays for 16 units per compressed byte, at the price per unit of
+`feemodel.rollups.arbitrum_l1_pricing`. The charge is converted to gas.
 
 Only transactions that the sequencer posts pay this charge; Arbitrum's own transaction types do not. ArbOS 40 introduced
 transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node measures a

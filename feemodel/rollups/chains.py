@@ -34,7 +34,7 @@ from feemodel.errors import InvalidInput, UnknownParameter
 
 FOLDER = Path(__file__).with_name("chains")
 UNKNOWN = "unknown"
-LATEST = 2**34  # the year 2514 [s]; larger numbers, which are probably milliseconds, are rejected
+LATEST = 2**34  # the year 2514 [s]; larger numbers are rejected, because they are probably milliseconds
 FLAGS = {"true": True, "false": False}
 UPGRADE_FIELDS = ("upgrade", "version", "own_upgrade")
 

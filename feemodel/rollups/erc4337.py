@@ -6,8 +6,8 @@ Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + data gas
 
 `zero`, `nonzero` and `words` are the numbers of zero bytes, non-zero bytes and 32-byte words in the ABI-encoded
 operation. alto and Voltaire replace some fields by placeholders before they count. The data gas covers the whole
-bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, it calls the node. alto and Voltaire call
-the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
+bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, rundler calls the node. alto and Voltaire
+call the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
 
 No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The results of bundlers can
 differ from the results of this module for three reasons. Some fields are random: the beneficiary in rundler; the gas
@@ -321,15 +321,16 @@ def preverification_gas(
     Returns
     -------
     PreVerificationGas : total and parts. rundler and alto apply the calldata floor of EIP-7623 on chains that support
-        transactions of type 4, because the same upgrade introduced both. Voltaire does not apply the floor.
+        transactions of type 4, because the same upgrade introduced the floor and type 4. Voltaire does not apply the
+        floor.
 
     Raises
     ------
     UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
     InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
-    The encoding has 480 bytes, 32 of them for the calldata. 33 bytes are not 0, so the execution gas is 4 · 447 +
-    16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
+    The encoding has 480 bytes (15 words), including 32 bytes for the calldata. 447 bytes are 0 and 33 bytes are not, so
+    the execution gas is 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)

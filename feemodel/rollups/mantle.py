@@ -5,10 +5,10 @@
 | genesis | (data_gas + overhead) · l1_base_fee · scalar · token_ratio // 10⁶                                         |
 | Arsia   | (size · (base_fee_scalar · 16 · l1_base_fee + blob_base_fee_scalar · blob_base_fee) // 10¹²) · token_ratio |
 
-where `size` is the scaled size of the OP Stack since Fjord. Arsia introduced the operator fee of Jovian, which is not
-multiplied by the ratio, and the base fee of Jovian. Before Arsia, the base fee was constant. The first block of Arsia
-has no scalars yet and uses the old fee. The ratio is in storage slot 0 of the contract GasOracle at 0x4200…000F, and
-nodes read this slot for every transaction.
+where `size` is `feemodel.rollups.optimism.scaled_size`. Arsia introduced Jovian's base fee rule and Jovian's operator
+fee, which is not multiplied by the ratio. Before Arsia, the base fee was constant. The first block of Arsia has no
+scalars yet and uses the old fee. The ratio is in storage slot 0 of the contract GasOracle at 0x4200…000F, and nodes
+read this slot for every transaction.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """

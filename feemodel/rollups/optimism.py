@@ -6,9 +6,9 @@
 | ecotone | calldata gas · price // (16 · 10⁶)                                                    |
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
-with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee.
-Sizes are those of the signed EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702).
-Scalar arguments are Python ints of any size; arrays are int64.
+with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee. Sizes are measured on the signed
+EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702). Scalar arguments are Python ints of any size;
+arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
@@ -455,7 +455,7 @@ def next_base_fee(
     gas_used, gas_limit : gas used and gas limit of this block [gas].
     upgrade : name of an upgrade in `UPGRADES`.
     elasticity : gas limit divided by gas target [1].
-    denominator : base fee change denominator of EIP-1559; `None`: the denominator of the upgrade [1].
+    denominator : base fee change denominator of EIP-1559; `None`: the value of the upgrade [1].
     footprint : data footprint of the block (`blobGasUsed` in the header); ignored before Jovian [gas].
     min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
 

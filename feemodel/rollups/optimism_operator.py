@@ -166,8 +166,8 @@ def posting_plan(
     transactions_per_day : number of transactions per day, at least 1e-9.
     mix : mean size of the transactions, and size per unit of L1 gas.
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
-    as_published : whether to compute blobs per transaction from the calldata size. The published code does this,
-        although the published formula has the mean size.
+    as_published : whether to compute the number of blobs per transaction from the calldata size, as the published code
+        does. The published formula uses the mean size.
 
     >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
@@ -181,8 +181,8 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code uses the calldata size, although the published formula has the mean size. This is the first of
-    # the two errors that `scalars_for_margin` describes.
+    # The published code uses the calldata size, but the published formula uses the mean size. This difference is the
+    # first of the two errors that `scalars_for_margin` describes.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
@@ -215,12 +215,12 @@ def scalars_for_margin(
     margin : share of revenue, from 0 to below 1 [1].
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].
-    fault_proofs : whether outputs are posted with fault proofs, which changes their gas.
+    fault_proofs : whether state outputs are posted with fault proofs, which increase the gas of an output.
     state_in_fees : whether users pay for state outputs.
     as_published : whether to return the scalars of the documentation's calculator, including its two errors. The
-        calculator computes blobs per transaction from the calldata size. It also divides the number of blobs by their
-        fullness, although partly filled blobs are already included in this number. If blobs are half full, their cost
-        is therefore counted twice.
+        calculator computes the number of blobs per transaction from the calldata size. The calculator also divides the
+        number of blobs by their fullness, although this number already includes partly filled blobs: the cost of
+        half-full blobs is counted twice.
 
     Raises `InvalidInput` for an argument out of range; and, unless `as_published` is true, for a scalar of more than 32
     bits, which does not fit into the system configuration.

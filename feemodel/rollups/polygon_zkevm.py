@@ -1,9 +1,9 @@
 """Polygon zkEVM: the effective gas price, at which the fee of a transaction equals its cost.
 
-The node software is archived. It computed integer products in unsigned 64-bit integers, products with a configured
-factor in doubles, and the last product in Go's big.Float, whose mantissa has 64 bits, or more if an operand has more.
-The functions of this module give exactly the same results, with one exception: a product of more than 64 bits wrapped
-around in the node and raises `Int64Overflow` here.
+The node software, which is archived, computed integer products in unsigned 64-bit integers, and products with a
+configured factor in doubles. The last product was computed in Go's big.Float, whose mantissa has 64 bits, or as many as
+the longest operand. The functions of this module give exactly the same results, with one exception: a product of more
+than 64 bits wrapped around in the node and raises `Int64Overflow` here.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """

@@ -13,11 +13,11 @@
 | pubdata                     | bytes of state published on L1 [byte]           | zkSync, ZKsync OS                   |
 | l1_data_gas, l2_gas         | gas of a Starknet transaction [gas]             | Starknet                            |
 
-Sizes are those of the signed encoding, unless the table says otherwise. The sizes of a transaction of type 4 (EIP-7702)
-include its authorization list.
+Sizes are measured on the signed encoding, unless the table says otherwise. For transactions of type 4 (EIP-7702), the
+encoding includes the authorization list.
 
-The column `transaction_type` is optional. If it is given, every rule rejects blob transactions (type 3), and a rule
-rejects transactions of type 4 unless `Rule.no_set_code` is `None`.
+The column `transaction_type` is optional. If this column is given, all rules reject blob transactions (type 3). A rule
+whose `no_set_code` is not `None` also rejects transactions of type 4.
 """
 
 from collections.abc import Callable, Mapping
@@ -219,7 +219,7 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
 
     The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
     This rule assumes that execution uses all native units that its gas pays for, so every byte of pubdata is charged.
-    If execution used fewer native units, some bytes would be free.
+    If execution uses fewer native units, some bytes of pubdata are free.
 
     A byte costs (1 + 393) · 2 // 1 = 788 native units, so 200 bytes cost 157,600 native units, or 1,576 gas at 100 wei:
 
@@ -344,8 +344,8 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
     Parameters
     ----------
-    name : name of a chain, see `feemodel.rollups.chains_table`; or CHAIN/UPGRADE, for the parameters at the end of that
-        upgrade; or a `Chain`, see `feemodel.rollups.read_chains`.
+    name : name of a chain (see `feemodel.rollups.chains_table`), or a `Chain` (see `feemodel.rollups.read_chains`). A
+        name of the form CHAIN/UPGRADE selects the parameters at the end of that upgrade.
     at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. Must be `None`
         if `name` is CHAIN/UPGRADE.
     parameters : values that replace the chain's own values, by parameter name.

@@ -1,4 +1,4 @@
-"""Scroll: the L1 data fee by upgrade, and the L2 base fee. Scalars have nine decimals.
+"""Scroll: the L1 data fee by upgrade, and the L2 base fee. Scalars are given in units of 10⁻⁹.
 
 | upgrade   | L1 data fee [wei]                                                                          |
 |-----------|--------------------------------------------------------------------------------------------|
@@ -7,9 +7,9 @@
 | feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
-with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are those of the signed EIP-2718 encoding.
-Euclid, between Curie and Feynman, introduced transactions of type 4 (EIP-7702). A fee above 2**64 − 1 becomes 2**64 −
-1, as in the node; a fee that does not fit into an int64 array raises `Int64Overflow`.
+with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are measured on the signed EIP-2718
+encoding. Euclid, between Curie and Feynman, introduced transactions of type 4 (EIP-7702). A fee above 2**64 − 1 becomes
+2**64 − 1, as in the node; a fee that does not fit into an int64 array raises `Int64Overflow`.
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at

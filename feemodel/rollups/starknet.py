@@ -252,7 +252,7 @@ def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
-    """Return the median of the proposals in the last `window` blocks before `height`; `None` if one is missing.
+    """Return the median of the proposals in the last `window` blocks before `height`; `None` if a proposal is missing.
 
     For an even number of proposals, the median is the mean of the two middle values, rounded down.
 
@@ -410,7 +410,7 @@ def gas_of_fee(fee: int, price: int) -> int:
 def starknet_js_bounds(
     *, l1_gas: tuple[int, int], l1_data_gas: tuple[int, int], l2_gas: tuple[int, int], overhead_percent: int = 50
 ) -> ResourceBounds:
-    """Return the bounds that starknet.js sets: it multiplies every amount and every price of an estimate by 1.5.
+    """Return the bounds that starknet.js sets: every amount and every price of an estimate, multiplied by 1.5.
 
     The maximum fee is therefore 2.25 times the estimate.
 

@@ -217,8 +217,8 @@ def compare(
 
     Returns
     -------
-    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (a sample of L1 fees) [wei]; the L1
-        fees, the columns of the transactions and the sources of the rules are coordinates.
+    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (a sample of L1 fees) [wei]. The
+        coordinates include the L1 fees, the columns of the transactions and the sources of the rules.
 
     Raises
     ------
@@ -274,8 +274,8 @@ def compare_sums(
 
     Returns
     -------
-    Dataset : `l1_fee_of_moment`, `l2_fee_of_moment` (rule × moment), sums over the transactions, and
-        `l1_fee_of_transaction`, `l2_fee_of_transaction` (rule × transaction), sums over the samples [wei].
+    Dataset : `l1_fee_of_moment` and `l2_fee_of_moment` (rule × moment) are sums over the transactions.
+        `l1_fee_of_transaction` and `l2_fee_of_transaction` (rule × transaction) are sums over the samples [wei].
 
     Raises
     ------
@@ -411,9 +411,10 @@ def compare_days(
 
     Returns
     -------
-    DataFrame : one row per day and chain: `day`, `chain`, `rule`, `token`; `data_fee`, `execution_fee` and `total` of
-        all transactions [wei of the token]; `base_fee`, `blob_base_fee` [wei / gas], `source`; and `without`, the
-        reason why a chain has no rule on that day. The fees of such a chain are missing.
+    DataFrame : one row per day and chain. The columns are `day`, `chain`, `rule`, `token`; the sums `data_fee`,
+        `execution_fee` and `total` of all transactions [wei of the token]; the L1 fees `base_fee` and `blob_base_fee`
+        [wei / gas] and their `source`; and `without`, the reason why a chain has no rule on that day. Without a rule,
+        the fees are missing.
 
     Raises
     ------

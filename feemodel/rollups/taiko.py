@@ -87,8 +87,9 @@ def next_base_fee(
 ) -> Whole:
     """Return the base fee of the next block [wei / gas].
 
-    With target = gas_limit // 2 and adjusted = `adjusted_target`, the base fee changes by
-    base_fee · |gas_used − adjusted| // target // 8, with a minimum rise of 1 wei, within the chain's bounds.
+    With target = gas_limit // 2 and adjusted = adjusted_target(gas_limit, block_time), the base fee changes by
+    base_fee · |gas_used − adjusted| // target // 8. A rise is at least 1 wei. The base fee
+    stays within the chain's bounds.
 
     Parameters
     ----------
