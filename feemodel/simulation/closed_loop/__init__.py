@@ -1,4 +1,4 @@
-"""Simulation of a rollup in a closed loop: prices, demand, posting and the operator's balance affect each other."""
+"""Closed-loop simulation of a rollup: prices, demand, posting and the operator's balance affect each other."""
 
 from feemodel._lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Data types of the compiled loop: the inputs for one path, and the records that the loop fills."""
+"""Data types of the compiled simulation loop: its inputs for one path, and the records in which it stores results."""
 
 from typing import Any, NamedTuple
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray
 from feemodel.simulation.closed_loop._stopping import StoppingLimits
 
-#: Cost lines of the operator [wei].
+#: Categories of the operator's costs [wei].
 LINES = (
     "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
     "finalization_base_fee", "finalization_tip", "proving", "overhead",
 )  # fmt: skip
 DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 
-#: Totals of a day. `_results.DAILY` contains the units and descriptions of the fields that appear in results.
+#: Totals of a day. For units and descriptions of the fields that appear in results, see `_results.DAILY`.
 DAY = np.dtype(
     [
         (name, np.float64)
@@ -28,16 +28,16 @@ DAY = np.dtype(
     align=True,
 )  # fmt: skip
 
-#: Values of each step of a recorded path.
+#: Values that are stored in each step of a recorded path.
 SERIES = np.dtype([(name, np.float64) for name in ("price", "balance", "backlog", "transactions_in_step")], align=True)
 
-#: Accounts of a path, updated in each step.
+#: Running totals of a path, updated in each step.
 ACCOUNTS = np.dtype(
     [
         ("balance", np.float64),  # balance of the operator [wei]
         ("peak", np.float64),  # maximum balance so far [wei]
         ("drawdown", np.float64),  # maximum drawdown: largest decrease from an earlier balance [wei]
-        ("waited", np.float64),  # total waiting time of all posted bytes [byte · s]
+        ("waited", np.float64),  # sum of the waiting times of all posted bytes [byte · s]
         ("at_deadline", np.float64),  # bytes posted because the deadline was reached [byte]
         ("arrived", np.float64),  # bytes that have arrived [byte]
         ("posted", np.float64),  # bytes that have been posted [byte]
@@ -51,14 +51,14 @@ ACCOUNTS = np.dtype(
         ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day
         ("steps_left_in_day", np.int64),
-        ("refused", np.int64),  # number of the step with invalid prices, counted from 1; 0 if there is none
+        ("refused", np.int64),  # number of the step with invalid prices, counted from 1; 0 if no price was invalid
     ],
     align=True,
 )
 
 
 class L1(NamedTuple):
-    """L1 fees and usage ratios: one value for each step, or a single constant value."""
+    """L1 fees and usage ratios. Each array has one value per step, or a single value for all steps."""
 
     base_fee: RealArray  #: [wei / gas]
     blob_base_fee: RealArray  #: [wei / gas]
@@ -68,7 +68,7 @@ class L1(NamedTuple):
 
 
 class SubmissionFees(NamedTuple):
-    """L1 fees that a submission pays, as numbers or arrays [wei / gas]."""
+    """L1 fees of a submission, as numbers or arrays [wei / gas]."""
 
     base_fee: Any
     blob_base_fee: Any
@@ -76,16 +76,16 @@ class SubmissionFees(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Steps and days of a path."""
+    """Start of a path, length of its steps, and position of its days."""
 
-    start: float  #: time of the first step, since 1970 [s]
+    start: float  #: time of the first step, in seconds since 1970 [s]
     step: float  #: length of a step [s]
     day_steps: int  #: number of steps in a day
     offset: int  #: number of steps from the start of the first day to the start of the path
 
 
 class DemandTerms(NamedTuple):
-    """Fields of a `Demand` for the compiled loop."""
+    """Fields of a `Demand`, in the types that the compiled loop requires."""
 
     rate: float  #: [1 / s]
     bytes_per_transaction: float  #: [byte]
@@ -99,7 +99,7 @@ class DemandTerms(NamedTuple):
 
 
 class PostingTerms(NamedTuple):
-    """Fields of a `Posting` for the compiled loop."""
+    """Fields of a `Posting`, in the types that the compiled loop requires."""
 
     kind: int
     capacity: float  #: capacity of a blob [byte]
@@ -112,58 +112,58 @@ class PostingTerms(NamedTuple):
     commitment_gas: float  #: [gas]
     target_delay: float  #: [s]
     adjustment: float  #: [1]
-    tip_paid: bool  #: true: a submission pays the tip that the price cap allows; false: it pays the L1 tip of the step
-    from_first_byte: bool  #: true: the cap rises from the arrival of the first byte; false: from a full submission
+    tip_paid: bool  #: true: submissions pay the highest tip under the price cap; false: they pay the L1 tip
+    from_first_byte: bool  #: true: the cap rises after the first byte arrives; false: after the submission is full
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
 
 
 class CostTerms(NamedTuple):
-    """Fields of `Costs` for the compiled loop."""
+    """Fields of `Costs`, in the types that the compiled loop requires."""
 
     finalizes: bool
     finalization_gas: float  #: [gas]
     finalization_gas_per_blob: float  #: [gas]
-    finalize_blobs: float  #: number of blobs after which a finalization is due; 0 disables the rule
-    finalize_seconds: float  #: time between finalizations; 0 disables the rule [s]
+    finalize_blobs: float  #: number of posted blobs after which a finalization is due; 0 means no such number
+    finalize_seconds: float  #: time between finalizations; 0 means no fixed time [s]
     proving_per_gas: float  #: [wei / gas]
     proving_per_byte: float  #: [wei / byte]
-    overhead: float  #: overhead per step [wei]
+    overhead: float  #: operator's overhead per step [wei]
 
 
 class Caps(NamedTuple):
-    """Fee limits of posting policies that wait. For a policy that does not wait, the arrays are empty."""
+    """Fee limits of posting policies that wait for lower fees. For all other policies, the arrays are empty."""
 
-    base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
-    blob_base_fee_percentile: RealArray  #: rolling percentile in each step [wei / gas]
-    hours: RealArray  #: factor on the price cap in each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: for a submission that is full in a given step, the cheapest step to post it
-    limits: StoppingLimits  #: maximum costs from the forecast
+    base_fee_percentile: RealArray  #: rolling percentile of base fees in each step [wei / gas]
+    blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
+    hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
+    cheapest: NDArray[np.int64]  #: for each step: cheapest step to post a submission that became full in this step
+    limits: StoppingLimits  #: maximum costs at which kind "forecast" submits
 
 
 class PolicyTerms(NamedTuple):
-    """Fields of a policy that the loop applies, so that the policy's functions do not have to."""
+    """Attributes of a policy that the loop itself applies. The functions of the policy must not apply them again."""
 
-    level: float  #: factor on the data price [1]
+    level: float  #: factor by which the data price is multiplied [1]
     l1_lag: int  #: age of the L1 fees that the policy observes [steps]
 
 
 class Found(NamedTuple):
-    """Arrays that the loop fills."""
+    """Arrays in which the loop stores its results."""
 
     prices: RealArray  #: data price in each step [wei / byte]
-    arrived: RealArray  #: bytes that have arrived by the end of each step [byte]
+    arrived: RealArray  #: total bytes that have arrived by the end of each step [byte]
     days: NDArray[Any]  #: `DAY` records
-    waits: RealArray  #: number of bytes that waited for each number of steps [byte]
+    waits: RealArray  #: element n: bytes that waited n steps before posting [byte]
     series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
 
 
 class Path(NamedTuple):
-    """Arguments of the loop for one path, except the state of the policy."""
+    """Inputs and outputs of the loop for one path. The state of the policy is a separate argument."""
 
-    execution: Any  #: state of the price of execution, an `ExecutionState`
+    execution: Any  #: state of the rule for the execution price, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: factor on demand that does not depend on prices: one value per step, or a constant [1]
+    activity: RealArray  #: factor on demand from L1 fees and time of day: one value per step, or a constant [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms
@@ -171,8 +171,8 @@ class Path(NamedTuple):
     costs: CostTerms
     caps: Caps
     rng: np.random.Generator
-    balances: RealArray  #: ring buffer of `balance_lag + 1` balances [wei]
-    charges: RealArray  #: ring buffer of `lag + 1` fees of a transaction [wei]
+    balances: RealArray  #: ring buffer of the balances in `balance_lag + 1` steps [wei]
+    charges: RealArray  #: ring buffer of the fees of a transaction in `lag + 1` steps [wei]
     seen: np.record  #: `SEEN` record
     price: np.record  #: `PRICE` record
     settled: np.record  #: `SETTLED` record

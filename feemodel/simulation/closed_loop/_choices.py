@@ -1,8 +1,8 @@
-"""Short names of the baseline's pricing and posting policies. This module imports quickly."""
+"""Short names of the pricing and posting policies that the baseline compares."""
 
 from feemodel.simulation.policies import POLICIES
 
 PRICINGS = tuple(POLICIES)
 POSTINGS = ("fill", "deadline", "price-cap", "forecast", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # postings with a target delay or a maximum wait
+WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # these need a target delay or maximum wait
 WITH_DELAY_COST = ("forecast", "clairvoyant")

@@ -1,4 +1,4 @@
-"""Costs of the operator other than posting data: finalization, proving and overhead."""
+"""Operator's costs of finalization, proving and overhead."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ MONTH = 30 * 86_400.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs of the operator other than submissions. All of them are 0 by default.
+    """Operator's costs of finalization, proving and overhead. By default, all of these costs are 0.
 
-    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, about as much as the submissions.
+    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob. Its submissions used about as much.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True
     """
 
-    finalization_gas: float = 0.0  #: L1 gas of a finalization, including its proof [gas]
+    finalization_gas: float = 0.0  #: L1 gas of a finalization, including verification of the proof [gas]
     finalization_gas_per_blob: float = 0.0  #: additional L1 gas per finalized blob [gas]
     finalize_blobs: int | None = None  #: number of posted blobs after which a finalization is due
-    finalize_seconds: float | None = None  #: time between finalizations, an alternative to `finalize_blobs` [s]
+    finalize_seconds: float | None = None  #: time between finalizations, instead of `finalize_blobs` [s]
     proving_per_gas: float = 0.0  #: cost of proving per L2 gas [wei / gas]
     proving_per_byte: float = 0.0  #: cost of proving per byte of data [wei / byte]
     overhead_per_month: float = 0.0  #: overhead in 30 days [wei]
@@ -40,11 +40,11 @@ class Costs:
 
     @property
     def finalizes(self) -> bool:
-        """Whether finalization has a cost."""
+        """Whether finalizations use L1 gas, and therefore cost ETH."""
         return bool(self.finalization_gas or self.finalization_gas_per_blob)
 
     def terms(self, step: float) -> CostTerms:
-        """Return the fields for the compiled loop."""
+        """Convert the costs to the types that the compiled loop requires; `step` is the length of a step [s]."""
         return CostTerms(
             finalizes=self.finalizes,
             finalization_gas=float(self.finalization_gas),

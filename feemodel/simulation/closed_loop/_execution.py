@@ -1,4 +1,4 @@
-"""Compiled rules that update prices of L2 execution. A new rule needs a branch in `settle_execution`."""
+"""Compiled rules that update the price of L2 execution. To add a rule, add a branch to `settle_execution`."""
 
 from feemodel._compiled import cached_njit
 from feemodel.simulation.policies import arbitrum_execution, eip1559
@@ -7,7 +7,7 @@ from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce_execution(execution, price):  # type: ignore[no-untyped-def]
-    """Announce the prices of execution, unless the policy announces them itself."""
+    """Set the execution prices of the step, unless the policy sets these prices itself."""
     terms = execution.terms
     if terms.rule != SET_BY_POLICY:
         price.per_gas = terms.per_gas + terms.further_per_gas
@@ -16,7 +16,7 @@ def announce_execution(execution, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle_execution(path):  # type: ignore[no-untyped-def]
-    """Update the prices of execution after a step, from the gas used by the transactions of the step."""
+    """Update the execution price after a step, from the gas that the transactions of the step used."""
     rule = path.execution.terms.rule
     if rule == BLOCK_BY_BLOCK:
         eip1559.settle(path.execution, path.settled)

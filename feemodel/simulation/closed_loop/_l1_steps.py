@@ -1,4 +1,4 @@
-"""Inputs of the compiled loop: posting parameters, and L1 fees, percentiles and cheapest steps for each step."""
+"""Prepare inputs of the compiled loop: L1 fees in each step, fee limits in each step, and posting parameters."""
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,9 @@ from feemodel.simulation.scenarios import check_scenario, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
-    """Return the rolling quantile over `window` values, with linear interpolation. The first windows are shorter.
+    """Return rolling quantiles over the newest `window` values, with linear interpolation.
+
+    The first windows are shorter, because fewer values are available.
 
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
@@ -29,7 +31,7 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
 
 @cached_njit(nogil=True, error_model="numpy")
 def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
-    """Compute rolling quantiles with a binary indexed tree (Fenwick tree) of counts by rank."""
+    """Compute rolling quantiles. A binary indexed tree (Fenwick tree) stores how often each rank is in the window."""
     size = distinct.size
     top = 1
     while top * 2 <= size:
@@ -59,7 +61,7 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
 
 @cached_njit(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
-    """Return the rank of the value with index `number` in sorted order."""
+    """Return the rank of the value that has index `number` when the values in the tree are sorted."""
     index, bit, remaining = 0, top, number + 1
     while bit > 0:
         following = index + bit
@@ -71,7 +73,9 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """Return, for each step, the cheapest of this step and the next `window` steps; the last one if costs are equal.
+    """For each step, return the cheapest step from this step to `window` steps later.
+
+    If several of these steps have the same minimum cost, the last of them is returned.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
@@ -83,7 +87,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # monotonic queue: towards the head, steps get later and costs lower
+    queue = np.empty(count, dtype=np.int64)  # monotonic queue of candidates; the head is the cheapest step
     head, tail = 0, 0
     for k in range(count - 1, -1, -1):
         while tail > head and costs[queue[tail - 1]] > costs[k]:
@@ -100,7 +104,7 @@ MIB = 1 << 20
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
-    """Return the index of the scenario row that applies in each step. A row applies until the next row starts.
+    """Return the index of the scenario row that applies in each step. Each row applies until the next row starts.
 
     >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
@@ -113,7 +117,7 @@ def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
 
 
 def first_second(l1_fees: xr.Dataset) -> float | None:
-    """Return the start of a scenario as a Unix time, or `None` if the scenario has no dates [s].
+    """Return the Unix time at which a scenario starts, or `None` if the scenario has no dates [s].
 
     >>> from feemodel.simulation.scenarios import replay
     >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7e7] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
@@ -125,9 +129,9 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
 
 
 def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
-    """Return the L1 fees of a scenario of one path in each step [wei / gas], and the start of the scenario [s].
+    """Return the L1 fees in each step of a scenario with one path [wei / gas], and the start of the scenario [s].
 
-    The fees are the base fee, the blob base fee and the tip.
+    The fees are a tuple of three arrays: base fee, blob base fee and tip.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
@@ -145,12 +149,14 @@ def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[Re
 
 
 def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
-    """Return the fee limits of a posting policy in each step. For a policy that does not wait, the arrays are empty.
+    """Return the fee limits of a posting policy in each step.
+
+    The arrays are empty for a policy that does not wait for lower fees.
 
     Parameters
     ----------
     base_fee, blob_base_fee : L1 fees in each step [wei / gas].
-    tip : L1 tip in each step, or one constant value [wei / gas].
+    tip : L1 tip in each step, or one value for all steps [wei / gas].
     posting : posting policy.
     step : length of a step [s].
 
@@ -177,7 +183,7 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
 
 
 def posting_terms(posting: Posting) -> PostingTerms:
-    """Return the fields of a `Posting` for the compiled loop.
+    """Convert a `Posting` to the types that the compiled loop requires.
 
     >>> posting_terms(Posting()).capacity
     130048.0

@@ -1,4 +1,4 @@
-"""Describe policies, posting, demand and costs as text, and copy them with changed parameters."""
+"""Convert policies, posting, demand and costs to JSON, and create copies of them with changed parameters."""
 
 import inspect
 import json
@@ -9,13 +9,16 @@ import numpy as np
 
 from feemodel.errors import InvalidInput
 
-OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # optional attributes of a policy
+OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may have
 
 Record = TypeVar("Record")
 
 
 def attributes(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, or the parameters and public data attributes of another object, by name.
+    """Return the attributes of an object as a dict from name to value.
+
+    For a dataclass, the attributes are its fields. For any other object, they are its public data attributes and the
+    attributes that have the name of a parameter of its constructor.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> attributes(Costs())["proving_per_byte"]
@@ -30,7 +33,7 @@ def attributes(record: Any) -> dict[str, Any]:
 
 
 def parameters(record: Any) -> tuple[str, ...]:
-    """Return the names of the constructor's parameters that are also attributes of the object.
+    """Return the names of those parameters of an object's constructor that are also attributes of the object.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> parameters(Costs())[0]
@@ -40,7 +43,7 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Return a copy of an object with some parameters changed, by calling its constructor.
+    """Call the constructor of an object again, with some parameters changed, and return the new object.
 
     Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 
@@ -58,12 +61,12 @@ def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
     names = parameters(record)
     made = type(record)(**{name: values[name] for name in names} | changed)
     for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*names}:
-        setattr(made, name, values[name])  # attributes that were set after construction
+        setattr(made, name, values[name])  # copy attributes that were set after construction
     return made
 
 
 def described(record: Any) -> str:
-    """Return the class and the attributes of an object as JSON.
+    """Return the class name and the attributes of an object as JSON.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> described(Costs())[:42]
@@ -77,5 +80,5 @@ def described(record: Any) -> str:
 def _accepted(record: Any) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(type(record)).parameters)
-    except (TypeError, ValueError):  # the class has no signature, for example because its module is compiled
+    except (TypeError, ValueError):  # the signature is not available, for example in a compiled module
         return {}

@@ -1,4 +1,4 @@
-"""Check pricing policies, create their states, and compile the loop for them."""
+"""Check a pricing policy, create its initial state, and compile the simulation loop with its functions."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -32,14 +32,14 @@ from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
-MIN_SIMILARITY = 0.75  # `difflib` ratio above which a name counts as a misspelled attribute
+MIN_SIMILARITY = 0.75  # `difflib` ratio above which a similar name counts as a spelling error
 
 
 def checked_pricing(pricing: Any) -> Pricing:
-    """Check a policy, and convert a `PricingRule` to `LineaPricing` and an execution price to `Fixed`.
+    """Check a policy and return it. A `PricingRule` becomes a `LineaPricing`, and an execution price becomes a `Fixed`.
 
-    Raises `InvalidInput` if a required function is missing, if the level, a lag or the target balance is out of range,
-    or if an attribute probably has a misspelled name.
+    Raises `InvalidInput` if a required function is missing; if `level`, `l1_lag`, `balance_lag` or `target_balance` is
+    out of range; or if the name of an attribute is probably misspelled.
 
     >>> checked_pricing(PricingRule(window=600.0)).window
     600.0
@@ -66,12 +66,12 @@ def checked_pricing(pricing: Any) -> Pricing:
 
 
 def _is_built_in(function: Any) -> bool:
-    """Return whether a function belongs to a built-in policy, whose compiled rules require a built-in state."""
+    """Return whether a function belongs to a built-in policy."""
     return str(getattr(function, "__module__", "")).startswith(f"{POLICIES}.")
 
 
 def has_own_loop(pricing: Any) -> bool:
-    """Return whether a policy is built in and unmodified. Its module then contains a compiled loop for the policy."""
+    """Return whether a policy is built in and unmodified, so that the `run` function of its module can simulate it."""
     functions = [getattr(pricing, name, None) for name in ("start", "announce", "settle", "run")]
     return all(map(_is_built_in, functions)) and len({one.__module__ for one in functions}) == 1
 
@@ -87,7 +87,7 @@ def _check_names(pricing: Any) -> None:
 def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
     """Run the first step of a user's policy in plain Python, to detect errors such as an index out of range.
 
-    Raises `InvalidInput` for an invalid state, and if one of the three functions raises an exception.
+    Raises `InvalidInput` if the state is invalid, or if `start`, `announce` or `settle` raises an exception.
     """
     state = started(pricing, setting)
     if has_own_loop(pricing):
@@ -107,7 +107,7 @@ def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) ->
 
 
 def started(pricing: Pricing, setting: Setting) -> State:
-    """Return a new state of a policy for the start of a path.
+    """Call the `start` function of a policy, check the state that it returns, and return this state.
 
     >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
     7000000.0
@@ -134,12 +134,14 @@ def _is_named_tuple(state: Any) -> bool:
 
 
 def _as_records(part: NDArray[Any]) -> Any:
-    """Convert structured values to records, so that their fields are attributes in plain Python too."""
+    """Convert structured values to records, whose fields can be read as attributes in plain Python."""
     return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
 def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
-    """Return the initial state of the L2 execution price. A user's policy sets this price in its own `announce`.
+    """Return the initial state of the L2 execution price.
+
+    If the policy is not built in, its `announce` function sets the execution price.
 
     >>> execution_of(Fixed(price=1e8), Setting(12.0, 119.42, 165_000.0, 0.0, False)).terms.per_gas.item()
     0.0
@@ -150,7 +152,9 @@ def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
 
 
 def runner(pricing: Any) -> Callable[[State, Path], None]:
-    """Return the loop for a policy. The loops of built-in policies are cached on disk; others are compiled per process.
+    """Return the compiled loop for a policy.
+
+    The loop of a built-in policy is cached on disk. For any other policy, each process compiles the loop.
 
     >>> runner(Fixed(price=1e8)) is Fixed.run
     True
@@ -167,7 +171,7 @@ def runner(pricing: Any) -> Callable[[State, Path], None]:
 
 @lru_cache(maxsize=64)
 def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
-    """Compile the loop with the functions of a policy."""
+    """Compile the loop with the `announce` and `settle` functions of a policy."""
 
     @numba.njit(nogil=True, error_model="numpy")
     def run(state, path):  # type: ignore[no-untyped-def]
@@ -178,5 +182,5 @@ def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
 
 
 def state_arrays(state: State) -> list[Any]:
-    """Return the arrays of a state."""
+    """Return the arrays that a state consists of."""
     return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]

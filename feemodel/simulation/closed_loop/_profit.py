@@ -1,12 +1,12 @@
-"""The operator's profit and loss by day, in ETH and USD, on a cash and an accrual basis.
+"""Daily profit and loss of the operator, in ETH and USD, on a cash basis and on an accrual basis.
 
     fees paid by users = data + execution + operator fees
     rent paid to L1 = data fee + blob fee + verification fee
     onchain profit = fees paid by users − rent paid to L1
     profit = onchain profit − proving − overhead
 
-The rent includes the base fee that is burned and the priority fee. The terms are those of growthepie, L2BEAT and the
-Dune spell `rollup_economics_ethereum`.
+The rent includes both the burned base fee and the priority fee. growthepie, L2BEAT and the Dune spell
+`rollup_economics_ethereum` use the same terms.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from feemodel.linea.revenue_vault import RevenueVault, burn_and_bridge, submit_i
 
 BASES = ("cash", "accrual")
 
-#: Line → variables of the result of `simulate` whose sum is the line.
+#: Line of the statement → variables of the result of `simulate`; the line is the sum of these variables.
 LINES: dict[str, tuple[str, ...]] = {
     "data_fees": ("data_fees",),
     "execution_fees": ("execution_fees",),
@@ -41,22 +41,23 @@ ACCRUED = ("accrued_data_cost", "accrued_finalization_cost")
 
 
 def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None = None) -> xr.Dataset:
-    """Compute the profit and loss of a simulation by day.
+    """Compute the operator's profit and loss on each day of a simulation.
 
     Parameters
     ----------
-    result : result of `feemodel.simulate`; use `days="utc"` for days from midnight to midnight, as analysts do.
-    eth_usd : price of one ETH by date, such as `{"2026-01-08": 3_100.0}`; adds every line in USD [USD].
+    result : result of `feemodel.simulate`. With `days="utc"` in that call, days are from midnight to midnight UTC.
+    eth_usd : price of one ETH on each date, such as `{"2026-01-08": 3_100.0}`. If given, the result also contains every
+        line in USD [USD].
 
     Returns
     -------
     Dataset over `path` and `day`: every line [ETH] and, with `eth_usd`, the same line with the suffix `_usd` [USD].
-    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`: "cash" counts the payments
-    of the day, "accrual" counts the cost of the bytes that arrived on the day. `data_fee` includes all calldata.
+    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`. "cash" counts the payments
+    of the day. "accrual" counts the cost of the bytes that arrived on the day. `data_fee` includes all calldata.
 
     Raises
     ------
-    InvalidInput : not a result of `feemodel.simulate`, or a day without a price.
+    InvalidInput : `result` is not a result of `feemodel.simulate`, or `eth_usd` has no price for a day of the result.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate
@@ -88,23 +89,24 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
 
 def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
-    """Return how Linea's revenue vault uses the fees of each day.
+    """Compute how Linea's revenue vault spends the fees of each day.
 
-    The vault pays costs first. Of the remaining ETH, it burns 20 % and spends 80 % on LINEA tokens.
+    The vault pays the operator's costs first. It burns 20 % of the remaining ETH, and buys LINEA tokens with 80 %.
 
     Parameters
     ----------
-    result : result of `feemodel.simulate`. The invoice of a day contains the day's cash costs, rounded to whole wei.
+    result : result of `feemodel.simulate`. The operator's invoice for a day is the cash costs of the day, rounded to
+        whole wei.
     minimum_fee : fee of the bridge message [wei].
 
     Returns
     -------
-    Dataset over `path` and `day`: `invoice_paid`, `eth_burned`, `spent_on_linea`, and `invoice_arrears` at the end of
-    the day [ETH].
+    Dataset over `path` and `day`: `invoice_paid`, `eth_burned`, `spent_on_linea`, and `invoice_arrears`, the unpaid
+    invoices at the end of the day [ETH].
 
     Raises
     ------
-    InvalidInput : not a result of `feemodel.simulate`, or a negative fee.
+    InvalidInput : `result` is not a result of `feemodel.simulate`, or `minimum_fee` is negative.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.closed_loop.simulator import simulate

@@ -1,4 +1,4 @@
-"""Compute the statistics of a simulated path, and collect the statistics of all paths in a Dataset."""
+"""Compute the statistics of each simulated path, and collect the results of all paths in a Dataset."""
 
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ from feemodel.simulation.closed_loop._accounts import DATA_LINES, DAY, LINES
 
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
-SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # units
+SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # name → unit
 
-#: Variables with the dimensions path and day: unit and long name.
+#: Result variables over path and day: name → unit and long name.
 DAILY = {
     "data_fees": ("wei", "fees that users paid for data"),
     "execution_fees": ("wei", "fees that users paid for L2 execution"),
@@ -32,7 +32,7 @@ DAILY = {
     "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
 }
 
-#: Variables with the dimension path: unit and long name.
+#: Result variables over path: name → unit and long name.
 PATH_VARIABLES = {
     "recovery": ("1", "data fees divided by the cost of posting"),
     "total_recovery": ("1", "all fees divided by all costs"),
@@ -70,7 +70,7 @@ class PathResult(NamedTuple):
 
 def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,
                day_steps: int) -> dict[str, float]:  # fmt: skip
-    """Return the statistics of a path from the arrays that the loop filled.
+    """Compute the statistics of a path from the arrays in which the loop stored its results.
 
     >>> from feemodel.simulation.closed_loop._accounts import ACCOUNTS
     >>> from feemodel.simulation.closed_loop.observations import empty_record, records
@@ -79,7 +79,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Sum over the rows of a contiguous table. For a single field, NumPy's order of summation depends on strides.
+    # Copy the fields to a contiguous table before summing: the rounding of NumPy's sums depends on the memory layout.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()
@@ -122,11 +122,11 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
 
 
 def volatility(prices: RealArray, step: float) -> float:
-    """Return the standard deviation of the hourly changes of the logarithm of hourly mean prices.
+    """Return the standard deviation of log(mean price of an hour / mean price of the previous hour).
 
-    The result is NaN if a mean is 0, or if there are fewer than two hours.
+    The result is NaN if the mean price of an hour is 0, or if there are fewer than two hours.
 
-    If the prices of three hours are 1, e and 1 wei, their logarithm changes by 1 and −1:
+    If the prices of three hours are 1, e and 1 wei, the logarithm of the price changes by 1 and −1:
 
     >>> volatility(np.repeat([1.0, np.e, 1.0], 300), 12.0)
     1.0
@@ -142,7 +142,9 @@ def volatility(prices: RealArray, step: float) -> float:
 
 
 def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
-    """Return the results of all paths over `path` and `day`, and the series of recorded paths over `step`.
+    """Return a Dataset with the results of all paths, and with the series of recorded paths.
+
+    The results have the dimensions `path` and `day`, and the series have the dimensions `recorded_path` and `step`.
 
     >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(PATH_VARIABLES, 1.0), None)
     >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)

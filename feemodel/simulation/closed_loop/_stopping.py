@@ -1,15 +1,15 @@
-"""Optimal stopping for submissions that may wait: compute maximum costs at which to submit from a forecast.
+"""Optimal stopping for submissions that may wait: from a forecast, compute the maximum cost at which to submit.
 
-Waiting has a cost. The best time is found by dynamic programming over the distribution of future costs, as in
-Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). Their state includes the
-number of waiting batches. Here each submission is a separate decision, because its delay is counted separately and L1
-accepts any number of submissions. The state is the time until the deadline.
+Waiting has a cost. Dynamic programming over the distribution of future costs finds the best time to submit, as in
+Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). The state in their paper
+includes the number of waiting batches. This module decides on each submission separately, because the delay of each
+submission is counted separately and L1 accepts any number of submissions. The state is the time until the deadline.
 
-The logarithm of the cost is forecast as a curve over the time of day plus a deviation that decays:
+The forecast of the logarithm of the cost is a curve over the time of day plus a deviation that decays:
 
     log cost(t) = curve(time of day) + d(t),    d(t + 1) = φ · d(t) + a randomly drawn past error
 
-The curve, φ and the errors are fitted once a day to the previous seven days.
+Once a day, the curve, φ and the errors are fitted to the costs of the previous seven days.
 """
 
 import math
@@ -22,57 +22,57 @@ from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real
 from feemodel.errors import InvalidInput
 
 MIN_STEP = 1e-3  # [s]
-BIN_SECONDS = 1_200.0  # length of a bin, for which one maximum cost applies [s]; a bin has at least one step
+BIN_SECONDS = 1_200.0  # length of a bin, but at least one step; one maximum cost applies in a bin [s]
 DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
-MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history that a fit uses [days]
-HARMONICS = 3  # number of harmonics of the time of day
-RIDGE = 1.0  # penalty on the curve's harmonics, in bins
-POINTS = 81  # number of grid points for the deviation
-MAX_LIMITS = 1 << 26  # maximum number of limits, which need 512 MiB
-MARGIN = math.log(2.0)  # margin of the grid beyond the deviations of the history
-ERRORS = 64  # number of quantiles that represent the distribution of errors
-ROUNDING = 1e-9  # minimum relative saving for which a submission waits
+MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history to which the model is fitted [days]
+HARMONICS = 3  # number of harmonics (sine and cosine) in the curve over the time of day
+RIDGE = 1.0  # ridge penalty on the coefficients of the harmonics [bins]
+POINTS = 81  # number of grid points for the deviation from the curve
+MAX_LIMITS = 1 << 26  # maximum number of limits in memory; this many limits need 512 MiB
+MARGIN = math.log(2.0)  # distance by which the grid extends beyond the deviations in the history
+ERRORS = 64  # number of quantiles that represent the distribution of forecast errors
+ROUNDING = 1e-9  # waiting must save more than this fraction of the cost; excludes rounding errors
 
 
 class StoppingLimits(NamedTuple):
     """Maximum costs at which to submit."""
 
-    costs: RealArray  #: (bins, waits): maximum cost for each time and each number of bins until the deadline [wei]
+    costs: RealArray  #: (bins, waits): maximum cost in each bin, by number of bins until the deadline [wei]
     steps: int  #: number of steps in a bin
 
 
 class _Model(NamedTuple):
-    """Forecast of the logarithm of the cost after the end of a history."""
+    """Fitted model that forecasts the logarithm of the cost after the end of a history."""
 
-    curve: RealArray  #: (7): coefficients of the constant and of three harmonics
-    deviations: RealArray  #: (points): grid of deviations, increasing and evenly spaced
-    transition: RealArray  #: (points, points): probability of each deviation in the next bin, given the present one
+    curve: RealArray  #: (7,): coefficients of the constant and of three harmonics
+    deviations: RealArray  #: (points,): grid of deviations from the curve, increasing and evenly spaced
+    transition: RealArray  #: (points, points): row = deviation in this bin, column = in the next bin: probability
 
 
 def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> StoppingLimits:
-    """Return the maximum cost at which to submit, at each time and for each remaining time until the deadline.
+    """Return the maximum cost at which to submit, for each bin of time and each remaining time until the deadline.
 
-    It is best to submit as soon as the cost is no higher than the expected cost of submitting later, including the cost
-    of waiting. Any cost is accepted at the deadline, and in the first three days, when no forecast is possible. The
-    limits of a bin depend only on costs before that bin.
+    The optimal policy submits if the present cost is at most the expected cost of a later submission plus the cost of
+    waiting. At the deadline, any cost is accepted. Any cost is also accepted in the first three days, when no forecast
+    is possible. The limits of a bin depend only on costs before that bin.
 
     Parameters
     ----------
     costs : cost of a submission in each step, of shape (steps,) [wei].
     step : length of a step [s].
     deadline : maximum waiting time [s].
-    delay_cost : cost of waiting for an hour, as a multiple of the median cost of the previous seven days [1 / h].
+    delay_cost : cost of waiting for an hour, divided by the median submission cost of the previous seven days [1 / h].
 
     Returns
     -------
-    Limits for each bin and remaining time [wei].
+    Maximum costs for each bin and each number of bins until the deadline [wei].
 
     Raises
     ------
-    InvalidInput : costs that are not a one-dimensional array of numbers of at least 0, or a step longer than a day.
-    LimitExceeded : more limits than fit in memory.
+    InvalidInput : `costs` is not one-dimensional or has a negative element, or `step` is longer than a day.
+    LimitExceeded : the limits do not fit in memory.
 
-    If the cost is constant, the limit is equal to it:
+    If the cost is constant, the limit equals the cost:
 
     >>> limits = posting_limits(np.full(8 * 144, 1e13), step=600.0, deadline=3_600.0, delay_cost=0.0)
     >>> limits.costs.shape, round(float(limits.costs[-1, -1]) / 1e13, 3)
@@ -111,13 +111,13 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
 
 
 def _harmonics(bins: WholeArray, a_day: int) -> RealArray:
-    """Return a constant and the harmonics of the time of day at each bin, of shape (bins, 7)."""
+    """Return the regressors of the curve in each bin, (bins, 7): a constant, and harmonics of the time of day."""
     angles = 2.0 * np.pi * (bins % a_day)[:, None] / a_day * np.arange(1, HARMONICS + 1)
     return np.column_stack((np.ones(len(bins)), np.cos(angles), np.sin(angles)))
 
 
 def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
-    """Fit the model to mean logarithms in the bins of a history that starts at bin `first`."""
+    """Fit the model to the mean logarithm of the cost in each bin of a history, which starts at bin `first`."""
     design = _harmonics(np.arange(first, first + len(history)), a_day)
     penalty = RIDGE * np.diag(np.append(0.0, np.ones(2 * HARMONICS)))
     curve = np.linalg.solve(design.T @ design + penalty, design.T @ history)
@@ -133,8 +133,8 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
 def _transition(points: RealArray, following: RealArray) -> RealArray:
     """Return the transition probabilities between grid points.
 
-    All values in a row of `following` are equally likely. The probability of a value is split between the two nearest
-    grid points.
+    Row i of `following` contains equally likely values after grid point i. The probability of a value is divided
+    between the two nearest grid points by linear interpolation.
     """
     position = np.interp(following, points, np.arange(len(points)))
     lower = np.minimum(position.astype(np.int64), len(points) - 2)
@@ -152,16 +152,16 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
     Parameters
     ----------
     costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing in each row [wei].
-    transition : probabilities of the deviations in the next bin, (points, points).
+    transition : probability of a change from one deviation to another in one bin, (points, points).
     delay_cost : cost of waiting for one bin [wei].
-    limits : output, (bins, waits + 1) [wei]. The column for remaining time 0 is unchanged: any cost is accepted then.
+    limits : output, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
     """
     count, points = limits.shape[0], costs.shape[1]
-    values = costs.copy()  # expected costs of the best decisions, initially with no bin left until the deadline
+    values = costs.copy()  # expected costs under optimal decisions; initially those at the deadline
     waiting = np.empty(points)
     for left in range(1, limits.shape[1]):
         for k in range(count + limits.shape[1] - 1 - left):
-            following = values[k + 1]  # expected costs in the next bin, with one bin less until the deadline
+            following = values[k + 1]  # expected costs in the next bin
             for i in range(points):
                 expected = 0.0
                 for j in range(points):
@@ -174,7 +174,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
-    """Return the maximum cost at which submitting costs no more than waiting, by linear interpolation."""
+    """Return the cost at which submitting now and waiting are equally expensive, by linear interpolation."""
     for i in range(costs.size):
         if costs[i] > waiting[i]:
             if i == 0:

@@ -1,8 +1,8 @@
-"""Baseline for comparisons of policies: the same month of L1 fees, the same demand, posting and parameters.
+"""Baseline for comparing pricing policies with the same L1 fees, demand, posting and parameters.
 
-Demand is a continuous flow of 1.45 transactions per second, with 119.42 bytes each. Each submission carries one blob of
-130,048 bytes, uses 65,250 gas and pays a tip of 0.1 gwei. The bytes that remain at the end are posted in one last blob.
-Only data prices are compared.
+Demand is a continuous flow of 1.45 transactions per second. A transaction has 119.42 bytes. A submission carries one
+blob of 130,048 bytes, uses 65,250 gas and pays a tip of 0.1 gwei. Bytes that remain at the end are posted in one last
+blob. The policies set only the data price.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -27,7 +27,7 @@ FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
 def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
-    """Return L1 fees without usage ratios, so that averages over a window weight every block equally.
+    """Remove the usage ratios from a scenario of L1 fees, so that all blocks have the same weight in averages.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, "gas_used_ratio": [0.5] * 2}
@@ -39,23 +39,23 @@ def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
 
 
 def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
-    """Return the fixed price at which revenue equals posting costs over a history, with demand that ignores prices.
+    """Return the constant data price at which fees equal posting costs over a history, if demand ignores prices.
 
     Parameters
     ----------
     l1_fees : scenario of one path.
-    posting : when data is posted.
+    posting : rule for when data is posted.
     demand : demand for transactions; its elasticity is replaced by 0.
     step : length of a step [s].
 
     Returns
     -------
-    Break-even price [wei / byte] and mean costs.
+    Break-even price [wei / byte], mean cost per day and mean bytes per day.
 
     Raises
     ------
-    InvalidInput : a scenario that is invalid or shorter than a step, or demand with a rate of 0.
-    LimitExceeded : more steps than fit in memory.
+    InvalidInput : the scenario is invalid or shorter than a step, or the rate of the demand is 0.
+    LimitExceeded : the steps do not fit in memory.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -72,12 +72,12 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
 
 
 def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
-    """Return a policy by its short name, with the parameters of the baseline.
+    """Return the pricing policy with a given short name, with the parameters of the baseline.
 
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.PRICINGS`.
-    even : break-even price and mean costs, the initial values of controllers.
+    even : break-even price and mean costs, from which the policy takes its initial values.
     window_blocks : length of Linea's averaging window [steps].
     step : length of a step [s].
 
@@ -87,7 +87,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
 
     Raises
     ------
-    InvalidInput : an unknown name, or a parameter out of range.
+    InvalidInput : `kind` is unknown, or a parameter is out of range.
 
     >>> pricing = baseline_pricing("linea", BreakEven(1e8, 1e15, 1e7), window_blocks=50)
     >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
@@ -103,12 +103,13 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
 
 
 def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
-    """Return a posting policy by its short name.
+    """Return the posting policy with a given short name.
 
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
-    sla : target delay of "price-cap"; maximum wait of "deadline", "forecast" and "clairvoyant"; unused by "fill" [s].
+    sla : target delay for "price-cap", or maximum wait for "deadline", "forecast" and "clairvoyant" [s]. "fill" has
+        no such parameter.
     tip : tip that "price-cap" pays, see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
@@ -125,26 +126,27 @@ def fitted(
     l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
     *, step: float = 12.0,
 ) -> Pricing:  # fmt: skip
-    """Set the level of a policy so that fees equal the posting cost of a history, with demand that ignores prices.
+    """Set the level of a policy so that fees equal posting costs over a history, if demand ignores prices.
 
-    The fit uses the whole history, so the result is an upper bound on the results that were achievable at the time.
+    The fit uses the whole history, which an operator cannot know in advance. The results of the fitted policy are
+    therefore an upper bound on the results that were achievable at the time.
 
     Parameters
     ----------
     l1_fees : scenario of one path.
     pricing : policy with a `level`.
-    posting : when data is posted.
+    posting : rule for when data is posted.
     demand : demand for transactions; its elasticity is replaced by 0.
-    costs : costs of the operator other than submissions; `None` means no such costs.
+    costs : costs of finalization, proving and overhead; `None` means no such costs.
     step : length of a step [s].
 
     Returns
     -------
-    The policy at the fitted level.
+    The policy with the fitted level.
 
     Raises
     ------
-    InvalidInput : a policy without a level, or a policy whose fees do not equal the cost at any level.
+    InvalidInput : the policy has no level, or no level makes its fees equal to the posting costs.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -162,7 +164,7 @@ def fitted(
         return float(simulate(l1_fees, at_level, posting, inelastic, costs, step=step)["recovery"].mean()) - 1.0
 
     low, left = 1.0, surplus(1.0)
-    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # exact if fees are proportional to the level
+    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # correct level if fees are proportional to the level
     for _ in range(MAX_FITS):
         right = surplus(high)
         if abs(right) <= FIT_TOLERANCE:

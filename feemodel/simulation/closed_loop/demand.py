@@ -1,4 +1,4 @@
-"""Demand in a closed loop: a rate of transactions that depends on the price, the time of day and L1 fees."""
+"""Demand for transactions: a rate that depends on L2 fees, on the time of day and on L1 fees."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from feemodel.ethereum._fee_units import MIN_PRICE
 from feemodel.simulation.closed_loop._accounts import DemandTerms
 from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
 
-HOURS = (24, 168)  # allowed lengths of a cycle: a day, or a week that starts on Monday
+HOURS = (24, 168)  # allowed numbers of factors in a cycle: hours of a day, or of a week
 MAX_RATE = 1e9  # transactions per second
 MAX_ELASTICITY = 100.0
 MAX_LAG = 1 << 20  # steps
@@ -20,13 +20,14 @@ RESPONSES = ("data", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Rate of transactions, and the size and gas of one transaction.
+    """Demand for transactions: their rate, size and gas.
 
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 
-    Arrivals are transactions per second, as a continuous flow or as Poisson draws. f is the fee of a typical
-    transaction: its data fee, or its total fee. At the fees of 2026, the data fee is 0.2–3 % of the total fee on Linea,
-    so policies for data prices are compared with `responds_to="data"`.
+    `arrivals` is the number of transactions per second, a continuous flow or a Poisson draw. `cycle` is the factor of
+    the present hour. f is the fee of one transaction: its data fee or its total fee, depending on `responds_to`. On
+    Linea in 2026, the data fee is only 0.2–3 % of the total fee. Comparisons of data prices therefore use
+    `responds_to="data"`.
 
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
@@ -36,14 +37,14 @@ class Demand:
     bytes_per_transaction: float = 119.42  #: size of a transaction in the compressed stream [byte]
     gas_per_transaction: float = 165_000.0  #: L2 gas of a transaction [gas]
     calldata_per_transaction: float = 0.0  #: calldata of a transaction, for calldata pressure [byte]
-    elasticity: float = 0.0  #: price elasticity; not estimated from data, so vary it in a sweep [1]
-    reference_fee: float | None = None  #: reference fee of a transaction, required if elasticity is not 0 [wei]
-    choke: float = 10.0  #: maximum factor on demand at a low price [1]
-    responds_to: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
-    cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from midnight UTC, or 168 from Monday [1]
-    l1_correlation: float = 0.0  #: exponent of the L1 base fee divided by its median [1]
+    elasticity: float = 0.0  #: price elasticity of demand; assumed, so vary it in a sweep [1]
+    reference_fee: float | None = None  #: fee f at which the price factor is 1; required if elasticity is not 0 [wei]
+    choke: float = 10.0  #: maximum of the price factor, at low fees [1]
+    responds_to: str = "data"  #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
+    cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from 00:00 UTC, or 168 from Monday 00:00 UTC [1]
+    l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]
     lag: int = 0  #: age of the price that users respond to [steps]
-    poisson: bool = False  #: whether the number of transactions is a Poisson draw
+    poisson: bool = False  #: whether the number of transactions in a step is a Poisson draw
 
     def __post_init__(self) -> None:
         check_fields(
@@ -65,13 +66,15 @@ class Demand:
         check_limit(self.lag, "steps of lag", MAX_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
-        """Return the factor on demand from L1 fees and time of day in each step, or a single 1 if it is constant [1].
+        """Return the factor by which the time of day and L1 fees change demand in each step [1].
+
+        If neither has an effect, the result has one element, 1.
 
         Parameters
         ----------
         base_fee : L1 base fee in each step [wei / gas].
-        typical_base_fee : L1 base fee at which the factor is 1, the median of the history [wei / gas].
-        times : time of each step, since 1970 [s].
+        typical_base_fee : median L1 base fee of the history, at which L1 fees do not change demand [wei / gas].
+        times : time of each step, in seconds since 1970 [s].
 
         >>> Demand(l1_correlation=0.5).activity(np.array([4.0, 16.0]), 4.0, np.array([0.0, 12.0])).tolist()
         [1.0, 2.0]
@@ -80,13 +83,13 @@ class Demand:
         if self.l1_correlation:
             factors = factors * (base_fee / typical_base_fee) ** self.l1_correlation
         if self.cycle is not None:
-            # 1970-01-01 was a Thursday, three days after a Monday.
+            # The cycle starts on Monday. 1970-01-01 was a Thursday, so add three days.
             hour = (times // 3_600.0).astype(np.int64) + 3 * 24
             factors = factors * np.asarray(self.cycle, dtype=np.float64)[hour % len(self.cycle)]
         return np.asarray(factors)
 
     def terms(self) -> DemandTerms:
-        """Return the fields for the compiled loop."""
+        """Convert the demand to the types that the compiled loop requires."""
         return DemandTerms(
             rate=float(self.rate),
             bytes_per_transaction=float(self.bytes_per_transaction),

@@ -1,4 +1,4 @@
-"""The price of finality: savings from waiting for lower L1 fees, and the resulting delay."""
+"""Compare the savings and the delay of submissions that wait for lower L1 fees."""
 
 import numpy as np
 import xarray as xr
@@ -12,8 +12,8 @@ from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps
 from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
-INTERVAL = 751.0  # seconds in which 1.45 transactions per second of 119.42 bytes fill a blob
-FIRST_DUE = 7 * 86_400.0  # seconds; equal to the window of the percentiles
+INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
+FIRST_DUE = 7 * 86_400.0  # seconds; the percentiles of the price cap use the same window
 
 
 def price_of_finality(
@@ -29,23 +29,24 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
-    posting : posting of kind "price-cap", "forecast" or "clairvoyant"; other kinds do not wait.
-    interval : time between two submissions; the first byte of a submission arrives when the previous one is due [s].
+    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Other kinds do not wait for lower fees.
+    interval : time between the due times of two submissions. The first byte of a submission arrives when the previous
+        submission is due [s].
     first_due : time at which the first submission is due [s].
-    step : interval at which L1 fees are checked [s].
+    step : time between two checks of the L1 fees [s].
 
     Returns
     -------
-    Dataset over `submission`: times `due` and `sent` since the start, `delay` [s], `cost` and `cost_when_due` [wei].
-    `cost_when_due` is the cost if the submission is sent when it is due, with its own tip. `saving` is the share of
-    this cost that waiting saves; it is negative if waiting costs more [1]. `mean_delay` is the mean of `delay` [s].
-    Submissions that still wait at the end of the scenario are sent at the end.
+    Dataset over `submission`: `due` and `sent`, times since the start [s]; `delay` [s]; `cost`, `cost_when_due` [wei].
+    `cost_when_due` is the cost of sending the submission when it is due, at the L1 tip of that time. `saving` is
+    1 − (sum of `cost`) / (sum of `cost_when_due`); a negative value means that waiting costs more [1]. `mean_delay` is
+    the mean of `delay` [s]. Submissions that still wait at the end of the scenario are sent at the end.
 
     Raises
     ------
-    InvalidInput : a scenario with several paths or without dates, or one that ends before a submission is due.
+    InvalidInput : the scenario has several paths, has no dates, or ends before the first submission is due.
 
-    With constant fees nothing is saved, and the tip rises with the age of the first byte:
+    At constant fees, waiting saves nothing. The tip rises with the age of the first byte, so the saving is negative:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -100,7 +101,7 @@ def price_of_finality(
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
-    """Return the step in which each submission is sent, not later than the last step, and the tip that it pays."""
+    """Return the step in which each submission is sent, at most the last step, and the tip of each submission."""
     sent, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
     last = fees.base_fee.size - 1
     for i in range(due.size):
@@ -120,7 +121,7 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
-    """Return the step in which each submission is sent, not later than the last step."""
+    """Return the step in which each submission is sent, at most the last step."""
     sent = np.empty(due.size, dtype=np.int64)
     last = fees.base_fee.size - 1
     for i in range(due.size):

@@ -1,8 +1,8 @@
 """Compiled loop that simulates one path.
 
-Each step: (1) the policy announces prices from what it has observed; (2) users see the prices and send transactions;
-(3) they pay; (4) data is posted according to L1 fees; (5) costs are paid; (6) the step is recorded; (7) the policy's
-state is updated.
+Each step has seven parts. (1) The policy announces prices, based on its observations. (2) Users respond to the prices
+and send transactions. (3) Users pay. (4) The operator posts data to L1. (5) The operator pays its costs. (6) The
+results of the step are recorded. (7) The policy updates its state.
 """
 
 import math
@@ -19,25 +19,25 @@ from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
 from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
-WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, a Thursday
+WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, which was a Thursday
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a nonzero calldata byte at the floor price
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
-    """Return the value for step `k` from an array, or the only value of an array with a constant."""
+    """Return the value for step `k`. An array with one value has this value in all steps."""
     return values[k] if values.size > 1 else values[0]
 
 
 @cached_njit(nogil=True, error_model="numpy")
 def _hour_of_week(time):  # type: ignore[no-untyped-def]
-    """Return the hour of the week, from 0 for Monday 00:00–01:00 UTC to 167; `time` is in seconds since 1970."""
+    """Return the hour of the week, where hour 0 is Monday 00:00–01:00 UTC. `time` is in seconds since 1970."""
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
-    """Return the tip under the price cap after waiting for `elapsed` [s], or -1 to wait longer [wei / gas]."""
+    """Return the tip that the price cap allows after a wait of `elapsed` seconds, or -1 to keep waiting [wei / gas]."""
     factor = caps.hours[_hour_of_week(time)]
     risen = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, factor)
     risen_blob = cap_multiplier(elapsed, terms.target_delay, terms.adjustment, 1.0)
@@ -67,7 +67,7 @@ def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
-    """Return demand relative to demand at the reference fee [1]."""
+    """Return (demand at this fee) / (demand at the reference fee) [1]."""
     if fee <= 0.0:
         return demand.choke
     return min(demand.choke, (fee / demand.reference_fee) ** -demand.elasticity)
@@ -75,7 +75,7 @@ def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
-    """Assign costs to bytes [start, end) of the stream, by day of arrival; return the step in which `end` arrived."""
+    """Add the cost of bytes `start` to `end` to the days of their arrival; return the step in which `end` arrived."""
     clock, found, accounts = path.clock, path.found, path.accounts
     while start < end:
         upto = min(end, found.arrived[front])
@@ -102,7 +102,7 @@ def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
-    """Pay for a submission of `size` bytes; return its cost [wei]."""
+    """Pay for a submission of `size` bytes; return the cost of the submission [wei]."""
     blobs = max(1.0, math.ceil(size / terms.capacity - 1e-9))
     if terms.kind == ALTERNATIVE_LAYER:
         day.data_alternative_layer += size * terms.layer_cost
@@ -132,7 +132,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """Return the number of bytes to submit now, which may be 0, and the tip of the submission."""
+    """Return the size of the submission to send now, or 0 if none is sent [byte], and its tip [wei / gas]."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:
@@ -165,7 +165,7 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
-    """Send all submissions of this step."""
+    """Send all submissions that are due in this step."""
     accounts, need = path.accounts, path.posting.need
     while last or path.posting.kind == BY_DEADLINE or accounts.arrived - accounts.posted >= need:
         leaving, tip = _due_submission(k, last, need, fees, path)
@@ -179,7 +179,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
-    """Finalize if a finalization is due and the price cap, if there is one, allows it; return the cost [wei]."""
+    """Finalize if a finalization is due and no price cap forbids it; return the cost, 0 without finalization [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
     blobs, ended = accounts.unfinalized_blobs, (k + 1) * clock.step
     if blobs <= 0.0:
@@ -207,7 +207,7 @@ def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untype
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
-    """Finalize if due, and assign the cost to the finalized bytes; return the cost [wei]."""
+    """Finalize if a finalization is due, and assign the cost to the finalized bytes; return the cost [wei]."""
     accounts = path.accounts
     cost = _finalization(k, last, fees, path, day, accounts)
     if cost > 0.0 and accounts.posted > accounts.finalized:
@@ -221,7 +221,7 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
-    """Store the value of step `k` in a ring buffer of lag + 1 values; return the value from lag steps ago."""
+    """Store `value` for step `k` in a ring buffer of lag + 1 values, and return the value from `lag` steps ago."""
     if ring.size == 1:  # without a lag, skip the slow modulo operation
         return value
     index = k % ring.size
@@ -237,7 +237,7 @@ def _poisson(rng, mean):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
-    """Return the number of transactions in the step, and the mean number lost relative to the reference fee."""
+    """Return the number of transactions in the step, and (demand at the reference fee) − (demand at this fee)."""
     demand = path.demand
     reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)
     mean = reference_demand
@@ -254,7 +254,7 @@ def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _observe(k, path):  # type: ignore[no-untyped-def]
-    """Set the observations: L1 fees from `l1_lag` steps ago and the balance from `balance_lag` steps ago."""
+    """Set the policy's observations: L1 fees from `l1_lag` steps ago, and the balance from `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
     then = min(max(k - path.policy.l1_lag, 0), k)
     seen.step, seen.time = k, clock.start + k * clock.step
@@ -267,12 +267,12 @@ def _observe(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _announced(k, path):  # type: ignore[no-untyped-def]
-    """Return the data price of the step, and whether all prices are finite and at least 0."""
+    """Set the execution prices; return the data price, and whether all prices are valid (finite and at least 0)."""
     price, accounts = path.price, path.accounts
     announce_execution(path.execution, price)
     per_byte = price.per_byte * path.policy.level
     lowest = min(per_byte, price.per_gas, price.per_transaction)
-    if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # False for NaN too
+    if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # False if a price is NaN
         path.found.prices[k] = per_byte
         return per_byte, True
     accounts.refused, price.per_byte = k + 1, per_byte
@@ -281,7 +281,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
-    """Add the fees of the step to the balance, and pay for submissions and the operator's other costs."""
+    """Add the fees of the step to the operator's balance, post data, and subtract all costs of the step."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
     fees = SubmissionFees(path.l1.base_fee[k], path.l1.blob_base_fee[k], _value_at(path.l1.tip, k))
     accounts.step_bytes, accounts.step_cost = 0.0, 0.0
@@ -301,13 +301,13 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     accounts.drawdown = max(accounts.drawdown, accounts.peak - accounts.balance)
     settled.posted_bytes, settled.posted_cost = accounts.step_bytes, accounts.step_cost
     settled.end_balance = settled.seen_balance = accounts.balance
-    if path.balances.size > 1:  # the lag counts from the end of step k, which is the start of step k + 1
+    if path.balances.size > 1:  # step k has ended, so the lag counts from the start of step k + 1
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
-    """Add the results of the step to the totals of its day, and to the series of a recorded path."""
+    """Add the results of the step to the totals of the day and, if the path is recorded, to its series."""
     settled, accounts, series = path.settled, path.accounts, path.found.series
     day.data_fees += settled.data_fees
     day.execution_fees += settled.execution_fees
@@ -329,7 +329,7 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _advance(k, path):  # type: ignore[no-untyped-def]
-    """Run the part of a step between `announce` and `settle` of the policy; return whether the prices are valid."""
+    """Run parts (2) to (6) of a step, between the policy's `announce` and `settle`; return whether prices are valid."""
     per_byte, accepted = _announced(k, path)
     if not accepted:
         return False
@@ -357,7 +357,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _begin(path):  # type: ignore[no-untyped-def]
-    """Initialize the accounts before the first step."""
+    """Set the initial balances and totals before the first step."""
     accounts = path.accounts
     accounts.peak, accounts.next_finalization = accounts.balance, path.costs.finalize_seconds
     accounts.steps_left_in_day = path.clock.day_steps - path.clock.offset
@@ -366,15 +366,15 @@ def _begin(path):  # type: ignore[no-untyped-def]
 
 @inlined(nogil=True, error_model="numpy")
 def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
-    """Simulate one path: fill `path.found` and `path.accounts`.
+    """Simulate one path. The results are written to `path.found` and `path.accounts`.
 
     Parameters
     ----------
     announce, settle : functions of the policy.
     state : initial state of the policy.
-    path : a `Path`.
+    path : inputs of the path, and arrays for its results.
     """
-    # Reference counting of arrays is slow. Therefore functions receive the whole path and do not allocate arrays.
+    # To avoid slow reference counting of arrays, functions take the whole `path` as an argument and create no arrays.
     seen, price, settled = path.seen, path.price, path.settled
     _begin(path)
     for k in range(path.found.prices.size):
@@ -391,7 +391,7 @@ _types: dict[Any, Any] = {}
 
 @typeof_impl.register(Path)
 def _type_of_path(path: Path, context: Any) -> Any:
-    """Return the numba type of a path. It is cached because numba otherwise inspects every field of every record."""
+    """Return the numba type of a path. The type is cached, because numba would inspect every field in every call."""
     layout = _layout(path)
     if layout not in _types:
         _types[layout] = typeof_impl.dispatch(tuple)(path, context)
@@ -399,7 +399,7 @@ def _type_of_path(path: Path, context: Any) -> Any:
 
 
 def _layout(value: Any) -> Any:
-    """Return the properties of a value that determine its numba type."""
+    """Return a cache key: the properties of a value that determine its numba type."""
     if isinstance(value, tuple):
         return tuple(map(_layout, value))
     if isinstance(value, np.ndarray):

@@ -1,9 +1,9 @@
-"""Records of a pricing policy: observations before a step, results after the step, and the announced prices.
+"""Records of a pricing policy: observations before a step, announced prices, and results after the step.
 
-A policy is an object with three functions: `start(setting)` returns the state; `announce(state, seen, price)` fills
-`price`; `settle(state, settled)` updates the state after the step. `seen`, `price` and `settled` are records, whose
-fields are attributes in compiled functions and in plain Python. A state is a record made by `policy_state`, a
-one-dimensional array of numbers, a structured array, or a named tuple of these.
+A policy is an object with three functions. `start(setting)` returns the initial state. `announce(state, seen, price)`
+writes the prices of a step to `price`. `settle(state, settled)` updates the state after the step. `seen`, `price` and
+`settled` are records. In compiled functions and in plain Python, the fields of a record are attributes. A state is a
+record from `policy_state`, a one-dimensional array of numbers, a structured array, or a named tuple of these types.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -13,40 +13,40 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 
-#: Observations before a step: L1 fees from `l1_lag` steps ago, and the balance from `balance_lag` steps ago.
+#: Observations of the policy before a step: L1 fees from `l1_lag` steps ago, balance from `balance_lag` steps ago.
 SEEN = np.dtype(
     [
         ("step", np.int64),  # index of the step
-        ("time", np.float64),  # time since 1970, or since the start if the scenario has no dates [s]
+        ("time", np.float64),  # seconds since 1970, or since the start of a scenario without dates [s]
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
-        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has no ratios [1]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 without ratios [1]
         ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 without ratios [1]
-        ("balance", np.float64),  # balance at the start of a step [wei]
+        ("balance", np.float64),  # operator's balance at the start of a step [wei]
         ("calldata", np.float64),  # calldata of the previous step [byte]
     ],
     align=True,
 )
 
-#: Results of a step.
+#: Results of a step, which a policy receives after the step.
 SETTLED = np.dtype(
     [
         ("posted_bytes", np.float64),  # bytes posted in this step; 0 without a submission [byte]
         ("posted_cost", np.float64),  # cost of the submissions of this step [wei]
-        ("data_fees", np.float64),  # fees for data in this step [wei]
+        ("data_fees", np.float64),  # fees that users paid for data in this step [wei]
         ("gas_used", np.float64),  # gas used by the transactions of this step [gas]
-        ("arrived_bytes", np.float64),  # bytes that arrived in this step [byte]
-        ("end_balance", np.float64),  # balance after the step [wei]
+        ("arrived_bytes", np.float64),  # bytes of the transactions of this step [byte]
+        ("end_balance", np.float64),  # operator's balance after the step [wei]
         ("seen_balance", np.float64),  # balance from `balance_lag` steps ago, for price updates after a posting [wei]
         ("transactions", np.float64),  # number of transactions in this step
-        ("execution_fees", np.float64),  # fees for L2 execution in this step [wei]
-        ("operator_fees", np.float64),  # sum of the fees charged per transaction in this step [wei]
+        ("execution_fees", np.float64),  # fees that users paid for L2 execution in this step [wei]
+        ("operator_fees", np.float64),  # fees that users paid per transaction, sum over this step [wei]
     ],
     align=True,
 )
 
-#: Prices of a step. They are 0 at first, and keep their values until a policy changes them.
+#: Prices of a step. All prices are 0 at first. A price keeps its value until the policy changes this price.
 PRICE = np.dtype(
     [
         ("per_byte", np.float64),  # price of data [wei / byte]
@@ -56,34 +56,34 @@ PRICE = np.dtype(
     align=True,
 )
 
-#: State of a policy: a record, a one-dimensional array, or a named tuple of these.
+#: State of a policy: a record, a one-dimensional array, or a named tuple of records and arrays.
 State: TypeAlias = Any
 
 
 class Setting(NamedTuple):
-    """Properties of the simulation that a policy may use to create its state."""
+    """Properties of the simulation, from which a policy may create its initial state."""
 
     step: float  #: length of a step [s]
     bytes_per_transaction: float  #: size of a transaction in the compressed stream [byte]
     gas_per_transaction: float  #: L2 gas of a transaction [gas]
     target_balance: float  #: balance of the operator at the start of the path [wei]
-    tips_known: bool  #: whether the scenario has tips; otherwise `seen.tip` is the tip of submissions
+    tips_known: bool  #: whether the scenario has L1 tips; if not, `seen.tip` is the tip of submissions
 
 
 def policy_state(**values: Any) -> np.record:
-    """Create a state with named fields, which a policy's functions read and write as attributes.
+    """Create a state with named fields. The functions of a policy read and write the fields as attributes.
 
     Parameters
     ----------
-    values : value of each field: a number, which is stored as a double, or an array of fixed length.
+    values : initial value of each field, by name: a number, which is stored as a double, or an array of fixed length.
 
     Returns
     -------
-    Record with these fields.
+    Record with the given fields.
 
     Raises
     ------
-    InvalidInput : no field, or a value that is not a number.
+    InvalidInput : no field is given, or a value is not a number or an array of numbers.
 
     >>> state = policy_state(price=1e8, weight=0.1)
     >>> state.price += 5.0
@@ -103,7 +103,7 @@ def policy_state(**values: Any) -> np.record:
 
 
 def empty_record(dtype: "np.dtype[Any]") -> np.record:
-    """Return a record of zeros that compiled functions can fill.
+    """Return a record in which all fields are 0, for compiled functions to write to.
 
     >>> empty_record(PRICE).per_gas
     np.float64(0.0)
@@ -113,7 +113,7 @@ def empty_record(dtype: "np.dtype[Any]") -> np.record:
 
 
 def records(count: int, dtype: "np.dtype[Any]") -> NDArray[Any]:
-    """Return an array of records of zeros. The fields of a record are attributes in plain Python too.
+    """Return an array of records in which all fields are 0. In plain Python, the fields can be read as attributes.
 
     >>> records(2, PRICE)[1].per_gas
     np.float64(0.0)

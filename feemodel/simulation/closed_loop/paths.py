@@ -1,4 +1,4 @@
-"""Checked arguments of `simulate`, and the job that simulates one path."""
+"""Check the arguments of `simulate`, and simulate single paths with these arguments."""
 
 import json
 import platform
@@ -77,12 +77,12 @@ from feemodel.simulation.scenarios import (
 )
 
 DAY_SECONDS = 86_400.0
-MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series over them takes 1 GiB
+MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
 MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # steps; the distribution of waiting times counts all longer waits together
+LONGEST_WAIT = 1 << 15  # steps; the distribution of waiting times counts longer waits as this wait
 DAYS = ("elapsed", "utc")
-LONGEST_ERROR = 200  # characters; error messages of a compiler can be several pages long
+LONGEST_ERROR = 200  # characters; longer error messages of the compiler are shortened
 
 Checked = TypeVar("Checked")
 
@@ -91,11 +91,12 @@ Checked = TypeVar("Checked")
 class Bootstrap:
     """Settings of a block bootstrap of L1 fees, as in `feemodel.simulation.scenarios.bootstrap`.
 
-    Each path is drawn by the worker that simulates it, so memory does not grow with the number of paths.
+    The worker that simulates a path also draws the L1 fees of this path. The fees of all paths are therefore never in
+    memory at the same time.
     """
 
     paths: int  #: number of paths
-    block_seconds: float = DAY_SECONDS  #: length of a block, or mean length if "stationary" [s]
+    block_seconds: float = DAY_SECONDS  #: length of a block; for "stationary", mean length of blocks [s]
     horizon: float | None = None  #: length of a path; `None` means the length of the history [s]
     method: str = "stationary"  #: "stationary" or "circular"
 
@@ -119,7 +120,7 @@ def path_job(
     record: int = 0,
     rng: Rng = 1,
 ) -> "PathJob":
-    """Check the arguments of `simulate`, and return a job that simulates the path with a given number.
+    """Check the arguments of `simulate`, and return a callable that simulates one path, given the number of the path.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -164,7 +165,7 @@ def path_job(
 
 
 def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """Return a value if its class is exactly `kind`. A subclass could pass unchecked numbers to the compiled loop."""
+    """Return a value if its class is `kind`. Reject subclasses, because their numbers may not have been checked."""
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
@@ -172,7 +173,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathJob:
-    """Callable that simulates the path with a given number. Each worker receives a copy."""
+    """Callable that simulates one path, given the number of the path. Each worker receives a copy of this object."""
 
     l1_fees: xr.Dataset
     pricing: Pricing
@@ -187,7 +188,7 @@ class PathJob:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Index of the scenario row that applies in each step."""
+        """For each step, the index of the scenario row that applies."""
         return rows_by_step(self.l1_fees["elapsed"].to_numpy(), self.step)
 
     @property
@@ -219,13 +220,13 @@ class PathJob:
 
     @property
     def setting(self) -> Setting:
-        """Setting that is passed to the policy."""
+        """Properties of the simulation that are passed to the policy's `start` function."""
         target = float(getattr(self.pricing, "target_balance", 0.0))
         demand, tips_known = self.demand, TIP in self.l1_fees
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
 
     def columns(self, path: int) -> dict[str, RealArray]:
-        """Return the L1 fees of a path in each step. A column that is not in the scenario is one constant value."""
+        """Return the L1 fees of a path in each step. A column that the scenario lacks has one constant value."""
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
@@ -240,7 +241,7 @@ class PathJob:
 
     @cached_property
     def typical_base_fee(self) -> float:
-        """Median L1 base fee. At this fee, the correlation of demand with L1 has no effect [wei / gas]."""
+        """Median L1 base fee, at which `Demand.l1_correlation` has no effect [wei / gas]."""
         return float(np.median(self.l1_fees["base_fee"].to_numpy()))
 
     def __call__(self, path: int) -> PathResult:
@@ -256,7 +257,7 @@ class PathJob:
         return PathResult(days, summary, series if path < self.record else None)
 
     def _path(self, path: int) -> Path:
-        """Return the arguments of the compiled loop for a path, with empty records to fill."""
+        """Return the inputs of the compiled loop for a path, and empty records for the results of the loop."""
         columns, count = self.columns(path), self.steps
         demand, day_steps, offset = self.demand, self.day_steps, self.day_offset
         start_time = self.start_time or 0.0
@@ -302,7 +303,7 @@ class PathJob:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """Attributes of the result: inputs and assumptions."""
+        """Attributes of the result Dataset: the inputs and assumptions of the simulation."""
         l1_fees, tip = self.l1_fees, self.posting.submission.tip / WEI_PER_GWEI
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
@@ -320,7 +321,7 @@ class PathJob:
 
     @property
     def not_counted(self) -> str:
-        """Names of the costs that are assumed to be 0, as text."""
+        """Text that lists the costs assumed to be 0."""
         costs = self.costs
         lines = {
             "finalization": costs.finalizes,
@@ -330,13 +331,13 @@ class PathJob:
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
     def layout(self, path: int) -> Layout:
-        """Return types and shapes of the stored arrays of a path."""
+        """Return the type and shape of each array that is stored for a path."""
         days = (self.steps + self.day_offset - 1) // self.day_steps + 1
         found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(PATH_VARIABLES),))}
         return found if path >= self.record else {**found, "series": (SERIES, (self.steps,))}
 
     def to_arrays(self, part: PathResult) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a path: days, statistics in the order of `PATH_VARIABLES`, and series if recorded."""
+        """Return the arrays to store for a path: days, statistics in the order of `PATH_VARIABLES`, and series."""
         found = {
             "days": part.days,
             "summary": np.array([part.summary[name] for name in PATH_VARIABLES], dtype=np.float64),
@@ -344,13 +345,13 @@ class PathJob:
         return found if part.series is None else found | {"series": part.series}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
-        """Return the results of a path from its stored arrays."""
+        """Convert the stored arrays of a path back to its results."""
         summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
         return PathResult(arrays["days"], summary, arrays.get("series"))
 
     @property
     def description(self) -> str:
-        """Everything that determines the result, as JSON."""
+        """JSON text with all inputs that determine the result."""
         parts = description(
             l1_fees=self.l1_fees, pricing=self.pricing, start=state_arrays(started(self.pricing, self.setting)),
             read={name: getattr(self.pricing, name, None) for name in OPTIONAL},

@@ -1,4 +1,4 @@
-"""Simulate a rollup in a closed loop, or use the simulation as a function of parameters in sweeps."""
+"""Simulate a rollup in a closed loop, once or for many values of its parameters."""
 
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -40,39 +40,40 @@ def simulate(
     finished: "Finished | None" = None,
     progress: "Progress" = None,
 ) -> xr.Dataset:
-    """Simulate a rollup in a closed loop with L1, its users and its operator, path by path.
+    """Simulate a rollup in a closed loop: its prices, the demand of its users, and the postings of its operator.
 
     Parameters
     ----------
-    l1_fees : scenario of `feemodel.simulation.scenarios`. If rows are longer than a step, each row applies until the
-        next row starts, and the last row only marks the end of the row before it.
+    l1_fees : scenario of `feemodel.simulation.scenarios`. If the time between rows is longer than a step, each row
+        applies until the next row starts. The last row then only marks the end of the scenario.
     pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
-    posting : when data is posted; `None` means that each blob is posted when it is full. `stream_ratio` must be 1,
-        because `bytes_per_transaction` of the demand is already the size in the shared stream.
-    demand : transactions of the users; `None` means the defaults of `Demand`.
-    costs : costs other than submissions; `None` means no such costs.
+    posting : rule for when data is posted; `None` means that each blob is posted when it is full. `stream_ratio` must
+        be 1, because `demand.bytes_per_transaction` is already the size in the shared stream.
+    demand : demand for transactions; `None` means the defaults of `Demand`.
+    costs : costs of finalization, proving and overhead; `None` means no such costs.
     step : length of a step [s].
     bootstrap : settings for drawing paths from the history `l1_fees`; `None` means the paths of `l1_fees` themselves.
-    days : "elapsed" counts 24 hours from the first step; "utc" counts from midnight to midnight, with partial days at
-        the ends.
-    record : number of paths for which the result contains series over steps.
-    rng : seed, SeedSequence or Generator; each path has its own stream.
+    days : "elapsed": a day is 24 hours, and the first day starts with the first step. "utc": a day is from midnight to
+        midnight UTC, and the first and last day may be partial.
+    record : number of paths for which the result contains the values in each step.
+    rng : seed, SeedSequence or Generator; each path has its own random stream.
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
-    workers : number of threads or processes; the result does not depend on it.
-    finished : store for finished paths, such as a `feemodel.io.FinishedFolder`, so that an interrupted run can be
+    workers : number of threads or processes; the result does not depend on this number.
+    finished : store for finished paths, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted run can be
         resumed.
     progress : `True` for a progress bar, or a function that is called with the number of newly finished paths.
 
     Returns
     -------
-    Dataset over `path` and `day`: fees, cash costs by line, accrued costs [wei], transactions, bytes, submissions and
-    prices; over `path`: statistics, see `feemodel.simulation.closed_loop._results`; over `recorded_path` and `step`:
-    recorded series.
+    Dataset. Variables over `path` and `day`: fees, cash costs by category and accrued costs [wei], transactions, bytes,
+    submissions and prices. Variables over `path`: the statistics in `feemodel.simulation.closed_loop._results`.
+    Variables over `recorded_path` and `step`: values in each step.
 
     Raises
     ------
-    InvalidInput : an argument of the wrong type, a scenario shorter than a step, or a policy without the functions.
-    LimitExceeded : more steps or paths than fit in memory.
+    InvalidInput : an argument has the wrong type, the scenario is shorter than a step, or the policy lacks a required
+        function.
+    LimitExceeded : the steps or paths do not fit in memory.
 
     At 1,000 wei per byte, users pay 119.42 · 1,000 · 1.45 · 12 wei per step:
 
@@ -105,14 +106,15 @@ PARTS = ("pricing", "posting", "demand", "costs")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
-    """Callable that simulates one path with given parameters.
+    """Callable that simulates one path for each combination of parameters.
 
-    The name of an input is the name of an argument and of its field: `demand_elasticity` sets `demand.elasticity`.
-    Inputs may be arrays that broadcast; one path is simulated for each element. Integral values are converted to `int`
-    for integer fields. The outputs are statistics of a path, see `feemodel.simulation.closed_loop._results`.
+    The name of an input consists of an argument and a field: `demand_elasticity` sets `demand.elasticity`. If inputs
+    are arrays, they are broadcast, and one path is simulated for each element. For a field that requires an integer,
+    values such as 2.0 are converted to `int`. The outputs are the statistics in
+    `feemodel.simulation.closed_loop._results`.
 
-    Raises `InvalidInput` for an input that is not a field, an output that is not a statistic, or a value that is not
-    valid for its field.
+    Raises `InvalidInput` if an input is not a field, if an output is not a statistic, or if the value of an input is
+    not valid for the field.
 
     >>> from feemodel.simulation.policies.fixed import Fixed
     >>> from feemodel.simulation.scenarios import replay
@@ -139,7 +141,7 @@ class Experiment:
         path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
 
     def __call__(self, **inputs: Any) -> dict[str, RealArray]:
-        """Return the outputs for every element of the inputs."""
+        """Return the outputs, with one value for each element of the broadcast inputs."""
         names = [*inputs]
         try:
             columns = np.broadcast_arrays(*(np.asarray(inputs[name]) for name in names))
@@ -160,7 +162,7 @@ class Experiment:
             if part not in PARTS or term not in parameters(getattr(self, part)):
                 raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
-            # Drawn inputs are doubles, so convert integral values to int for integer fields.
+            # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
         made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}

@@ -1,4 +1,4 @@
-"""Combine several forecasters, with weights by their recent losses."""
+"""Combine several forecasters. Forecasters with lower recent losses have a higher weight."""
 
 import numpy as np
 
@@ -6,29 +6,31 @@ from feemodel.checks import RealArray
 from feemodel.simulation.forecast._series import DAY
 from feemodel.simulation.forecast.scores import pinball
 
-HALF_LIFE = 2 * DAY  # half-life of the weight of a loss in the mean [bins]
-POWER = 8.0  # weights are losses to the power of −8
-EVEN_HORIZON = 3 * DAY // 4  # horizon at which known and provisional losses count equally [bins]
-PROVISIONAL_SCORES = 24  # approximate number of forecasts in a provisional loss
-MIN_LOSS = 1e-4  # smaller losses are replaced by this loss, 0.01 % of a fee [log(wei / gas)]
+HALF_LIFE = 2 * DAY  # half-life of the weights in the mean of past losses [bins]
+POWER = 8.0  # weight of a forecaster = loss^−8
+EVEN_HORIZON = 3 * DAY // 4  # horizon at which p in `combined` is 4, half of `POWER` [bins]
+PROVISIONAL_SCORES = 24  # approximate number of forecasts from which a provisional loss is computed
+MIN_LOSS = 1e-4  # lower bound on losses, 0.01 % of a fee [log(wei / gas)]
 
 
 def combined(
     experts: RealArray, targets: RealArray, values: RealArray, quantiles: RealArray, horizon: int
 ) -> RealArray:
-    """Return weighted means of the quantiles of several forecasters; weights depend on losses known at each origin.
+    """Combine the quantiles of several forecasters by weighted means, with weights that are updated at each origin.
 
-    A weight is the inverse of K^(8 − p) · P^p. K is the forecaster's mean pinball loss over known targets, with a
-    half-life of two days. P is its provisional loss: the loss of forecasts whose targets are not known yet, with the
-    value at the origin instead of the target. At a horizon of a day, K reacts to a new level of fees only after a day,
-    whereas P reacts within hours. The exponent p rises with the horizon, from 0.07 at ten minutes to 4.6 at a day. As
-    long as no target is known, p is 8.
+        weight = 1 / (K^(8 − p) · P^p)
+
+    K is the mean pinball loss of a forecaster over known targets, with a half-life of two days. P is the provisional
+    loss of the forecaster: the loss of forecasts whose targets are still unknown, with the value at the origin in place
+    of the target. After a change in the level of fees, K at a horizon of one day reacts only after a day, but P reacts
+    within hours. The exponent p increases with the horizon: 0.07 at ten minutes, 4.6 at a day. While no target is
+    known, p is 8.
 
     Parameters
     ----------
     experts : quantiles of each forecaster, (forecasters, origins, q), with one origin per bin [log(wei / gas)].
-    targets : known targets of the first origins, fewer than origins [log(wei / gas)].
-    values : value at each origin, (origins,) [log(wei / gas)].
+    targets : targets of the first origins; the targets of the last origins are not known yet [log(wei / gas)].
+    values : observed value at each origin, (origins,) [log(wei / gas)].
     quantiles : probabilities of the quantiles, (q,).
     horizon : horizon of the forecasts [bins].
 
@@ -36,7 +38,7 @@ def combined(
     -------
     Combined quantiles, (origins, q) [log(wei / gas)].
 
-    The loss of the second forecaster is ten times as large, so its weight is close to 0:
+    The loss of the second forecaster is ten times that of the first, so the second weight is close to 0:
 
     >>> experts = np.stack([np.full((5, 1), 1.0), np.full((5, 1), 10.0)])
     >>> combined(experts, np.zeros(4), np.zeros(5), np.array([0.5]), 1)[:, 0].round(3)
@@ -54,7 +56,7 @@ def combined(
 
 
 def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) -> RealArray:
-    """Return exponentially weighted mean pinball losses up to each known target, (forecasters, targets)."""
+    """Return the exponentially weighted mean of pinball losses up to each known target, (forecasters, targets)."""
     from scipy.signal import lfilter
 
     count = len(targets)
@@ -65,7 +67,7 @@ def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) 
 
 
 def _provisional_losses(experts: RealArray, values: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Return mean pinball losses of forecasts with unknown targets, with the value at each origin as the target."""
+    """Return the mean pinball loss of forecasts with unknown targets, with the value at each origin as the target."""
     origins = experts.shape[1]
     sums, counts = np.zeros(experts.shape[:2]), np.zeros(origins)
     for lag in range(0, min(horizon, origins), max(1, horizon // PROVISIONAL_SCORES)):

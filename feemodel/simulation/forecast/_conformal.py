@@ -1,37 +1,38 @@
-"""Adaptive conformal calibration: adjust quantiles until their coverage equals their probability.
+"""Adaptive conformal calibration of quantiles: a share q of targets should be below the quantile of probability q.
 
-Each quantile's distance from the median is multiplied by a factor. The factor grows after a target beyond the quantile,
-and shrinks otherwise. The changes cancel out if the coverage is nominal (Gibbs, Candès, "Adaptive conformal inference
-under distribution shift", NeurIPS 2021; the quantile tracker of Angelopoulos, Candès, Tibshirani, "Conformal PID
-control for time series prediction", NeurIPS 2023). If the factors stay within their bounds, the long-run coverage is
-nominal for any series.
+The distance of a quantile from the median is multiplied by a factor. When a target is beyond the quantile, the factor
+increases; otherwise it decreases. If the coverage equals the nominal coverage, these changes cancel out. While the
+factors are within their bounds, the long-run coverage is nominal for any series.
+
+Sources: Gibbs, Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021; the quantile tracker of
+Angelopoulos, Candès, Tibshirani, "Conformal PID control for time series prediction", NeurIPS 2023.
 """
 
 import numpy as np
 
 from feemodel.checks import RealArray
 
-STEP = 0.015  # change of the logarithm of a factor after a target beyond its quantile [1]
-# Bounds of the logarithm of a factor: a distance can at most about double. They limit the effect of a factor that was
-# adjusted while other forecasters had more weight.
+STEP = 0.015  # step size of the changes of the logarithm of a factor [1]
+# Bounds of the logarithm of a factor. A distance can increase to at most about twice its value. When the weights of the
+# forecasters change, factors from earlier weights no longer fit; the bounds limit the effect of such factors.
 NARROWEST, WIDEST = -1.0, 0.75
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Adjust the distances of quantiles from the median to the coverage that is known at each origin.
+    """Adjust the distance of each quantile from the median, based on the coverage known at each origin.
 
     Parameters
     ----------
-    forecasts : quantiles, (origins, q), with one origin per bin.
-    targets : known targets of the first origins, fewer than origins.
+    forecasts : forecast quantiles, (origins, q), with one origin per bin.
+    targets : targets of the first origins; the targets of the last origins are not known yet.
     quantiles : probabilities of the quantiles, (q,), increasing and including 0.5.
-    horizon : horizon of the forecasts, after which a target is known [bins].
+    horizon : horizon of the forecasts: time from an origin to its target [bins].
 
     Returns
     -------
     Calibrated quantiles, (origins, q), increasing along each row; the median is unchanged.
 
-    All targets are above the upper quantile, so the upper quantile rises:
+    All targets are above the upper quantile, so the upper quantile increases:
 
     >>> forecasts = np.tile([0.0, 1.0, 2.0], (4, 1))
     >>> calibrated(forecasts, np.full(3, 9.0), np.array([0.1, 0.5, 0.9]), 1)[:, 2].round(4)

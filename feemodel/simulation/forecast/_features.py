@@ -1,4 +1,4 @@
-"""Regressors of the quantile regression, which use only values up to the origin."""
+"""Regressors of the quantile regression. They use only fees up to the origin of a forecast."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ HARMONICS = 2
 
 
 def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Return the trailing mean over `length` values, or over all values so far at the start, in the shape of `values`.
+    """Return the mean of the newest `length` values at each index. Near the start, the mean is over all values so far.
 
     >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
     array([1., 2., 4.])
@@ -21,7 +21,7 @@ def trailing_mean(values: RealArray, length: int) -> RealArray:
 
 
 def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
-    """Return the value `lag` bins before the target of each origin, or NaN if the series starts later.
+    """Return, for each origin, the value `lag` bins before the target, or NaN if the series starts after that bin.
 
     >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
     array([nan,  1.,  3.])
@@ -31,10 +31,10 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 
 
 def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
-    """Return three simple estimates of a future fee from values up to each origin, each of shape (bins,).
+    """Return three simple estimates of a future fee at each origin: arrays of shape (bins,) by name.
 
     `newest` is the newest fee. `seasonal` is the fee at the target's time of day on the newest complete day. `level` is
-    the average of `seasonal` and the mean fee of three days.
+    the average of `seasonal` and the mean fee over the last three days.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(145), np.exp(np.arange(145.0)))
@@ -50,18 +50,21 @@ def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
-    """Return the regressors of each origin, of shape (bins, 14); NaN in the first day.
+    """Return the regressors of each origin, of shape (bins, 14). In the first day, some regressors are NaN.
 
-    The regressors are the newest fee; the means over its bin, an hour, six hours and a day; the values one day and
-    seven days before the target; the change over an hour; the standard deviation over six hours; two harmonics of the
-    target's time of day; and whether the target is on a weekend. If the series starts less than seven days before the
-    target, the value one day before the target is used twice.
+    - the newest fee
+    - the mean fees over the last ten minutes, hour, six hours and day
+    - the fees one day and seven days before the target
+    - the change over the last hour, and the standard deviation over the last six hours
+    - two harmonics of the target's time of day, and whether the target is on a weekend
+
+    If the fee seven days before the target is not known, it is replaced by the fee one day before the target.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
     (300, 14)
     """
-    means = series.means - series.means[0]  # values close to 0 reduce the rounding errors of sums
+    means = series.means - series.means[0]  # small values reduce the rounding errors of the sums below
     a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon
@@ -77,5 +80,5 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     for harmonic in range(1, HARMONICS + 1):
         angle = 2 * np.pi * harmonic * (target % DAY) / DAY
         columns += [np.cos(angle), np.sin(angle)]
-    columns.append(((target // DAY + 3) % 7 >= 5).astype(np.float64))  # 1970-01-01 was a Thursday
+    columns.append(((target // DAY + 3) % 7 >= 5).astype(np.float64))  # 1 on weekends; 1970-01-01 was a Thursday
     return np.stack(columns, axis=1)

@@ -1,4 +1,4 @@
-"""Compiled simulation of L1 fees, block by block. The fees follow given prices as far as the protocol allows."""
+"""Compiled simulation of L1 fees, block by block. The fees follow given prices within the protocol's limits."""
 
 import math
 
@@ -8,7 +8,7 @@ from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 
-RESPONSE = 8.0  # time constant with which excess blob gas approaches its value at the given blob price [blocks]
+RESPONSE = 8.0  # time constant at which excess blob gas approaches the given blob price [blocks]
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -16,27 +16,29 @@ def follow(  # type: ignore[no-untyped-def]
     times, prices, blob_prices, noise, blob_noise, base_fee, excess, gas_limit, target, maximum, update_fraction,
     reserve, block_seconds, every, base_fees, excesses,
 ):  # fmt: skip
-    """Fill arrays with the base fee and the excess blob gas of every `every`-th block, path by path.
+    """Compute the base fee and the excess blob gas of the first block of each step, on each path.
 
-    A block uses half of its gas limit times price / base fee, but not more than its gas limit. Its number of blobs is
-    the target plus a fraction of the difference between the excess blob gas at the given blob price and the present
-    excess blob gas. Fees are computed from the parent block by EIP-1559, EIP-4844 and EIP-7918.
+        gas used = min(gas limit, gas limit / 2 · price · exp(noise) / base fee)
+        blobs = target + (given excess − excess) / (gas per blob · RESPONSE) + blob noise, rounded, from 0 to maximum
+
+    `given excess` is the excess blob gas at which the blob base fee equals the given blob price. The fees of a block
+    are computed from its parent block by EIP-1559, EIP-4844 and EIP-7918.
 
     Parameters
     ----------
-    times : times of the knots, (knots,), increasing, the first at most 0 [s].
-    prices : logarithms of base fees at the knots, (paths, knots), interpolated linearly [log(wei / gas)].
-    blob_prices : logarithms of blob base fees at the knots, with the same shape [log(wei / gas)].
-    noise : random deviation of the logarithm of the demand for gas in each block, (paths, blocks) [1].
+    times : times at which prices are given, (knots,), increasing; the first is at most 0 [s].
+    prices : logarithms of base fees at these times, (paths, knots), interpolated linearly [log(wei / gas)].
+    blob_prices : logarithms of blob base fees at these times, (paths, knots) [log(wei / gas)].
+    noise : random deviation of the logarithm of gas demand in each block, (paths, blocks) [1].
     blob_noise : random deviation of the number of blobs in each block, (paths, blocks) [blobs].
-    base_fee, excess : base fee [wei / gas] and excess blob gas [gas] of the first block.
+    base_fee, excess : for the first block, base fee [wei / gas] and excess blob gas [gas], respectively.
     gas_limit : gas limit of a block [gas].
     target, maximum : target and maximum number of blobs in a block.
-    update_fraction : parameter of EIP-4844 [gas].
-    reserve : whether EIP-7918 is active.
+    update_fraction : `BLOB_BASE_FEE_UPDATE_FRACTION` of EIP-4844 [gas].
+    reserve : whether the reserve price of EIP-7918 is active.
     block_seconds : time between blocks [s].
     every : number of blocks in a step.
-    base_fees, excesses : output: base fee [wei / gas] and excess blob gas [gas] of the first block of each step.
+    base_fees, excesses : outputs, (paths, steps): base fee [wei / gas] and excess blob gas [gas], respectively.
     """
     half = gas_limit // 2
     for path in range(prices.shape[0]):
@@ -63,7 +65,7 @@ def follow(  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def blob_base_fees(excesses, update_fraction):  # type: ignore[no-untyped-def]
-    """Return the blob base fee for each element of a matrix of excess blob gas [wei / gas].
+    """Return the blob base fee for each element of a two-dimensional array of excess blob gas [wei / gas].
 
     >>> blob_base_fees(np.array([[0, 2_314_058]]), 3_338_477).tolist()
     [[1, 2]]

@@ -1,4 +1,4 @@
-"""Joint sample paths: past changes of both fees, adjusted to forecast quantiles and to the rules of the protocol."""
+"""Sample paths of the L1 base fee and blob base fee, from past changes, forecast quantiles and protocol rules."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,26 +13,26 @@ from feemodel.simulation.forecast._path_kernels import blob_base_fees, follow
 from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries
 
 SLOT = 12.0  # time between L1 blocks [s]
-GAS_LIMIT = 60_000_000  # gas limit of an L1 block; an assumption without effect, because only ratios to it are used
-GAS_NOISE = 0.3  # standard deviation of the noise in the logarithm of gas demand; assumed
-BLOB_NOISE = 4.4  # standard deviation of blobs per block, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-RETURN = 36.0  # time constant with which a fee returns to its seasonal value, before the adjustment [bins]
-SAME_TIME = 18  # changes are drawn from past origins whose time of day differs by at most this much [bins]
-CHUNK = 128  # number of paths that are simulated at a time; their noise takes about 15 MB per simulated day
+GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
+GAS_NOISE = 0.3  # assumed standard deviation of the noise in the logarithm of gas demand
+BLOB_NOISE = 4.4  # standard deviation of blobs per block; Chainscore/score-da, 2026-01-07 to 02-05, CC BY 4.0
+RETURN = 36.0  # time constant at which the point forecast returns to the seasonal value [bins]
+SAME_TIME = 18  # maximum difference in time of day between the origin and the past origins to draw from [bins]
+CHUNK = 128  # paths simulated at the same time; the noise for this many paths takes about 15 MB per day
 
 
 class SampledPaths(NamedTuple):
-    """Fees of sample paths, step by step."""
+    """Fees of sample paths in each step."""
 
-    elapsed: RealArray  #: time of each step since the newest row, (steps,) [s]
+    elapsed: RealArray  #: time from the newest row to each step, (steps,) [s]
     base_fee: WholeArray  #: base fee of the first block of each step, (paths, steps) [wei / gas]
     blob_base_fee: WholeArray  #: blob base fee of the first block of each step, (paths, steps) [wei / gas]
 
 
 class Beginning(NamedTuple):
-    """The first block of every path."""
+    """First block, which is the same on all paths."""
 
-    elapsed: float  #: time from the newest row to the end of its bin [s]
+    elapsed: float  #: time from the newest row to the end of the bin of this row [s]
     base_fee: int  #: base fee [wei / gas]
     excess: int  #: excess blob gas [gas]
 
@@ -40,21 +40,21 @@ class Beginning(NamedTuple):
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Return mean logarithms of fees in future bins on each path, before the adjustment to forecast quantiles.
+    """Draw sample paths of both fees from past forecast errors, before the adjustment to forecast quantiles.
 
-    A path is a point forecast plus the errors that the same kind of forecast had at a random past origin with a similar
-    time of day. Both fees use the same past origin.
+    A path is the sum of a point forecast and the errors of the same forecasting method at a random past origin. The
+    time of day of the past origin is similar. On one path, the errors of both fees are from the same past origin.
 
     Parameters
     ----------
-    series : series of each fee, with the same bins.
+    series : fee name → series of the fee; all series have the same bins.
     bins : length of a path [bins].
     paths : number of paths.
-    stream : random stream for the origins.
+    stream : random stream from which the past origins are drawn.
 
     Returns
     -------
-    Fee → array of shape (paths, bins + 1), with the newest fee as the first column [log(wei / gas)].
+    Fee name → mean logarithms of the fee, (paths, bins + 1); the first column is the newest fee [log(wei / gas)].
     """
     newest = len(next(iter(series.values()))) - 1
     origins = np.arange(DAY, newest - bins + 1)
@@ -70,21 +70,21 @@ def past_changes(
 
 
 def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArray:
-    """Return seasonal values of future bins, plus the decaying distance of the newest fee from its seasonal value."""
+    """Return point forecasts: seasonal value + (newest fee − its seasonal value) · exp(−bins ahead / RETURN)."""
     seasonal = series.means[origins[:, None] + ahead - -(-ahead // DAY) * DAY]
     distance = series.newest[origins] - series.means[origins - DAY]
     return np.asarray(seasonal + distance[:, None] * np.exp(-ahead / RETURN))
 
 
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
-    """Adjust paths so that their distribution at each knot has the forecast quantiles.
+    """Adjust paths so that, at each knot, the quantiles over the paths equal the forecast quantiles.
 
-    The adjustment does not change the order of the paths at a knot. Between two knots, it is interpolated linearly.
+    The order of the paths at a knot does not change. Between two knots, the adjustment is interpolated linearly.
 
     Parameters
     ----------
-    values : paths, (paths, bins + 1); the first column is the newest fee and does not change.
-    knots : columns of the knots, (k,), increasing; the last knot is the last column [bins].
+    values : paths, (paths, bins + 1); the first column is the newest fee, which is not adjusted.
+    knots : column indices of the knots, (k,), increasing; the last knot is the last column [bins].
     quantiles : forecast quantiles at each knot, (k, q).
     levels : probabilities of the quantiles, (q,).
 
@@ -100,7 +100,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
     for knot, target in zip(knots, quantiles, strict=True):
         column = values[:, knot]
         current = np.quantile(column, levels)
-        # With repeated values, np.interp uses the first or last of the equal quantiles.
+        # If quantiles in `current` are equal, np.interp uses the first or the last of them.
         inside = np.interp(column, current, target)
         low, high = column < current[0], column > current[-1]
         inside = np.where(high, target[-1] + column - current[-1], inside)
@@ -117,19 +117,19 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 def driven(
     prices: Mapping[str, RealArray], begin: Beginning, rules: BlobRules, *, every: int, stream: Generator
 ) -> SampledPaths:
-    """Simulate blocks in which the demand for gas and blobs follows given prices.
+    """Simulate blocks in which demand moves the fees towards given prices.
 
     Parameters
     ----------
     prices : "base_fee" and "blob_base_fee" → paths from `moved`, (paths, bins + 1) [log(wei / gas)].
-    begin : first block.
-    rules : blob rules, constant along the path.
+    begin : first block of all paths.
+    rules : blob parameters of the protocol, the same for all blocks.
     every : number of blocks in a step.
     stream : random stream for the noise of demand.
 
     Returns
     -------
-    Fees of each step.
+    Fees of each path in each step.
     """
     paths, bins = prices["base_fee"].shape[0], prices["base_fee"].shape[1] - 1
     times = np.concatenate(([0.0], begin.elapsed + BIN * (np.arange(bins) + 0.5)))

@@ -1,18 +1,20 @@
-"""Linear quantile regression with a smoothed loss and a ridge penalty, by Newton's method.
+"""Linear quantile regression with a smoothed loss and a ridge penalty, solved by Newton's method.
 
-The pinball loss is convolved with a Gaussian kernel, which makes it smooth and keeps it convex (Fernandes, Guerre,
-Horta, Journal of Business & Economic Statistics 39(1), 2021; He, Pan, Tan, Zhou, Journal of Econometrics 232(2), 2023).
+The loss is the pinball loss convolved with a Gaussian kernel, which is smooth and convex.
+
+Sources: Fernandes, Guerre, Horta, Journal of Business & Economic Statistics 39(1), 2021; He, Pan, Tan, Zhou, Journal of
+Econometrics 232(2), 2023.
 """
 
 import numpy as np
 
 from feemodel.checks import RealArray
 
-BANDWIDTH = 0.1  # bandwidth of the kernel, in mean absolute deviations of the response
-RIDGE = 40.0  # penalty on standardized coefficients, in the units of a sum of losses
+BANDWIDTH = 0.1  # bandwidth of the kernel / mean absolute deviation of the response [1]
+RIDGE = 40.0  # factor of the ridge penalty on squared coefficients [1]
 MAX_ITERATIONS = 40
-MIN_CURVATURE = 1e-3  # keeps the Newton matrix positive definite if no residual is near 0
-TOLERANCE = 1e-6  # the fit ends when the relative decrease of the loss is smaller
+MIN_CURVATURE = 1e-3  # keeps the Hessian matrix positive definite if no residual is near 0
+TOLERANCE = 1e-6  # iterations end when the relative decrease of the loss is at most this
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 
 
@@ -24,21 +26,23 @@ def fit_quantiles(
     start: RealArray | None = None,
     ridge: float = RIDGE,
 ) -> RealArray:
-    """Return the coefficients of a linear quantile regression, one row for each quantile.
+    """Return the coefficients of a linear quantile regression, with one row for each quantile.
 
-    The intercept is not penalized. If the response is scaled, the coefficients scale with it.
+    The ridge penalty does not apply to the intercept. If the response is multiplied by a constant, all coefficients are
+    multiplied by the same constant.
 
     Parameters
     ----------
     regressors : standardized regressors, (rows, k).
-    response : response, (rows,).
+    response : values of the response variable, (rows,).
     quantiles : probabilities of the quantiles, (q,), above 0 and below 1.
-    start : initial coefficients, (q, k + 1); `None` means zeros, with quantiles of the response as intercepts.
-    ridge : penalty on squared coefficients, relative to the scale of the response [1].
+    start : initial coefficients, (q, k + 1). `None` means that the initial slopes are 0 and the initial intercepts are
+        quantiles of the response.
+    ridge : factor of the penalty on squared coefficients, for a response of mean absolute deviation 1 [1].
 
     Returns
     -------
-    Coefficients (q, k + 1), the intercept last, in the unit of the response.
+    Coefficients, (q, k + 1), in the unit of the response. The last column contains the intercepts.
 
     >>> x = np.linspace(-1.7, 1.7, 2_001)
     >>> fit_quantiles(x[:, None], 3.0 * x, np.array([0.5]), ridge=0.0).round(2) + 0.0
@@ -61,14 +65,14 @@ def fit_quantiles(
 def _minimum(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, start: RealArray
 ) -> RealArray:
-    """Return the coefficients with the minimum loss, by Newton's method with step halving."""
+    """Return the coefficients that minimize the loss, by Newton's method with step halving."""
     found = start
     loss, probability, density = _loss(design, response, quantile, penalty, found)
     for _ in range(MAX_ITERATIONS):
         gradient = penalty * found - design.T @ (quantile - probability)
         weights = np.maximum(density, MIN_CURVATURE)
         curvature = (design * weights[:, None]).T @ design
-        curvature.flat[:: len(penalty) + 1] += penalty + 1e-9  # add to the diagonal
+        curvature.flat[:: len(penalty) + 1] += penalty + 1e-9  # add the penalty to the diagonal
         step = np.linalg.solve(curvature, gradient)
         fall, length = float(gradient @ step), 1.0
         while True:
@@ -86,7 +90,10 @@ def _minimum(
 def _loss(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, coefficients: RealArray
 ) -> tuple[float, RealArray, RealArray]:
-    """Return the smoothed loss with its penalty, and the kernel's probability below 0 and density at 0 for each row."""
+    """Return the penalized smoothed loss. Also return, for each row, P(r < 0) and the density of r at 0.
+
+    r is normally distributed. The mean of r is the residual of the row, and the standard deviation is `BANDWIDTH`.
+    """
     from scipy.special import ndtr
 
     residual = response - design @ coefficients

@@ -1,7 +1,8 @@
-"""Recommend fee parameters of a chain that meet a target on sample paths of L1 fees.
+"""Recommend fee parameters of a chain, such that fees cover the cost of posting with a requested probability.
 
-The rule of a chain computes the price of a byte from L1 fees. Users pay before their bytes are posted, and most rules
-ignore the L1 tip. Fees at the recommended factor on the price cover posting with the requested probability.
+The pricing rule of a chain computes the price of a byte from L1 fees. Two differences from the cost remain: users pay
+before their bytes are posted, and most rules ignore the L1 tip. The recommended parameters multiply the price by a
+factor that makes up for both. The factor is computed from sample paths of L1 fees.
 """
 
 import math
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
 FAMILIES: tuple[str, ...] = get_args(Family)
-HOLD = 86_400.0  # [s]
-LONGEST_HOLD = 3 * 86_400.0  # [s]
+HOLD = 86_400.0  # default time for which parameters are used [s]
+LONGEST_HOLD = 3 * 86_400.0  # maximum of this time [s]
 ARBITRUM_UNITS_PER_BYTE = 16
-PARTS = 5  # number of steps in ten minutes
+PARTS = 5  # number of price updates in ten minutes
 STEP = BIN // PARTS  # interval of price updates [s]
 INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill a blob [s]
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
@@ -65,16 +66,17 @@ class Recommendation:
 
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: factor on the price of the chain's rule; 1 covers constant L1 fees, without ignored tips [1]
-    loss_probability: float  #: probability that fees over `hold` do not cover posting [1]
-    expected_margin: float  #: median of fees divided by the cost of posting, minus 1 [1]
-    hold: float  #: time for which the parameters are planned to be used [s]
+    factor: float  #: multiplies the rule's price; at constant L1 fees, 1 covers posting except ignored tips [1]
+    loss_probability: float  #: probability that the fees of `hold` do not cover the cost of posting [1]
+    expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
+    hold: float  #: time for which the parameters will be used [s]
     valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
     valid_until: str  #: end of `valid_for`, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: 5, 50 and 95 % quantiles of the mean cost over `hold` [wei / byte]
-    #: Dataset with one step for each submission, up to twice `hold`. Over `quantile` and `step`: `cost_per_byte`, the
-    #: cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for them [wei / byte]. Over
-    #: `step`: `loss_probability`, for all steps up to this one [1], and the coordinates `elapsed` [s] and `time`.
+    #: Dataset with one step for each submission, up to twice `hold`. Variables over `quantile` and `step`:
+    #: `cost_per_byte`, the cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for
+    #: these bytes [wei / byte]. Variable over `step`: `loss_probability`, the probability that the fees of all steps up
+    #: to this step do not cover posting [1]. Coordinates of `step`: `elapsed` [s] and `time`.
     outlook: xr.Dataset = field(compare=False, repr=False)
 
 
@@ -92,7 +94,7 @@ def recommend(
     paths: int = 1_000,
     rng: Rng = 0,
 ) -> Recommendation:
-    """Recommend fee parameters for a loss probability or a margin.
+    """Recommend fee parameters of a chain for a target: either a loss probability or a margin.
 
     | family | recommended parameters |
     |---|---|
@@ -106,22 +108,23 @@ def recommend(
     ----------
     l1 : L1 fees up to now: a table or scenario for `feemodel.forecast`.
     family : family of the chain's rule.
-    loss_probability : target probability that fees over `hold` do not cover posting, at least 1 / `paths`; `None` means
-        0.05, unless `margin` is given.
-    margin : target for the median of fees divided by the cost of posting, minus 1, instead of a loss probability [1].
+    loss_probability : target for the probability that the fees of `hold` do not cover the cost of posting, at least
+        1 / `paths`; `None` means 0.05, unless `margin` is given [1].
+    margin : target for the median of (fees / cost of posting), minus 1, instead of a loss probability [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
     interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].
-    submission : submission that carries the bytes to L1.
-    bytes_per_transaction : posted bytes per transaction, for an operator fee per transaction [byte].
-    method, paths, rng : arguments of `feemodel.forecast`.
+    submission : gas, capacity and tip of the submissions.
+    bytes_per_transaction : mean posted bytes of a transaction, to compute the operator fee of the OP Stack [byte].
+    method, paths, rng : arguments with the same names of `feemodel.forecast`.
 
     Returns
     -------
-    Parameters with their expected effect.
+    Recommended parameters and their expected effect.
 
     Raises
     ------
-    InvalidInput : an argument that `feemodel.forecast` rejects, both targets, or times that are not valid multiples.
+    InvalidInput : `feemodel.forecast` rejects an argument, both `loss_probability` and `margin` are given, or `hold` or
+        `interval` is out of range or not a multiple of the required time.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
@@ -154,7 +157,7 @@ def recommend(
     cost = found["cost"].to_numpy() / submission.capacity
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
-    # Bytes that arrive in an interval pay the prices of its steps. They are posted in the block after the interval.
+    # Bytes that arrive during an interval pay the prices of that interval, and are posted in the first block after it.
     count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]
@@ -192,7 +195,7 @@ def recommend(
 
 
 def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
-    """Return quantiles of costs and prices over the paths, and the loss probability of each step."""
+    """Return the Dataset `Recommendation.outlook`: quantiles over the paths, and loss probability, in each step."""
     elapsed = interval * np.arange(1, len(losing) + 1)
     times = ((newest + elapsed) * 1e9).astype("datetime64[ns]")
     dimensions = ("quantile", "step")
@@ -221,11 +224,11 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 def _rule_price(
     family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
 ) -> tuple[RealArray, float]:
-    """Return the price of a byte by the chain's rule with factor 1, and its present value [wei / byte]."""
+    """Return the price of a byte by the chain's rule with factor 1: on each path in each step, and now [wei / byte]."""
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
-        # On the OP Stack, an operator fee per transaction covers the tip. The other rules do not include a tip.
+        # On the OP Stack, the recommended operator fee covers the tip. The rules of other chains ignore the tip.
         counted = tip if family == "op-stack" else 0.0
         plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity
         return plain, float(plain[0, 0])

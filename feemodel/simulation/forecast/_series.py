@@ -1,4 +1,4 @@
-"""Series of ten-minute means of the logarithm of a fee, which all methods forecast."""
+"""Convert L1 fees to a time series of means over ten minutes, the input of all forecasting methods."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
 
-BIN = 600  # [s]
+BIN = 600  # length of a bin [s]
 DAY = 144  # [bins]
 WEEK = 7 * DAY  # [bins]
-LONGEST = 10 * 366 * DAY  # [bins]
+LONGEST = 10 * 366 * DAY  # maximum length of a series [bins]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeeSeries:
-    """Logarithm of a fee in bins of ten minutes."""
+    """Time series of the logarithm of a fee, in bins of ten minutes."""
 
-    first_bin: int  #: number of the first bin since 1970 [10 min]
-    means: RealArray  #: (bins,): mean logarithm; a bin without rows repeats the previous bin [log(wei / gas)]
-    newest: RealArray  #: (bins,): logarithm of the newest fee at the end of each bin [log(wei / gas)]
-    interpolated: RealArray  #: (bins,): like `means`, but with linear interpolation in bins without rows
+    first_bin: int  #: start of the first bin, in bins since 1970 [10 min]
+    means: RealArray  #: (bins,): mean logarithm; a bin without rows has the mean of the bin before [log(wei / gas)]
+    newest: RealArray  #: (bins,): logarithm of the last fee before the end of each bin [log(wei / gas)]
+    interpolated: RealArray  #: (bins,): `means`, but linearly interpolated in bins without rows [log(wei / gas)]
     empty: NDArray[np.bool_]  #: (bins,): whether a bin has no rows
 
     def __len__(self) -> int:
@@ -33,10 +33,10 @@ class FeeSeries:
 
 
 def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
-    """Return the means of the logarithm of fees over bins of ten minutes.
+    """Compute means of the logarithm of a fee over bins of ten minutes.
 
-    A method may read `means` and `newest` up to its origin, because a bin without rows depends only on earlier rows.
-    Scores compare forecasts with `interpolated`.
+    In bins without rows, `means` and `newest` depend only on earlier rows. A forecast may therefore use both up to its
+    origin. Scores compare forecasts with `interpolated`, which also depends on later rows.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 
     Returns
     -------
-    Series from the bin of the first row to that of the last row.
+    Series from the bin of the first row to the bin of the last row.
 
     Raises
     ------
-    InvalidInput : rows over more than ten years.
+    InvalidInput : the rows span more than ten years.
 
     >>> found = binned(np.array([0.0, 300.0, 1_800.0]), np.exp([1.0, 3.0, 5.0]))
     >>> found.means, found.newest, found.interpolated.round(6)
@@ -64,16 +64,16 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     empty = rows == 0
     means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # the newest bin with rows
+    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # for each bin, the last bin up to it that has rows
     last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])
     return FeeSeries(int(bins[0]), means[last_known], logs[last_row], interpolated, empty)
 
 
 def days_before(horizon: int) -> int:
-    """Return the smallest whole number of days that is at least a horizon [bins].
+    """Round a horizon up to a whole number of days [bins].
 
-    The value that lies this number of bins before a target is known at the origin and has the same time of day.
+    The value this many bins before the target is already known at the origin, and is from the target's time of day.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)

@@ -1,4 +1,4 @@
-"""Forecast the distribution of L1 fees: quantiles at horizons, and joint sample paths by the rules of the protocol."""
+"""Forecast L1 fees: quantiles at given horizons, and joint sample paths of both fees."""
 
 import math
 import re
@@ -40,26 +40,26 @@ SECONDS = {"min": 60, "h": 3_600, "d": 86_400}
 HORIZONS = ("10min", "1h", "6h", "24h")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 FEES = ("base_fee", "blob_base_fee")
-LONGEST_HORIZON = 7 * DAY  # [bins]
-BLOCKS_PER_STEP = 50  # ten minutes
-MAX_BLOCKS_PER_STEP = 7_200  # a day
+LONGEST_HORIZON = 7 * DAY  # maximum horizon [bins]
+BLOCKS_PER_STEP = 50  # default length of a step: ten minutes
+MAX_BLOCKS_PER_STEP = 7_200  # maximum length of a step: a day
 SUBMISSION = Submission()
-KNOTS = (1, 6, 36, 144)  # bins at which paths are adjusted to quantiles, besides the requested horizons
+KNOTS = (1, 6, 36, 144)  # horizons, besides those requested, at which paths are adjusted to quantiles [bins]
 
 
 class History(NamedTuple):
-    """L1 fees up to the origin of a forecast."""
+    """L1 fees from which a forecast is computed."""
 
-    series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all have the same bins
-    newest: float  #: time of the newest row [s since 1970]
+    series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all series have the same bins
+    newest: float  #: time of the newest row, in seconds since 1970 [s]
     fees: Mapping[str, float]  #: newest value of each fee in `FEES` [wei / gas]
     gas_used_ratio: float | None  #: gas used ratio of the newest row, if known [1]
     tip: float | None  #: median tip of the newest day, if known [wei / gas]
-    source: str  #: description of the rows
+    source: str  #: description of the origin of the rows
     assumed: str  #: assumptions about missing data
 
     def tip_of(self, submission: Submission) -> float:
-        """Return the tip of the history, or of the submission if the history has none [wei / gas]."""
+        """Return the tip of the history or, if the history has no tips, the tip of the submission [wei / gas]."""
         return submission.tip if self.tip is None else self.tip
 
 
@@ -76,35 +76,37 @@ def forecast(
 ) -> xr.Dataset:
     """Forecast the distribution of L1 fees after the newest row of a history.
 
-    The quantiles describe the geometric mean of a fee over a bin of ten minutes, which is `horizon` after the bin of
-    the newest row. They are between 1 wei and 10 million gwei.
+    The forecast is for the geometric mean of a fee over ten minutes (a bin). The time from the bin of the newest row to
+    the bin of the forecast is the horizon. Quantiles are between 1 wei and 10 million gwei.
 
     Parameters
     ----------
-    l1 : L1 fees: a table of `feemodel.io.read_l1_fees`, another table with times that
+    l1 : L1 fees: a table from `feemodel.io.read_l1_fees`, any other table with times that
         `feemodel.simulation.scenarios.replay` accepts, or a scenario of one path with times. At least six days are
-        required, and good forecasts need about a month.
-    horizons : horizons in seconds or as text such as "6h", in multiples of ten minutes, up to seven days.
+        required. Good forecasts need about a month.
+    horizons : horizons, in seconds or as text such as "6h": multiples of ten minutes, at most seven days.
     quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
     method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
-    paths : number of joint sample paths of both fees, up to the longest horizon. With 0 the result has no quantiles of
-        costs.
-    rng : seed, SeedSequence or Generator of the paths.
-    submission : submission whose cost is forecast. Its tip is used only if the history has no tips; otherwise the tip
-        is the median of the newest day.
+    paths : number of joint sample paths of both fees. The paths end at the longest horizon. If 0, the result contains
+        neither paths nor costs.
+    rng : seed, SeedSequence or Generator for the paths.
+    submission : submission whose cost is forecast. If the history has tips, the median tip of the newest day replaces
+        the tip of the submission.
     blocks_per_step : number of L1 blocks in a step of the paths.
 
     Returns
     -------
-    Dataset over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas]. With paths,
-    also `cost_quantile` [wei], and over `path` and `step`: `base_fee` and `blob_base_fee` of the first block of each
-    step [wei / gas] and `cost` [wei], with the coordinates `elapsed` [s] and `time`. Paths start at the newest row and
-    follow the rules of L1. `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
+    Dataset. Variables over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas],
+    and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` of
+    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`. Paths
+    start at the newest row, and fees change from block to block by the rules of L1.
+    `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
 
     Raises
     ------
-    InvalidInput : a history that is too short or that `replay` rejects, fees below 1 wei or above 10 million gwei, a
-        horizon that is not a multiple of ten minutes, quantiles that do not increase, or a time before blobs existed.
+    InvalidInput : the history is too short, `replay` rejects the history, a fee is below 1 wei or above 10 million
+        gwei, a horizon is not a multiple of ten minutes, the quantiles do not increase, or the history ends before
+        blobs existed.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
@@ -129,7 +131,7 @@ def forecast(
         newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
         return newest
 
-    # Adjust paths to the default quantiles too, because there may be only a few requested quantiles.
+    # Adjust paths to the default quantiles as well, because the requested quantiles may be too few.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
@@ -174,9 +176,9 @@ def forecast(
 
 
 def history_of(l1: Any) -> History:
-    """Return the series of both fees of a table or a scenario, and its newest row.
+    """Convert a table or scenario of L1 fees to the series and the newest values from which `forecast` starts.
 
-    Raises `InvalidInput` for a history that `forecast` rejects.
+    Raises `InvalidInput` if `forecast` rejects the history.
 
     >>> found = history_of({"timestamp": [0, 600], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]})
     >>> len(found.series["base_fee"]), found.newest, found.fees["base_fee"]
@@ -211,7 +213,7 @@ def history_of(l1: Any) -> History:
 
 
 def _assumed(assumed: str, seconds: RealArray) -> str:
-    """Return the assumptions about a history, including constant fees between rows more than a bin apart."""
+    """Return the assumptions about a history. If rows are more than a bin apart, add that fees are held constant."""
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:
         return assumed
@@ -220,9 +222,9 @@ def _assumed(assumed: str, seconds: RealArray) -> str:
 
 
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
-    """Return distinct horizons in bins, in increasing order.
+    """Convert horizons to bins, without duplicates and in increasing order.
 
-    Raises `InvalidInput` for a horizon that is not a multiple of ten minutes or is longer than seven days.
+    Raises `InvalidInput` if a horizon is not a multiple of ten minutes or is longer than seven days.
 
     >>> horizon_bins(["6h", 600])
     array([ 1, 36])
@@ -244,7 +246,7 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
 
 
 def _checked_quantiles(quantiles: Any) -> RealArray:
-    """Return quantiles as an array; raises `InvalidInput` unless they increase, above 0 and below 1.
+    """Convert quantiles to an array; raise `InvalidInput` unless all are between 0 and 1 and in increasing order.
 
     >>> _checked_quantiles([0.1, 0.9])
     array([0.1, 0.9])
@@ -260,7 +262,7 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
 
 
 def _beginning(history: History, update_fraction: int) -> Beginning:
-    """Return the block after the newest row. Its base fee is computed from the gas used in that row, if known."""
+    """Return the first block of the paths. If the gas used in the newest row is known, it determines the base fee."""
     fee = max(1, round(history.fees["base_fee"]))
     if history.gas_used_ratio is not None:
         fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)

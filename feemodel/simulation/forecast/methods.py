@@ -1,7 +1,7 @@
-"""Quantile forecasts of a series from rolling origins: four baselines and the method "auto".
+"""Quantile forecasts of a fee series at many origins: four baselines and the method "auto".
 
-All methods are fitted again once a day, to targets before the first origin of the day. They use no value after an
-origin. A table on the page "Forecasts of L1 fees" defines the baselines.
+Once a day, a method is fitted to the targets before the first origin of the day. A forecast uses no value after its
+origin. For the definitions of the baselines, see the table on the page "Forecasts of L1 fees".
 """
 
 import math
@@ -22,17 +22,17 @@ Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
-SKIPPED = 2 * DAY  # start of a series that fits leave out [bins]
-RECENT = 3 * DAY  # length of the history for the "recent persistence" forecaster of `auto` [bins]
-LONGEST_FIT = 45 * DAY  # maximum length of the history for fits of regressions [bins]
-WARM_UP = WEEK  # additional earlier origins that initialize the weights and the calibration of `auto` [bins]
-LARGEST_STRIDE = 6  # bins between fitted targets at horizons of at least six hours; otherwise 2
-LARGEST_FEE = MAXIMUM  # maximum of forecasts and histories [wei / gas]
-MIN_ROWS = DAY  # minimum number of targets for a fit
+SKIPPED = 2 * DAY  # length of the start of a series to which no method is fitted [bins]
+RECENT = 3 * DAY  # length of the history of the "recent persistence" forecaster in "auto" [bins]
+LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
+WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
+LARGEST_STRIDE = 6  # regressions use every 6th target at horizons from six hours, every 2nd below
+LARGEST_FEE = MAXIMUM  # maximum fee in histories and forecasts [wei / gas]
+MIN_ROWS = DAY  # minimum number of targets to fit a method
 
 
 def min_bins(horizon: int, *, method: str = "auto") -> int:
-    """Return the minimum length of a series for a method and a horizon [bins].
+    """Return the minimum length of a series that a method requires at a horizon [bins].
 
     >>> min_bins(144) / 144, min_bins(144, method="seasonal") / 144
     (6.0, 4.0)
@@ -41,7 +41,7 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert forecast logarithms to fees, at most `LARGEST_FEE` despite rounding [wei / gas].
+    """Convert logarithms of fees to fees. Fees that exceed `LARGEST_FEE` by rounding become `LARGEST_FEE` [wei / gas].
 
     >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
     [1.0, 1e+16]
@@ -50,7 +50,7 @@ def fees_of(logarithms: RealArray) -> RealArray:
 
 
 def check_length(bins: int, horizon: int, *, method: str) -> None:
-    """Raise `InvalidInput` if a series of `bins` is too short for a method and a horizon [bins].
+    """Raise `InvalidInput` if a series with `bins` bins is too short for a method and a horizon [bins].
 
     >>> check_length(864, 144, method="auto")
     """
@@ -63,7 +63,7 @@ def check_length(bins: int, horizon: int, *, method: str) -> None:
 def rolling_quantiles(
     series: FeeSeries, horizon: int, *, method: str, quantiles: RealArray, first: int | None = None
 ) -> RealArray:
-    """Return quantiles of the mean logarithm of a fee, `horizon` bins after each origin.
+    """Forecast quantiles of the mean logarithm of a fee in the bin that is `horizon` bins after each origin.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def rolling_quantiles(
 
     Returns
     -------
-    Quantiles, (origins, q), for each origin from the first to the newest bin. They are between the minimum of the
-    protocol, 1 wei, and `LARGEST_FEE` [log(wei / gas)].
+    Quantiles, (origins, q), for each origin from the first to the newest bin [log(wei / gas)]. The corresponding fees
+    are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
 
     Raises
     ------
-    InvalidInput : a series that is too short up to the first origin.
+    InvalidInput : the part of the series up to the first origin is too short.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
@@ -103,7 +103,7 @@ def _bounded(logarithms: RealArray) -> RealArray:
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
     """Combine quantile regressions and baselines, with weights by recent losses, and calibrate the result."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
-    warm = begin - (begin - warm) // DAY * DAY  # so that fits are at the same time of day
+    warm = begin - (begin - warm) // DAY * DAY  # a whole number of days before `begin`, to fit at the same time of day
     levels = np.unique(np.append(quantiles, 0.5))
     experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]
     experts += _regressions(series, horizon, levels, warm)
@@ -115,7 +115,7 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
 
 
 def _days(begin: int, end: int) -> list[slice]:
-    """Return slices of the origins from `begin`, one for each day."""
+    """Divide the origins from `begin` to `end` into slices of one day."""
     return [slice(day, min(day + DAY, end)) for day in range(begin, end, DAY)]
 
 
@@ -140,7 +140,7 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
 
 
 def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Return the newest value plus quantiles of recent changes, which adapt to a change of volatility."""
+    """Return the newest value plus quantiles of recent changes, so that volatility is that of recent days."""
     values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)
@@ -150,7 +150,7 @@ def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, b
 
 
 def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> list[RealArray]:
-    """Return quantile regressions of the distance from each anchor, with a ridge penalty towards the anchor."""
+    """For each anchor, forecast the distance of the target from the anchor by ridge quantile regression."""
     table, values = features(series, horizon), series.means
     complete = np.isfinite(table.sum(axis=1))
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
@@ -166,7 +166,7 @@ def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: i
             regressors = (table[fitted] - mean) / deviation
             distance = values[fitted + horizon] - anchor[fitted]
             start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
-            # Do not extrapolate beyond the range of the fitted regressors.
+            # Do not extrapolate: limit regressors to the range to which the regression was fitted.
             standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
             predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
             found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)

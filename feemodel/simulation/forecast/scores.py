@@ -1,4 +1,4 @@
-"""Scores of probabilistic forecasts, in the unit of the target; lower is better.
+"""Scores of probabilistic forecasts. Scores have the unit of the target, and lower scores are better.
 
 Sources: Gneiting, Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102(477), 2007; Diebold,
 Mariano, "Comparing predictive accuracy", JBES 13(3), 1995; Politis, Romano, "A circular block-resampling procedure for
@@ -13,25 +13,25 @@ from feemodel.checks import INT64_MAX, RealArray, real, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.scenarios import Rng, generator_of
 
-LARGEST_BOOTSTRAP = 1 << 27  # maximum number of drawn blocks
+LARGEST_BOOTSTRAP = 1 << 27  # maximum number of blocks that a bootstrap draws
 
 
 def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
-    """Return the pinball loss of quantiles, max(q · e, (q − 1) · e) with e = target − forecast.
+    """Return the pinball loss of forecast quantiles: max(q · e, (q − 1) · e), where e = target − forecast.
 
     Parameters
     ----------
-    targets : targets, broadcast against `forecasts`.
+    targets : targets, in a shape that broadcasts with `forecasts`.
     forecasts : forecast quantiles, (…, q), in the unit of the targets.
     quantiles : probabilities of the quantiles, (q,), from 0 to 1.
 
     Returns
     -------
-    Losses of the broadcast shape, in the unit of the targets.
+    Losses, in the unit of the targets and in the broadcast shape.
 
     Raises
     ------
-    InvalidInput : shapes that do not broadcast, or numbers that are not finite.
+    InvalidInput : the shapes do not broadcast, or a number is not finite.
 
     >>> pinball(np.array([[3.0]]), np.array([[1.0, 4.0]]), np.array([0.25, 0.75]))
     array([[0.5 , 0.25]])
@@ -42,12 +42,14 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
 
 
 def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
-    """Return the continuous ranked probability score of a sample, E|X − y| − E|X − X′| / 2.
+    """Return the continuous ranked probability score (CRPS) of a sample: E|X − y| − E|X − X′| / 2.
+
+    y is the target, and X and X′ are independent draws from the sample.
 
     Parameters
     ----------
     targets : targets, (n,).
-    sample : draws from the forecast of each target, (n, draws), in the unit of the targets.
+    sample : random draws from the forecast of each target, (n, draws), in the unit of the targets.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
 
     Raises
     ------
-    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
+    InvalidInput : an array has the wrong shape, or a number is not finite.
 
     >>> crps_of_sample(np.array([0.0]), np.array([[1.0, 3.0]]))  # (1 + 3) / 2 − (0 + 2 + 2 + 0) / 8
     array([1.5])
@@ -63,15 +65,16 @@ def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
     value = np.sort(_matrix("sample", sample), axis=1)
     target = _column("targets", targets, len(value))
     draws = value.shape[1]
-    # Mean of |xᵢ − xⱼ| over all pairs, from sorted draws.
+    # Compute the mean of |xᵢ − xⱼ| over all pairs from the sorted draws.
     spread = 2.0 * (value * (2.0 * np.arange(draws) + 1.0 - draws)).sum(axis=1) / draws**2
     return np.asarray(np.abs(value - target[:, None]).mean(axis=1) - spread / 2.0)
 
 
 def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
-    """Return the continuous ranked probability score from quantiles: twice the integral of their pinball losses.
+    """Approximate the continuous ranked probability score (CRPS) from forecast quantiles.
 
-    Each quantile represents the probabilities from 0 to 1 that are closest to its own.
+    The CRPS is twice the integral of the pinball loss over all probabilities from 0 to 1. At each probability, the
+    integral uses the forecast quantile with the closest probability.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
 
     Raises
     ------
-    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
+    InvalidInput : an array has the wrong shape, or a number is not finite.
 
     >>> crps_of_quantiles(np.array([2.0]), np.array([[1.0, 3.0]]), np.array([0.25, 0.75]))  # 2 · (0.25 + 0.25) / 2
     array([0.5])
@@ -98,21 +101,23 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
 
 
 def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage: float) -> RealArray:
-    """Return the interval score: width plus 2 / (1 − coverage) times the distance of a target outside the interval.
+    """Return the interval score: width + 2 / (1 − coverage) · distance of the target from the interval.
+
+    If the target is inside the interval, the distance is 0.
 
     Parameters
     ----------
     targets : targets.
-    low, high : ends of the intervals, in the unit of the targets; they broadcast against `targets`.
+    low, high : lower and upper ends of the intervals, in the unit of the targets and in shapes that broadcast.
     coverage : nominal coverage, from 0 to below 1 [1].
 
     Returns
     -------
-    Scores of the broadcast shape, in the unit of the targets.
+    Scores, in the unit of the targets and in the broadcast shape.
 
     Raises
     ------
-    InvalidInput : shapes that do not broadcast, or a coverage of 1 or more.
+    InvalidInput : the shapes do not broadcast, or `coverage` is 1 or more.
 
     >>> interval_score(np.array([5.0]), np.array([1.0]), np.array([4.0]), 0.9).round(6)  # 3 + 2 / 0.1 · 1
     array([23.])
@@ -126,7 +131,9 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
 
 
 def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
-    """Return the shares of targets below, between and above forecast quantiles (probability integral transform).
+    """Return the share of targets in each range between forecast quantiles (probability integral transform).
+
+    The first range is below all quantiles, and the last range is above all quantiles.
 
     Parameters
     ----------
@@ -135,12 +142,12 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
 
     Returns
     -------
-    Shares, (q + 1,), with sum 1. For calibrated quantiles, they equal the differences between consecutive numbers of
-    the sequence 0, probabilities of the quantiles, 1.
+    Shares, (q + 1,), with sum 1. For calibrated quantiles with the probabilities 0.1, 0.5 and 0.9, the expected shares
+    are 0.1, 0.4, 0.4 and 0.1.
 
     Raises
     ------
-    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
+    InvalidInput : an array has the wrong shape, or a number is not finite.
 
     >>> shares_between(np.array([0.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]]))
     array([0.5, 0.5, 0. ])
@@ -153,29 +160,30 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
 class Difference(NamedTuple):
     """Mean difference of two losses, with a confidence interval."""
 
-    mean: float  #: first loss minus second loss, in their unit; negative if the first is better
+    mean: float  #: mean of (first loss − second loss), in the unit of the losses
     low: float  #: lower end of the 95 % interval
     high: float  #: upper end of the 95 % interval
     p_value: float  #: two-sided p-value of the hypothesis of no difference [1]
 
 
 def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: int = 1_000, rng: Rng) -> Difference:
-    """Diebold-Mariano test of equal accuracy, by a circular block bootstrap of loss differences.
+    """Test two forecasters for equal accuracy (Diebold-Mariano), by a circular block bootstrap of loss differences.
 
     Parameters
     ----------
-    losses, others : losses of two forecasters at the same origins, (n,), in order of time.
-    block : length of a block, at most n. It must exceed the range of autocorrelation of the differences, such as a day.
+    losses, others : losses of the first and the second forecaster at the same origins, (n,), in order of time.
+    block : number of losses in a block, at most n. Blocks should be long enough that the loss differences of different
+        blocks are almost uncorrelated, for example a day.
     draws : number of bootstrap samples.
     rng : seed, SeedSequence or Generator.
 
     Returns
     -------
-    Mean difference; its interval is from the 2.5 % to the 97.5 % quantile of resampled means.
+    Mean difference, with the 2.5 % and 97.5 % quantiles of the resampled means as the confidence interval.
 
     Raises
     ------
-    InvalidInput : arrays of the wrong shape, or blocks longer than the arrays.
+    InvalidInput : an array has the wrong shape, or `block` exceeds n.
 
     >>> losses = np.tile([1.0, 2.0], 50)
     >>> diebold_mariano(losses, losses + 1.0, block=10, rng=1)
@@ -199,21 +207,21 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
 
 class OperatorLoss(NamedTuple):
-    """Losses from prices that were set before costs were known. Each array has one value per column of prices, (q,)."""
+    """Losses from prices that were set before costs were known. Arrays have one value per column of prices, (q,)."""
 
     under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of costs
-    overcharged: RealArray  #: mean of max(0, price − cost)
-    losing_days: RealArray  #: share of days with total costs above total prices [1]
+    overcharged: RealArray  #: mean of max(0, price − cost), in the unit of costs
+    losing_days: RealArray  #: share of days on which the sum of costs exceeds the sum of prices [1]
 
 
 def operator_loss(costs: RealArray, prices: RealArray, *, day: int) -> OperatorLoss:
-    """Return the loss of an operator who sets prices in advance, such as quantiles of a forecast.
+    """Return the losses of an operator who sets prices in advance, for example to quantiles of a forecast.
 
     Parameters
     ----------
     costs : costs, (n,), in order of time, for example in wei per byte.
-    prices : prices, (n, q), in the unit of costs.
-    day : number of costs in a day; the last day may be shorter.
+    prices : prices, (n, q), in the unit of costs; each column is a separate series of prices.
+    day : number of consecutive costs that form a day; the last day may be shorter.
 
     Returns
     -------
@@ -221,7 +229,7 @@ def operator_loss(costs: RealArray, prices: RealArray, *, day: int) -> OperatorL
 
     Raises
     ------
-    InvalidInput : arrays of the wrong shape, or numbers that are not finite.
+    InvalidInput : an array has the wrong shape, or a number is not finite.
 
     >>> found = operator_loss(np.array([1.0, 3.0, 1.0, 1.0]), np.full((4, 1), 1.5), day=2)
     >>> found.under_recovered, found.overcharged, found.losing_days

@@ -1,9 +1,9 @@
-"""Pricing policies of a closed loop. A module contains the class of a policy and its compiled functions.
+"""Pricing policies for `feemodel.simulate`. A module contains the class of a policy and its compiled functions.
 
-Importing this package does not import the policies.
+Importing this package does not import its modules.
 """
 
-#: Short name → function that creates the policy with the parameters of the baseline, as `module:function`.
+#: Short name → `module:function`. The function creates the policy with the parameters of the baseline.
 POLICIES = {
     "fixed": "fixed:baseline",
     "linea": "linea:baseline",

@@ -17,12 +17,12 @@ from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
-#: A batch that has been posted but not reported yet.
+#: Values for a batch that was posted but whose cost was not reported to the controller yet.
 BATCH = np.dtype([("surplus", np.float64), ("units", np.float64)], align=True)
 
 
 class ArbitrumState(NamedTuple):
-    """Parameters and variables of the controller."""
+    """State of the controller."""
 
     terms: np.record
     batches: NDArray[Any]  #: ring buffer of `BATCH` records
@@ -30,13 +30,13 @@ class ArbitrumState(NamedTuple):
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the price per unit times the units per byte."""
+    """Set the price of a byte to (price per unit) · (units per byte)."""
     price.per_byte = state.terms.price_per_unit * state.terms.units_per_byte
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Add the fees to the surplus; at a posting, update the price from the report of an earlier batch."""
+    """Add the fees to the surplus. If data was posted, update the price from the batch that is reported now."""
     terms, batches = state.terms, state.batches
     terms.surplus += settled.data_fees
     if settled.posted_bytes <= 0.0:
@@ -59,19 +59,22 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumPricing(BuiltIn):
-    """Arbitrum's L1 pricing controller. A batch report changes the price, depending on the surplus and its change."""
+    """Arbitrum's L1 pricing controller, which changes the price at each report of the cost of a batch.
+
+    The change depends on the surplus of fees over costs, and on the change of the surplus since the previous report.
+    """
 
     price: float  #: initial price [wei / byte]
-    equilibration_units: float = 160_000_000.0  #: number of units over which a surplus is returned [unit]
+    equilibration_units: float = 160_000_000.0  #: number of units over which a surplus is returned to users [unit]
     inertia: float = 10.0  #: divisor of `equilibration_units` in the damping of price changes [1]
     reward: float = 0.0  #: reward that is paid for each posted unit [wei / unit]
-    report_delay: int = 0  #: number of batches posted between a batch and its report [batches]
+    report_delay: int = 0  #: number of further batches posted before a batch is reported [batches]
     units_per_byte: float = UNITS_PER_BYTE  #: L1 calldata units of a compressed byte [unit / byte]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
@@ -81,7 +84,7 @@ class ArbitrumPricing(BuiltIn):
         check_limit(self.report_delay, "batches of report_delay", MAX_LAG)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         terms = policy_state(
             equilibration_units=self.equilibration_units,
             inertia=self.inertia,
@@ -96,7 +99,7 @@ class ArbitrumPricing(BuiltIn):
 
 
 def baseline(at: Baseline) -> ArbitrumPricing:
-    """Return the controller, starting at the break-even price.
+    """Return the policy with the break-even price as its initial price.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price

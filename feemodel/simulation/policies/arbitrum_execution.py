@@ -1,4 +1,4 @@
-"""Arbitrum's L2 base fee, which depends on gas backlogs."""
+"""Arbitrum's L2 base fee, which increases with the backlog of gas above a target."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee and the backlogs for each block of a step. Blocks take one second and use equal gas."""
+    """Update the base fee and the backlogs for each block of a step. The gas of the step is divided equally."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
@@ -30,15 +30,15 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    # A price that does not fit in 64 bits becomes infinite. The next step rejects prices that are not finite.
+    # If the price does not fit in 64 bits, set it to infinity, which the next step of the simulation rejects.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumExecution(ExecutionPrice):
-    """Arbitrum's L2 base fee, which depends on one gas backlog per constraint, with blocks of one second."""
+    """Arbitrum's L2 base fee. It depends on one backlog of gas for each gas constraint. A block takes one second."""
 
-    min_base_fee: int = 20_000_000  #: [wei / gas]
+    min_base_fee: int = 20_000_000  #: minimum L2 base fee [wei / gas]
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class ArbitrumExecution(ExecutionPrice):
                 raise InvalidInput("constraints", "expected target · window within 64 bits", one, (index,))
 
     def start(self, setting: Setting) -> ExecutionState:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         return execution_state(
             BACKLOGS, constraints=self.constraints, per_gas=self.min_base_fee, min_base_fee=self.min_base_fee,
             blocks=whole_blocks(setting.step, 1.0),

@@ -18,14 +18,14 @@ MAX_LAG = 1 << 20  # steps, about 145 days of L1 blocks
 
 
 class Pricing(Protocol):
-    """Interface of a policy for `simulate`. Your own policy may be any object with these methods.
+    """Interface of a pricing policy for `simulate`. Your own policy may be any object with these methods.
 
-    `announce` and `settle` are functions compiled with `numba.njit`, or plain Python functions of the same records.
-    Plain functions are slow. The attributes `level`, `l1_lag`, `balance_lag` and `target_balance` are optional.
+    `announce` and `settle` may be compiled with `numba.njit`. Plain Python functions are also possible, but slow.
+    A policy may have the attributes `level`, `l1_lag`, `balance_lag` and `target_balance`, as in `BuiltIn`.
     """
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
 
     def announce(self, state: State, seen: np.record, price: np.record) -> None:
         """Set the prices of a step from the observations in `seen`."""
@@ -36,17 +36,17 @@ class Pricing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltIn(ABC):
-    """Base class of the built-in policies for data prices: a level, lags, and a price of execution.
+    """Base class of the built-in policies for data prices, with the attributes that these policies have in common.
 
-    The module of a policy defines the compiled functions `announce`, `settle` and `run`. `run` is the loop that calls
-    the other two. Each module has its own `run`, because numba can then cache the machine code on disk.
+    Each policy has a module with the compiled functions `announce`, `settle` and `run`. `run` is the simulation loop,
+    which calls `announce` and `settle`. As each module has its own `run`, numba can cache the machine code on disk.
     """
 
-    level: float = 1.0  #: factor on the announced data price [1]
+    level: float = 1.0  #: factor by which the announced data price is multiplied [1]
     l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
     balance_lag: int = 0  #: age of the balance that the policy observes [steps]
     target_balance: float = 0.0  #: target for the operator's balance, and the balance at the start of a path [wei]
-    execution: ExecutionPrice | None = None  #: price of L2 execution; `None` means 0
+    execution: ExecutionPrice | None = None  #: rule for the price of L2 execution; `None` means that the price is 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -63,20 +63,20 @@ class BuiltIn(ABC):
 
     @abstractmethod
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
 
 
 @printed_as_table
 class BreakEven(NamedTuple):
-    """Break-even price and mean costs if demand does not respond to prices."""
+    """Break-even price and mean costs over a history, if demand does not respond to prices."""
 
-    price: float  #: price at which the fees of the whole history cover the cost of posting [wei / byte]
+    price: float  #: constant price at which fees equal the cost of posting [wei / byte]
     cost_per_day: float  #: mean cost of posting per day [wei]
-    bytes_per_day: float  #: mean bytes per day [byte]
+    bytes_per_day: float  #: mean number of bytes per day [byte]
 
 
 class Baseline(NamedTuple):
-    """Inputs for the policies of the baseline, see `feemodel.simulation.closed_loop.baseline`."""
+    """Inputs from which the policies of `feemodel.simulation.closed_loop.baseline` are created."""
 
     even: BreakEven
     window_blocks: int  #: length of Linea's averaging window [steps]

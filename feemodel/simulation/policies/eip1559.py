@@ -21,13 +21,13 @@ from feemodel.simulation.policies.execution import (
     whole_blocks,
 )
 
-MAX_GAS_LIMIT = 3_000_000_000  # per block [gas]; its square fits in 64 bits
+MAX_GAS_LIMIT = 3_000_000_000  # maximum gas limit of a block, whose square fits in 64 bits [gas]
 MAX_ELASTICITY = 1_000
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee for each block of a step, with integers as in a node. All blocks use equal gas."""
+    """Update the base fee for each block of a step in integer arithmetic. The gas of the step is divided equally."""
     terms = execution.terms
     used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
     fee = np.int64(terms.per_gas)
@@ -50,12 +50,12 @@ class Eip1559(ExecutionPrice):
     base_fee: int = 1_000_000  #: base fee of the first block [wei / gas]
     gas_limit: int = 40_000_000  #: gas limit of a block [gas]
     elasticity: int = 2  #: gas limit divided by gas target [1]
-    denominator: int = 250  #: [1]
-    min_base_fee: int = 0  #: [wei / gas]
-    max_base_fee: int = MAX_PRICE  #: [wei / gas]
-    block_time: float = 2.0  #: [s]
+    denominator: int = 250  #: base fee change denominator [1]
+    min_base_fee: int = 0  #: minimum base fee [wei / gas]
+    max_base_fee: int = MAX_PRICE  #: maximum base fee [wei / gas]
+    block_time: float = 2.0  #: time between L2 blocks [s]
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: factor on the scalar: 1e-6 in Isthmus, 100 since Jovian [1]
+    operator_fee_multiplier: float = 1e-6  #: factor of `operator_fee_scalar`: 1e-6 in Isthmus, 100 since Jovian [1]
     operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
 
     def __post_init__(self) -> None:
@@ -68,11 +68,11 @@ class Eip1559(ExecutionPrice):
 
     @property
     def further_per_gas(self) -> float:
-        """Operator fee per gas [wei / gas]."""
+        """Part of the operator fee that is proportional to gas [wei / gas]."""
         return self.operator_fee_scalar * self.operator_fee_multiplier
 
     def start(self, setting: Setting) -> ExecutionState:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         target = self.gas_limit // self.elasticity
         return execution_state(
             BLOCK_BY_BLOCK, per_gas=self.base_fee, further_per_gas=self.further_per_gas,

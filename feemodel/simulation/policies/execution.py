@@ -1,7 +1,7 @@
-"""Prices of L2 execution: the record that all rules share, and a constant price.
+"""Common state and base class of rules for the price of L2 execution, and a constant price.
 
-A policy for data prices has the price of execution as its attribute `execution`. A price of execution can also be
-simulated alone; the price of data is then 0.
+A policy for data prices has the rule for the execution price as its attribute `execution`. `simulate` also accepts a
+rule for the execution price as the only policy. The price of data is then 0.
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,12 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI
 from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
-LONGEST_BLOCK = 60.0  # seconds; larger numbers are probably milliseconds
-MIN_LIMIT = 21_000  # gas of a transfer, the minimum of a gas limit; smaller numbers are probably millions of gas
+LONGEST_BLOCK = 60.0  # maximum block time in seconds; larger inputs are probably in milliseconds
+MIN_LIMIT = 21_000  # minimum gas limit, the gas of a transfer; smaller inputs are probably in Mgas
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
-MAX_PRICE = 2**53  # [wei / gas]; a double represents every integer up to it exactly
+MAX_PRICE = 2**53  # maximum price [wei / gas]; a double represents all integers up to 2**53 exactly
 
-# Rules for the price of execution. With `SET_BY_POLICY`, the policy's `announce` sets the price.
+# Kinds of rules for the execution price. With `SET_BY_POLICY`, the `announce` function of the policy sets the price.
 FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)
 
 TERMS = np.dtype(
@@ -32,23 +32,23 @@ TERMS = np.dtype(
         ("per_transaction", np.float64),  # additional fee of each transaction [wei]
         ("blocks", np.int64),  # number of L2 blocks in a step
         ("gas_limit", np.int64),  # gas limit of a block [gas]
-        ("target", np.int64),  # gas target of a block, used as the divisor of a change [gas]
-        ("compared_target", np.int64),  # gas target with which the gas used is compared [gas]
-        ("denominator", np.int64),  # [1]
-        ("min_base_fee", np.int64),  # [wei / gas]
-        ("max_base_fee", np.int64),  # [wei / gas]
+        ("target", np.int64),  # gas target of a block, by which the change of the base fee is divided [gas]
+        ("compared_target", np.int64),  # gas target that is subtracted from the gas used [gas]
+        ("denominator", np.int64),  # base fee change denominator [1]
+        ("min_base_fee", np.int64),  # minimum base fee [wei / gas]
+        ("max_base_fee", np.int64),  # maximum base fee [wei / gas]
     ],
     align=True,
 )
 
 
 class ExecutionState(NamedTuple):
-    """Parameters and variables of a price of execution."""
+    """State of a rule for the execution price."""
 
     terms: np.record  #: record of the type `TERMS`
-    targets: NDArray[np.int64]  #: target of each gas constraint [gas / s]
-    scales: NDArray[np.int64]  #: target times window of each constraint [gas]
-    backlogs: NDArray[np.int64]  #: backlog of each constraint [gas]
+    targets: NDArray[np.int64]  #: gas target of each gas constraint [gas / s]
+    scales: NDArray[np.int64]  #: target · window of each gas constraint [gas]
+    backlogs: NDArray[np.int64]  #: backlog of each gas constraint [gas]
 
 
 def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> ExecutionState:
@@ -56,9 +56,9 @@ def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> Exec
 
     Parameters
     ----------
-    rule : `FIXED`, `BLOCK_BY_BLOCK`, `BACKLOGS` or `SET_BY_POLICY`.
+    rule : kind of rule: `FIXED`, `BLOCK_BY_BLOCK`, `BACKLOGS` or `SET_BY_POLICY`.
     constraints : gas constraints, each with a target and a window.
-    terms : values of fields of `TERMS`; the other fields are 0.
+    terms : values of fields of `TERMS`, by name; fields that are not given are 0.
 
     >>> execution_state(FIXED, per_gas=30.0).terms.per_gas.item()
     30.0
@@ -73,19 +73,19 @@ def execution_state(rule: int, *, constraints: Any = (), **terms: float) -> Exec
 
 
 class ExecutionPrice(ABC):
-    """Base class of prices of L2 execution."""
+    """Base class of rules for the price of L2 execution."""
 
     @abstractmethod
     def start(self, setting: Setting) -> ExecutionState:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedExecution(ExecutionPrice):
     """Constant price of execution."""
 
-    per_gas: float = 0.0  #: [wei / gas]
-    per_transaction: float = 0.0  #: [wei]
+    per_gas: float = 0.0  #: price per L2 gas [wei / gas]
+    per_transaction: float = 0.0  #: additional fee of each transaction [wei]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -93,12 +93,14 @@ class FixedExecution(ExecutionPrice):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
 
     def start(self, setting: Setting) -> ExecutionState:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         return execution_state(FIXED, per_gas=self.per_gas, per_transaction=self.per_transaction)
 
 
 def whole_blocks(step: float, block_time: float) -> int:
-    """Return the number of L2 blocks in a step; raises `InvalidInput` unless it is an integer.
+    """Return (length of a step) / (block time), the number of L2 blocks in a step.
+
+    Raises `InvalidInput` if the quotient is not an integer.
 
     >>> whole_blocks(12.0, 2.0)
     6

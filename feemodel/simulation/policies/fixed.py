@@ -10,18 +10,18 @@ from feemodel.simulation.policies.base import Baseline, BuiltIn
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the constant price."""
+    """Set the price of a byte to the constant price."""
     price.per_byte = state.price
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing: the state does not change."""
+    """Do nothing. The state of this policy does not change after a step."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
@@ -29,17 +29,17 @@ def run(state, path):  # type: ignore[no-untyped-def]
 class Fixed(BuiltIn):
     """Constant price of data."""
 
-    price: float  #: [wei / byte]
+    price: float  #: price of a byte [wei / byte]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         return policy_state(price=self.price)
 
 
 def baseline(at: Baseline) -> Fixed:
-    """Return a policy with the break-even price.
+    """Return the policy whose constant price is the break-even price.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price

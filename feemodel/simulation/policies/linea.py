@@ -1,4 +1,4 @@
-"""Linea's coordinator: a moving average of L1 fees times a margin, rounded to the units of the pricing record.
+"""Linea's data price: the coordinator multiplies a moving average of L1 fees by a margin, and rounds the price.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12).
 """
@@ -22,14 +22,14 @@ from feemodel.simulation.closed_loop.observations import Setting, State, empty_r
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
-#: L1 fees of a block multiplied by their weights, and the weights. The sums over a window have the same fields.
+#: For one block: (weight · L1 fee) and the weights. The sums of these values over the window have the same fields.
 WEIGHTED = np.dtype(
     [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
 )
 
 
 class LineaState(NamedTuple):
-    """Parameters and variables of the coordinator."""
+    """State of the coordinator."""
 
     terms: np.record
     sums: np.record  #: sums over the window, a `WEIGHTED` record
@@ -38,7 +38,7 @@ class LineaState(NamedTuple):
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Add the block to the averages, update the cost if an update is due, and announce the price."""
+    """Add the present block to the averages, update the variable cost if an update is due, and set the price."""
     terms = state.terms
     tip = seen.tip if terms.tip < 0.0 else terms.tip
     _replace_oldest(state, seen, tip)
@@ -50,7 +50,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
-    """Replace the oldest block of the window by a new one, and update the sums."""
+    """Replace the oldest block in the window by the present block, and update the sums."""
     terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
     terms.oldest = terms.oldest + 1.0 if terms.oldest + 1.0 < state.window.size else 0.0
     base_fee, tip = seen.base_fee * seen.gas_used_ratio, tip * seen.gas_used_ratio
@@ -66,7 +66,7 @@ def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
-    """Compute the variable cost from the average fees, or from the fees of the block if all weights are 0."""
+    """Compute the variable cost from average fees or, if all weights are 0, from the fees of the present block."""
     base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
     if sums.weight > 0.0:
         base_fee, tip = sums.base_fee / sums.weight, sums.tip / sums.weight
@@ -85,38 +85,38 @@ def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing: the state does not change."""
+    """Do nothing. The state of this policy does not change after a step."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineaPricing(PricingRule):
-    """Linea's coordinator in a closed loop, with the parameters of `PricingRule`.
+    """Data price of Linea's coordinator as a policy for `simulate`, with the parameters of `PricingRule`.
 
-    The window is a whole number of steps. If `l1_lag` is 0, it includes the L1 fees of the present step. Averages are
-    weighted by usage ratios if the scenario has them. The price of execution is
+    The averaging window is rounded to a whole number of steps. If `l1_lag` is 0, the window includes the present step.
+    If the scenario has usage ratios, they are the weights of the averages. The price of execution is
     `base_fee + estimate_margin · fixed_cost` per gas.
     """
 
-    level: float = 1.0  #: factor on the announced data price [1]
+    level: float = 1.0  #: factor by which the announced data price is multiplied [1]
     l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
     balance_lag: int = 0  #: age of the balance that the policy observes [steps]
-    target_balance: float = 0.0  #: balance at the start of a path [wei]
+    target_balance: float = 0.0  #: operator's balance at the start of a path [wei]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     @property
     def execution(self) -> FixedExecution:
-        """Price of L2 execution."""
+        """Rule for the price of L2 execution: a constant price."""
         return FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
         if window < 1 or updates < 1:
             raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
@@ -131,10 +131,10 @@ class LineaPricing(PricingRule):
             upper_bound=math.inf if self.upper_bound is None else self.upper_bound,
             update_steps=updates,
             estimate_margin=self.estimate_margin,
-            denominator=0.0,  # denominator of the calldata pressure; 0 disables the pressure
-            calldata_target=1.0,  # calldata between two updates at which the pressure is 0 [byte]
-            tip=-1.0 if setting.tips_known else self.tip,  # replaces the observed tip, unless negative
-            announced=0.0,  # announced cost, without the estimate margin [wei / byte]
+            denominator=0.0,  # denominator of the calldata pressure; 0 means no calldata pressure
+            calldata_target=1.0,  # calldata between two updates at which the calldata pressure is 0 [byte]
+            tip=-1.0 if setting.tips_known else self.tip,  # tip to use; negative: use the observed tip
+            announced=0.0,  # announced variable cost, without the estimate margin [wei / byte]
             calldata=0.0,  # calldata since the last update [byte]
             oldest=0.0,  # index of the oldest block in the window
         )
@@ -145,7 +145,7 @@ class LineaPricing(PricingRule):
 
 
 def baseline(at: Baseline) -> LineaPricing:
-    """Return a policy whose prices cover only posting costs. The prices are updated in every step.
+    """Return a policy whose prices are meant to cover only posting costs. The price is updated in every step.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> pricing = baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
@@ -156,7 +156,7 @@ def baseline(at: Baseline) -> LineaPricing:
 
 
 def unbounded(at: Baseline) -> LineaPricing:
-    """Return the policy of `baseline` without the bounds of the coordinator.
+    """Return the policy of `baseline`, but without the lower and the upper bound on the variable cost.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> unbounded(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).lower_bound is None

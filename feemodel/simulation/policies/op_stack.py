@@ -1,4 +1,4 @@
-"""The OP Stack's L1 data fee.
+"""L1 data fee of the OP Stack.
 
 Source: ethereum-optimism/specs at fd72cf7 (2026-04).
 """
@@ -14,40 +14,41 @@ from feemodel.simulation.policies.base import Baseline, BuiltIn
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the weighted sum of the L1 fees."""
+    """Set the price of a byte to the weighted sum of base fee and blob base fee."""
     weighted = 16.0 * state.base_fee_scalar * seen.base_fee + state.blob_base_fee_scalar * seen.blob_base_fee
     price.per_byte = weighted * state.scale / 1e6
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing: the state does not change."""
+    """Do nothing. The state of this policy does not change after a step."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpStackPricing(BuiltIn):
-    """The OP Stack's L1 data fee since Ecotone. It uses the fees of the L1 origin block, without a tip or an average.
+    """L1 data fee of the OP Stack since Ecotone, computed from the fees of the L1 origin block.
 
-    The defaults are the scalars of OP Mainnet. The L1 origin is four blocks old, because the sequencer waits for
-    confirmations.
+    The fee includes no tip, and L1 fees are not averaged. The default scalars are those of OP Mainnet. By default, the
+    L1 origin is four blocks old, because the sequencer waits for confirmations of L1 blocks.
     """
 
-    base_fee_scalar: int = 5_227  #: [10⁻⁶]
-    blob_base_fee_scalar: int = 1_014_213  #: [10⁻⁶]
-    #: Size for which a transaction pays, at least 100; `None` means the size in the stream [byte].
+    base_fee_scalar: int = 5_227  #: scalar of the L1 base fee [10⁻⁶]
+    blob_base_fee_scalar: int = 1_014_213  #: scalar of the L1 blob base fee [10⁻⁶]
+    #: Compressed size of a transaction in the L1 data fee, at least 100. `None` means the size of a transaction in the
+    #: compressed stream [byte].
     estimated_size: float | None = None
-    l1_lag: int = 4  #: age of the L1 origin [steps]
+    l1_lag: int = 4  #: age of the L1 origin block [steps]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         posted = setting.bytes_per_transaction
         size = posted if self.estimated_size is None else self.estimated_size
         return policy_state(
@@ -58,7 +59,7 @@ class OpStackPricing(BuiltIn):
 
 
 def baseline(at: Baseline) -> OpStackPricing:
-    """Return a policy with the scalars of OP Mainnet.
+    """Return the policy with the scalars of OP Mainnet.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).base_fee_scalar

@@ -1,4 +1,4 @@
-"""Taiko's L2 base fee by EIP-4396, which is EIP-1559 with a gas target that is adjusted to the block time."""
+"""Taiko's L2 base fee by EIP-4396, a variant of EIP-1559 in which the gas target depends on the block time."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ from feemodel.simulation.policies.execution import (
 
 @dataclass(frozen=True, kw_only=True)
 class TaikoPricing(ExecutionPrice):
-    """Taiko's base fee: EIP-4396 applied to L2 gas, between two bounds. The fee does not depend on L1 fees."""
+    """Taiko's L2 base fee by EIP-4396, with a minimum and a maximum. The base fee does not depend on L1 fees."""
 
     base_fee: int = taiko.MAINNET.initial_base_fee  #: base fee of the first block [wei / gas]
     gas_limit: int = 240_000_000  #: gas limit of a block [gas]
-    block_time: int = taiko.BLOCK_TIME_TARGET  #: [s]
-    min_base_fee: int = taiko.MAINNET.min_base_fee  #: [wei / gas]
-    max_base_fee: int = taiko.MAINNET.max_base_fee  #: [wei / gas]
+    block_time: int = taiko.BLOCK_TIME_TARGET  #: time between L2 blocks [s]
+    min_base_fee: int = taiko.MAINNET.min_base_fee  #: minimum base fee [wei / gas]
+    max_base_fee: int = taiko.MAINNET.max_base_fee  #: maximum base fee [wei / gas]
 
     def __post_init__(self) -> None:
         check_fields(
@@ -38,7 +38,7 @@ class TaikoPricing(ExecutionPrice):
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
 
     def start(self, setting: Setting) -> ExecutionState:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         target = self.gas_limit // taiko.ELASTICITY
         return execution_state(
             BLOCK_BY_BLOCK,

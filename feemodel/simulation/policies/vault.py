@@ -1,7 +1,6 @@
-"""Prices from L1 fees (feed-forward) and the operator's balance (feedback).
+"""Data prices that depend on L1 fees (feed-forward) and on the operator's balance (feedback).
 
-Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (the formulas, not
-the code).
+Source of the formulas: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js.
 """
 
 import math
@@ -15,16 +14,16 @@ from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import Baseline, BuiltIn
 
-LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # fields that may be infinite
-TARGET_DAYS = 10.0  # target balance of the baseline, in days of mean cost
-REPAID_DAYS = 1.0  # number of days in which the P term repays a deficit
-INTEGRAL_DAYS = 4.0  # number of days of a constant error after which the I term equals the P term
+LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # may be infinite
+TARGET_DAYS = 10.0  # target balance of the baseline / mean cost of posting per day [d]
+REPAID_DAYS = 1.0  # time in which the P term repays a deficit [d]
+INTEGRAL_DAYS = 4.0  # time of constant error after which the I term equals the P term [d]
 DAY = 86_400.0  # seconds
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the sum of feed-forward and feedback, within the bounds."""
+    """Set the price of a byte to feed-forward + feedback, limited to the minimum and maximum price."""
     error = (state.target - seen.balance) / state.target
     state.integral = min(max(state.integral + error, state.min_integral), state.max_integral)
     change = error - state.last_error if seen.step > 0 else 0.0
@@ -38,37 +37,38 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing: the state does not change."""
+    """Do nothing. The state of this policy does not change after a step."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VaultPricing(BuiltIn):
-    """Feed-forward of L1 fees plus a P, PI or PID controller on the operator's balance.
+    """Data price: a cost estimate from L1 fees (feed-forward) plus a P, PI or PID controller of the operator's balance.
 
         error = (target − balance) / target
         fee = gas_per_byte · (base_fee + tip) + blob_gas_per_byte · blob_base_fee
               + range · (max(kp · error, min_proportional) + ki · Σ error + kd · filtered change), clamped
 
-    `range` is `max_price − min_price` if `max_price` is finite, as in the source, otherwise 1 wei per byte.
+    "clamped" means limited to `min_price` and `max_price`. `range` is `max_price − min_price`, as in the source; if
+    `max_price` is infinite, `range` is 1 wei per byte.
     """
 
-    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: factor on base fee and tip [gas / byte]
-    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: factor on the blob base fee [gas / byte]
-    kp: float = 0.0  #: gain of the P term [range]
-    ki: float = 0.0  #: gain of the I term per step [range]
-    kd: float = 0.0  #: gain of the D term [range]
+    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: factor of base fee and tip [gas / byte]
+    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: factor of the blob base fee [gas / byte]
+    kp: float = 0.0  #: gain of the proportional (P) term [range]
+    ki: float = 0.0  #: gain of the integral (I) term, per step [range]
+    kd: float = 0.0  #: gain of the derivative (D) term [range]
     min_proportional: float = -math.inf  #: minimum of the P term [wei / byte]
-    min_integral: float = 0.0  #: minimum of Σ error; if it is 0, the I term cannot correct an overshoot
-    max_integral: float = 10.0  #: maximum of Σ error
+    min_integral: float = 0.0  #: minimum of Σ error; 0 means that the I term never lowers the price [1]
+    max_integral: float = 10.0  #: maximum of Σ error [1]
     derivative_memory: float = 0.8  #: coefficient β of the low-pass filter on changes of the error [1]
-    min_price: float = 0.0  #: [wei / byte]
-    max_price: float = math.inf  #: [wei / byte]
+    min_price: float = 0.0  #: minimum price [wei / byte]
+    max_price: float = math.inf  #: maximum price [wei / byte]
     l1_lag: int = 5  #: age of the L1 fees that the policy observes [steps]
     balance_lag: int = 5  #: age of the balance that the policy observes [steps]
 
@@ -86,7 +86,7 @@ class VaultPricing(BuiltIn):
             raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         return policy_state(
             target=self.target_balance or 1.0,
             gas_per_byte=self.gas_per_byte,
@@ -108,7 +108,7 @@ class VaultPricing(BuiltIn):
 
 
 def feed_forward(at: Baseline) -> VaultPricing:
-    """Return a policy that uses L1 fees only.
+    """Return a policy whose price depends only on L1 fees.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> feed_forward(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
@@ -118,7 +118,7 @@ def feed_forward(at: Baseline) -> VaultPricing:
 
 
 def proportional(at: Baseline) -> VaultPricing:
-    """Return a policy with L1 fees and a P term that repays a deficit in a day.
+    """Return a policy with feed-forward of L1 fees and a P term that repays a deficit within a day.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> proportional(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
@@ -129,7 +129,9 @@ def proportional(at: Baseline) -> VaultPricing:
 
 
 def proportional_integral(at: Baseline) -> VaultPricing:
-    """Return a policy with a P term and an I term. The two terms are equal after four days of a constant error.
+    """Return a policy with feed-forward, a P term and an I term.
+
+    If the error is constant, the I term equals the P term after four days.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> round(proportional_integral(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).ki)
@@ -141,7 +143,7 @@ def proportional_integral(at: Baseline) -> VaultPricing:
 
 
 def target_of(at: Baseline) -> float:
-    """Return the target balance of the baseline: ten days of mean cost [wei].
+    """Return the target balance of the baseline: 10 · (mean cost of posting per day) [wei].
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> target_of(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))

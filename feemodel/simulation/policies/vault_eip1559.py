@@ -1,7 +1,6 @@
-"""Price that is multiplied at each posting by a factor, which depends on the balance and its target.
+"""Data price that changes when data is posted, depending on the operator's balance and the target balance.
 
-Source: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js (the formulas, not
-the code).
+Source of the formulas: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js.
 """
 
 import math
@@ -17,13 +16,13 @@ from feemodel.simulation.policies.vault import target_of
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
-    """Announce the price that the last posting set."""
+    """Set the price of a byte to the price computed after the last posting."""
     price.per_byte = state.price
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Multiply the price by the factor if data was posted in this step."""
+    """If data was posted in this step, multiply the price by a factor that depends on the balance."""
     if settled.posted_bytes > 0.0:
         error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
         state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
@@ -31,21 +30,21 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate a path."""
+    """Simulate one path with this policy."""
     run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VaultEip1559(BuiltIn):
-    """Price that is multiplied by `1 + clamp(error, −8, 1) / denominator` at each posting.
+    """Data price that is multiplied by `1 + clamp(error, −8, 1) / denominator` whenever data is posted.
 
-    The error is `(target − balance) / target`, as in `VaultPricing`.
+    `error` is `(target − balance) / target`, as in `VaultPricing`. `clamp` limits it to the range from −8 to 1.
     """
 
     price: float  #: initial price [wei / byte]
-    denominator: float = 8.0  #: [1]
-    min_price: float = 0.0  #: [wei / byte]
-    max_price: float = math.inf  #: [wei / byte]
+    denominator: float = 8.0  #: divisor of the error; higher values make price changes smaller [1]
+    min_price: float = 0.0  #: minimum price [wei / byte]
+    max_price: float = math.inf  #: maximum price [wei / byte]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
@@ -57,7 +56,7 @@ class VaultEip1559(BuiltIn):
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
     def start(self, setting: Setting) -> State:
-        """Return the state at the start of a path."""
+        """Return the initial state, for the start of a path."""
         return policy_state(
             target=self.target_balance,
             denominator=self.denominator,
@@ -68,7 +67,7 @@ class VaultEip1559(BuiltIn):
 
 
 def baseline(at: Baseline) -> VaultEip1559:
-    """Return a policy that starts at the break-even price, with the same target balance as the `VaultPricing` policies.
+    """Return the policy with the break-even price as its initial price and the target balance of `vault.target_of`.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).target_balance
