@@ -76,7 +76,7 @@ class SubmissionFees(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Start of a path, length of its steps, and position of its days."""
+    """Start of a path, and division of the path into steps and days."""
 
     start: float  #: time of the first step, in seconds since 1970 [s]
     step: float  #: length of a step [s]
@@ -112,7 +112,7 @@ class PostingTerms(NamedTuple):
     commitment_gas: float  #: [gas]
     target_delay: float  #: [s]
     adjustment: float  #: [1]
-    tip_paid: bool  #: true: submissions pay the highest tip under the price cap; false: they pay the L1 tip
+    tip_paid: bool  #: true: submissions pay the tip that the price cap allows; false: they pay the L1 tip
     from_first_byte: bool  #: true: the cap rises after the first byte arrives; false: after the submission is full
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
@@ -154,7 +154,7 @@ class Found(NamedTuple):
     prices: RealArray  #: data price in each step [wei / byte]
     arrived: RealArray  #: total bytes that have arrived by the end of each step [byte]
     days: NDArray[Any]  #: `DAY` records
-    waits: RealArray  #: element n: bytes that waited n steps before posting [byte]
+    waits: RealArray  #: element n: bytes that waited n steps; last element: also longer waits [byte]
     series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
 
 

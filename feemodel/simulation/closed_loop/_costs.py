@@ -14,7 +14,7 @@ MONTH = 30 * 86_400.0  # seconds
 class Costs:
     """Operator's costs of finalization, proving and overhead. By default, all of these costs are 0.
 
-    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob. Its submissions used about as much.
+    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, about the same as its submissions.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True

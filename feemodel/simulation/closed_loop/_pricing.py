@@ -101,7 +101,7 @@ def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) ->
         try:
             with np.errstate(all="ignore"):
                 getattr(tried, "py_func", tried)(*given)
-        except Exception as error:  # the function may raise anything
+        except Exception as error:  # a user's function may raise any exception
             reason = f"expected a function that runs in the first step, it raises {error!r}"
             raise InvalidInput(f"pricing.{name}", reason, tried) from error
 

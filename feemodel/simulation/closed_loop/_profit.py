@@ -45,7 +45,7 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
     Parameters
     ----------
-    result : result of `feemodel.simulate`. With `days="utc"` in that call, days are from midnight to midnight UTC.
+    result : result of `feemodel.simulate`. Call `simulate` with `days="utc"` for days from midnight to midnight UTC.
     eth_usd : price of one ETH on each date, such as `{"2026-01-08": 3_100.0}`. If given, the result also contains every
         line in USD [USD].
 

@@ -79,7 +79,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Copy the fields to a contiguous table before summing: the rounding of NumPy's sums depends on the memory layout.
+    # Sum all fields as one contiguous table, because the rounding of a sum over a single field depends on strides.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()

@@ -21,7 +21,7 @@ from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
 from feemodel.errors import InvalidInput
 
-MIN_STEP = 1e-3  # [s]
+MIN_STEP = 1e-3  # minimum length of a step [s]
 BIN_SECONDS = 1_200.0  # length of a bin, but at least one step; one maximum cost applies in a bin [s]
 DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
 MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history to which the model is fitted [days]
@@ -46,7 +46,7 @@ class _Model(NamedTuple):
 
     curve: RealArray  #: (7,): coefficients of the constant and of three harmonics
     deviations: RealArray  #: (points,): grid of deviations from the curve, increasing and evenly spaced
-    transition: RealArray  #: (points, points): row = deviation in this bin, column = in the next bin: probability
+    transition: RealArray  #: (points, points): element i, j: probability that deviation j follows deviation i
 
 
 def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> StoppingLimits:
@@ -58,7 +58,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
 
     Parameters
     ----------
-    costs : cost of a submission in each step, of shape (steps,) [wei].
+    costs : cost of a submission in each step, (steps,) [wei].
     step : length of a step [s].
     deadline : maximum waiting time [s].
     delay_cost : cost of waiting for an hour, divided by the median submission cost of the previous seven days [1 / h].

@@ -108,8 +108,8 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
-    sla : target delay for "price-cap", or maximum wait for "deadline", "forecast" and "clairvoyant" [s]. "fill" has
-        no such parameter.
+    sla : for "price-cap", the target delay; for "deadline", "forecast" and "clairvoyant", the maximum wait; "fill"
+        ignores this value [s].
     tip : tip that "price-cap" pays, see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
@@ -146,7 +146,7 @@ def fitted(
 
     Raises
     ------
-    InvalidInput : the policy has no level, or no level makes its fees equal to the posting costs.
+    InvalidInput : the policy has no level, or fees differ from posting costs at every level.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

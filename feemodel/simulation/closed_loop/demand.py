@@ -43,7 +43,7 @@ class Demand:
     responds_to: str = "data"  #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
     cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from 00:00 UTC, or 168 from Monday 00:00 UTC [1]
     l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]
-    lag: int = 0  #: age of the price that users respond to [steps]
+    lag: int = 0  #: age of the price to which users respond [steps]
     poisson: bool = False  #: whether the number of transactions in a step is a Poisson draw
 
     def __post_init__(self) -> None:

@@ -370,7 +370,7 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    announce, settle : functions of the policy.
+    announce, settle : compiled functions of the policy.
     state : initial state of the policy.
     path : inputs of the path, and arrays for its results.
     """

@@ -38,7 +38,7 @@ SETTLED = np.dtype(
         ("gas_used", np.float64),  # gas used by the transactions of this step [gas]
         ("arrived_bytes", np.float64),  # bytes of the transactions of this step [byte]
         ("end_balance", np.float64),  # operator's balance after the step [wei]
-        ("seen_balance", np.float64),  # balance from `balance_lag` steps ago, for price updates after a posting [wei]
+        ("seen_balance", np.float64),  # operator's balance `balance_lag` steps before the end of this step [wei]
         ("transactions", np.float64),  # number of transactions in this step
         ("execution_fees", np.float64),  # fees that users paid for L2 execution in this step [wei]
         ("operator_fees", np.float64),  # fees that users paid per transaction, sum over this step [wei]

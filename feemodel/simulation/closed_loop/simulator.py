@@ -52,7 +52,7 @@ def simulate(
     demand : demand for transactions; `None` means the defaults of `Demand`.
     costs : costs of finalization, proving and overhead; `None` means no such costs.
     step : length of a step [s].
-    bootstrap : settings for drawing paths from the history `l1_fees`; `None` means the paths of `l1_fees` themselves.
+    bootstrap : settings for drawing paths from `l1_fees`; `None` means to use the paths in `l1_fees`.
     days : "elapsed": a day is 24 hours, and the first day starts with the first step. "utc": a day is from midnight to
         midnight UTC, and the first and last day may be partial.
     record : number of paths for which the result contains the values in each step.

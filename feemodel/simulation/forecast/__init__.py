@@ -1,6 +1,6 @@
 """Forecasts of L1 fees: quantiles, sample paths, and scores.
 
-distribution : quantiles at horizons and joint sample paths (`feemodel.forecast`)
+distribution : the function `feemodel.forecast`, which returns quantiles and joint sample paths
 methods : forecasting methods at rolling origins: four baselines and "auto"
 scores : pinball loss, CRPS, interval score, Diebold-Mariano test, and losses of the operator
 """

@@ -43,7 +43,7 @@ def past_changes(
     """Draw sample paths of both fees from past forecast errors, before the adjustment to forecast quantiles.
 
     A path is the sum of a point forecast and the errors of the same forecasting method at a random past origin. The
-    time of day of the past origin is similar. On one path, the errors of both fees are from the same past origin.
+    past origin is at a similar time of day. On one path, the errors of both fees are from the same past origin.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Recommend fee parameters of a chain, such that fees cover the cost of posting with a requested probability.
 
-The pricing rule of a chain computes the price of a byte from L1 fees. Two differences from the cost remain: users pay
-before their bytes are posted, and most rules ignore the L1 tip. The recommended parameters multiply the price by a
-factor that makes up for both. The factor is computed from sample paths of L1 fees.
+The pricing rule of a chain computes the price of a byte from L1 fees. This price differs from the cost of posting,
+because users pay before their bytes are posted, and because most rules ignore the L1 tip. The recommended parameters
+therefore multiply the price by a factor, which is computed from sample paths of L1 fees.
 """
 
 import math
@@ -67,12 +67,12 @@ class Recommendation:
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
     factor: float  #: multiplies the rule's price; at constant L1 fees, 1 covers posting except ignored tips [1]
-    loss_probability: float  #: probability that the fees of `hold` do not cover the cost of posting [1]
+    loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
     hold: float  #: time for which the parameters will be used [s]
     valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
     valid_until: str  #: end of `valid_for`, ISO 8601, UTC
-    cost_per_byte: tuple[float, float, float]  #: 5, 50 and 95 % quantiles of the mean cost over `hold` [wei / byte]
+    cost_per_byte: tuple[float, float, float]  #: 5, 50, 95 % quantiles of the mean cost during `hold` [wei / byte]
     #: Dataset with one step for each submission, up to twice `hold`. Variables over `quantile` and `step`:
     #: `cost_per_byte`, the cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for
     #: these bytes [wei / byte]. Variable over `step`: `loss_probability`, the probability that the fees of all steps up
@@ -107,8 +107,8 @@ def recommend(
     Parameters
     ----------
     l1 : L1 fees up to now: a table or scenario for `feemodel.forecast`.
-    family : family of the chain's rule.
-    loss_probability : target for the probability that the fees of `hold` do not cover the cost of posting, at least
+    family : family of the chain's pricing rule, from the table above.
+    loss_probability : target for the probability that fees during `hold` do not cover the cost of posting, at least
         1 / `paths`; `None` means 0.05, unless `margin` is given [1].
     margin : target for the median of (fees / cost of posting), minus 1, instead of a loss probability [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].

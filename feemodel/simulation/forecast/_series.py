@@ -64,7 +64,7 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     empty = rows == 0
     means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # for each bin, the last bin up to it that has rows
+    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # for each bin, the latest bin with rows
     last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])
     return FeeSeries(int(bins[0]), means[last_known], logs[last_row], interpolated, empty)
@@ -73,7 +73,7 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 def days_before(horizon: int) -> int:
     """Round a horizon up to a whole number of days [bins].
 
-    The value this many bins before the target is already known at the origin, and is from the target's time of day.
+    The value that many bins before a target is known at the origin, and has the same time of day as the target.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)

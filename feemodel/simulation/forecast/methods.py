@@ -22,7 +22,7 @@ Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
-SKIPPED = 2 * DAY  # length of the start of a series to which no method is fitted [bins]
+SKIPPED = 2 * DAY  # first part of a series, to which no method is fitted [bins]
 RECENT = 3 * DAY  # length of the history of the "recent persistence" forecaster in "auto" [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]

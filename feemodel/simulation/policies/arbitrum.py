@@ -17,7 +17,7 @@ from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
-#: Values for a batch that was posted but whose cost was not reported to the controller yet.
+#: Values of a batch that was posted, but not yet reported to the controller.
 BATCH = np.dtype([("surplus", np.float64), ("units", np.float64)], align=True)
 
 
@@ -36,7 +36,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Add the fees to the surplus. If data was posted, update the price from the batch that is reported now."""
+    """Add the fees to the surplus. If data was posted, update the price from the batch reported now."""
     terms, batches = state.terms, state.batches
     terms.surplus += settled.data_fees
     if settled.posted_bytes <= 0.0:

@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee and the backlogs for each block of a step. The gas of the step is divided equally."""
+    """Update the base fee and the backlogs for each block of a step. All blocks use the same amount of gas."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
@@ -36,7 +36,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumExecution(ExecutionPrice):
-    """Arbitrum's L2 base fee. It depends on one backlog of gas for each gas constraint. A block takes one second."""
+    """Arbitrum's L2 base fee, which depends on a backlog of gas for each gas constraint. A block takes one second."""
 
     min_base_fee: int = 20_000_000  #: minimum L2 base fee [wei / gas]
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS

@@ -21,13 +21,13 @@ from feemodel.simulation.policies.execution import (
     whole_blocks,
 )
 
-MAX_GAS_LIMIT = 3_000_000_000  # maximum gas limit of a block, whose square fits in 64 bits [gas]
+MAX_GAS_LIMIT = 3_000_000_000  # maximum gas limit of a block [gas]; the square of this value fits in 64 bits
 MAX_ELASTICITY = 1_000
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee for each block of a step in integer arithmetic. The gas of the step is divided equally."""
+    """Update the base fee for each block of a step, in integers. All blocks of a step use the same amount of gas."""
     terms = execution.terms
     used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
     fee = np.int64(terms.per_gas)
