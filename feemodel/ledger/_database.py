@@ -19,34 +19,34 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another writer
-MAPPED_BYTES = 1 << 40  # mapped size of a read-only file; SQLite lowers it to its own limit, usually 2 GiB
+MAPPED_BYTES = 1 << 40  # maximum mapped size of a read-only file [byte]; SQLite's own limit is usually 2 GiB
 ADVICE = {
     sqlite3.SQLITE_BUSY: "another process writes to it",
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
-# Besides SQLITE_FULL, these errors mean a full disk. The first two concern the memory that processes share.
+# Like SQLITE_FULL, these errors mean that the disk is full. The first two concern memory shared by processes.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Errors that do not mean a corrupt file; every other error does.
+# Errors with causes other than a corrupt file. An error that is not in this set means that the file is corrupt.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # names of SQLite: read, write, write or create, no file
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names: read; write; write or create; in memory
 
 
 class Database:
     """Connection to the file of a ledger.
 
-    On a full or read-only disk, SQLite may be unable to open the file unless it is declared immutable; `check_file`
-    then reopens the file if it has changed.
+    On a full or read-only disk, SQLite may be able to open the file only if the file is declared immutable. After a
+    change, `check_file` reopens such a file.
 
     Parameters
     ----------
     path : the file.
-    mode : "ro" to read, "rw" to write, "rwc" to write and create a missing file; "memory" for no file.
+    mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file; "memory" for no file.
 
     Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` if SQLite finds it malformed.
     """
@@ -74,7 +74,7 @@ class Database:
             no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not no_files or self._has_log():
                 raise self._named(error) from None
-            # To coordinate processes, SQLite needs two more files in this folder, and it cannot create them.
+            # SQLite coordinates processes through two further files in the same folder, which it could not create.
             self.is_immutable = True
             self._connection = self._connected("ro&immutable=1")
         except sqlite3.DatabaseError as error:
@@ -85,9 +85,9 @@ class Database:
     def _map(self) -> None:
         """Map the file into memory, for reading scattered pages.
 
-        Read-ahead can be disabled only after the file is mapped. If the first access to the mapping reads from the
-        disk, it reads up to 8 MiB around its page. To prevent this, the same page is first read without the mapping. No
-        block rewrites this page, so it is never in the write-ahead log.
+        Read-ahead can be disabled only after the file is mapped, so the first access to the mapping could read up to
+        8 MiB around the accessed page. To prevent this, the same page is first read without the mapping. No import
+        rewrites this page, so the page is never in the write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
             return  # not a ledger; another check raises the error
@@ -141,7 +141,7 @@ class Database:
             self._connection.close()
             self._open()
         elif self._mode == "ro":
-            self._map()  # until now, a small ledger may have existed only in the log
+            self._map()  # until now, all rows of a small ledger may have been in the log
         return True
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a transaction: all writes inside become durable together, or none."""
+        """Run the enclosed statements as one transaction: either all of their writes become durable, or none."""
         self.run("BEGIN IMMEDIATE")
         try:
             yield
@@ -221,7 +221,7 @@ def file_size(path: Path) -> int:
 
 
 RANDOM, NORMAL = 1, 0  # Linux's MADV_RANDOM and MADV_NORMAL, which SQLite cannot set
-AHEAD = 1 << 20  # bytes per request
+AHEAD = 1 << 20  # bytes that `read_ahead` requests at a time
 
 
 def _advise(path: Path, advice: int) -> int:

@@ -1,7 +1,8 @@
-"""Read blocks from files: a geth genesis file, or a file with the state changes or trie log of one block per line.
+"""Read blocks from files: geth genesis files, and text files with one block per line.
 
-A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It contains the net changes of
-one block, and the values before the block, which must match the ledger:
+Each line of a text file contains either the state changes or the trie log of a block. State changes are a JSON object,
+whose schema is docs/how-to/block.schema.json. The object contains the net changes of the block, together with the
+values before the block, which must match the ledger:
 
     {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
         "0x<address>": {
@@ -11,10 +12,11 @@ one block, and the values before the block, which must match the ledger:
             "cleared": true,
             "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
 
-`before` or `after` is `null` if the account does not exist; both are omitted if only its storage changes. `codeHash` is
-the Keccak-256 of the code, and `code` is the new code if it changes. `cleared` is true if the block destroyed the
-account, even if it exists afterwards. `hash`, `parentHash`, `code`, `cleared` and `storage` are optional. Numbers are
-hexadecimal quantities.
+`before` is `null` if the account does not exist before the block, and `after` is `null` if the account does not exist
+after the block. Both are omitted if only the storage of the account changes. `codeHash` is the Keccak-256 of the code,
+and `code` is the new code if the code changes. `cleared` is true if the block destroyed the account, even if the block
+created the account again. `hash`, `parentHash`, `code`, `cleared` and `storage` are optional. Numbers are hexadecimal
+quantities.
 
 Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
 """
@@ -51,7 +53,7 @@ from feemodel.io._documents import contents, opened, parse_json
 from feemodel.io._large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
-PARSED_WHOLE = 1 << 26  # larger genesis files [byte] are parsed in parts; parsed objects take ten times the memory
+PARSED_WHOLE = 1 << 26  # maximum size of a genesis file parsed at once [byte]; parsed objects take ten times as much
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
@@ -72,7 +74,8 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
     Raises
     ------
-    UnreadableFile : a missing file, invalid JSON, or an invalid account; the message names the file and the account.
+    UnreadableFile : the file is missing, its JSON is invalid, or an account is invalid; the message names the file and
+        the account.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +97,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 def read_genesis_chain_id(path: str | Path) -> int | None:
     """Return the `chainId` in the `config` of a geth genesis file, `None` if it has none.
 
-    Raises `UnreadableFile`, which names the file.
+    Raises `UnreadableFile` if the file is missing, its JSON is invalid, or its chain id is invalid.
     """
     with reading(path), opened(path, streamed=True) as file:
         start = file.read(PARSED_WHOLE + 1)
@@ -105,9 +108,9 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
 
 def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """Yield the addresses in `alloc` of a geth genesis object, each with its object; duplicates are not detected.
+    """Yield each address in `alloc` of a geth genesis object with its account; duplicates are not detected.
 
-    Raises `InvalidInput` for text that is not such an object.
+    Raises `InvalidInput` for text that is not a JSON object with `alloc`.
     """
     text = JsonText(file)
     names = set()
@@ -126,7 +129,7 @@ def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 
 def _config_of(file: TextIO) -> Any:
-    """Return the `config` of a geth genesis object, `None` if it has none; the text after it is not read.
+    """Return the `config` of a geth genesis object, `None` if it has none; text after `config` is not read.
 
     Raises `InvalidInput` for text that is not an object.
     """
@@ -171,7 +174,7 @@ def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
 
     Raises
     ------
-    UnreadableFile : a missing file, or a line that is not a valid block; the message names the file and the line.
+    UnreadableFile : the file is missing, or a line is not a valid block; the message names the file and the line.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -197,7 +200,7 @@ def read_trie_logs(path: str | Path) -> Iterator[BlockChanges]:
 
     Raises
     ------
-    UnreadableFile : a missing file, or a line that is not a valid trie log; the message names the file and the line.
+    UnreadableFile : the file is missing, or a line is not a valid trie log; the message names the file and the line.
 
     >>> list(read_trie_logs("no such file.jsonl"))
     Traceback (most recent call last):
@@ -219,7 +222,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Raises
     ------
-    UnreadableFile : a missing file, invalid JSON, or an object without `accountProof`.
+    UnreadableFile : the file is missing, its JSON is invalid, or the object has no `accountProof`.
 
     >>> read_proof("no such file.json")
     Traceback (most recent call last):
@@ -238,7 +241,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(index: str | Path) -> Iterator[None]:
-    """Convert errors about a file or a line to `UnreadableFile`, with the file or line in front of the message."""
+    """Convert errors about a file or a line to `UnreadableFile`; the message starts with the file or line."""
     try:
         yield
     except OSError as error:
@@ -322,7 +325,7 @@ def parse_block(block: Any) -> BlockChanges:
 
 
 def show_block(block: BlockChanges) -> dict[str, Any]:
-    """Return the changes of a block as a JSON object, which `parse_block` parses.
+    """Return the changes of a block as a JSON object in the format that `parse_block` reads.
 
     >>> show_block(BlockChanges(1, (AccountChange(bytes(20), same=True, storage=(SlotChange(bytes(32), 0, 2),)),)))
     {'number': '0x1', 'accounts': {'0x0000000000000000000000000000000000000000': {'storage': {'0x0': ['0x0', '0x2']}}}}
@@ -428,7 +431,7 @@ def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> N
 
 
 def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
-    """Parse the lines of a file that are not empty."""
+    """Parse each line of a file, except empty lines."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
     with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path, streamed=True) as file:
@@ -446,19 +449,19 @@ def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         return parse(value)
 
 
-OPTIONAL_ITEMS = 2  # zkCompare and timestamp, after the accounts
+OPTIONAL_ITEMS = 2  # number of optional items after the accounts: zkCompare and timestamp
 
 
 def parse_trie_log(data: bytes) -> BlockChanges:
     """Parse the changes of one block from a trie log of Besu with the Shomei plug-in.
 
-    A trie log is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
-    [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account = [prior, new,
-    cleared], where prior and new are [nonce, balance, EVM storage root, Keccak code hash] or empty; storage = list of
-    [Keccak of the slot, prior, new, cleared, slot?].
+    A trie log is an RLP list: [block hash, block number, account entry …, zkCompare?, timestamp?]. An account entry is
+    [address, code | empty, account | empty, storage | empty]. In an account entry, code is [prior, new, cleared];
+    account is [prior, new, cleared], where prior and new are [nonce, balance, EVM storage root, Keccak code hash] or
+    empty; and storage is a list of [Keccak of the slot, prior, new, cleared, slot?].
 
-    Raises `InvalidInput` for data that is not a trie log, and for a slot whose number is not in the log, unless the
-    account does not exist after the block.
+    Raises `InvalidInput` if the data is not a trie log. Also raises `InvalidInput` if an account exists after the block
+    and the log has only the hash of one of its slots.
     """
     try:
         items = rlp.decode(data)

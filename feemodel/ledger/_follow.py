@@ -1,7 +1,7 @@
 """Import blocks into the store in order, and mark final blocks.
 
-Blocks come from a file or from a node with the Shomei plug-in. A block is final immediately, after a number of further
-blocks, or when the rollup's contract on L1 says so.
+Blocks come from a file or from a node with the Shomei plug-in. A block becomes final as soon as it is imported, after a
+given number of later blocks, or when the rollup's contract on L1 has finalized the block.
 
 Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; the address of its mainnet proxy is
 below.
@@ -26,7 +26,7 @@ LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed nod
 DOUBLINGS = 30
 BLOCKS_A_REQUEST = 100  # trie logs per request; the trie log of a full block has about a megabyte
 
-#: Function from the head to the number of the newest final block, `None` if no block is final.
+#: Function that takes the head and returns the number of the newest final block, `None` if no block is final.
 Finality: TypeAlias = Callable[[StoredBlock], int | None]
 
 
@@ -45,7 +45,8 @@ def import_blocks(
 ) -> int:
     """Import blocks that follow the head, and mark blocks that become final; return the number of imported blocks.
 
-    Blocks that are already in the store are compared with it and skipped. `progress` is called with each block number.
+    A block that is already in the store is compared with the stored block and skipped. `progress` is called with the
+    number of each block.
 
     Raises `InvalidInput` for a block that does not follow the head, does not match the state, or differs from the
     stored block with its number. Blocks imported before the error stay in the store.
@@ -66,7 +67,7 @@ def import_blocks(
 def _check_repeated(store: Store, block: BlockChanges) -> None:
     """Raise `InvalidInput` if a block differs from the stored block with the same number.
 
-    Compares hashes if both are known, otherwise the values after the block.
+    Compares the two block hashes if both are known; otherwise compares accounts and slots after the block.
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:
@@ -89,9 +90,9 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
 
     Parameters
     ----------
-    head : newest imported block; the node must still have it.
-    confirmations : number of blocks that must follow a block before it is imported, because final blocks cannot be
-        removed.
+    head : newest imported block, which the node must still have.
+    confirmations : number of later blocks that must exist before a block is imported. Final blocks cannot be removed
+        from the store after a reorganisation.
 
     Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
     """
@@ -118,12 +119,18 @@ def follow(
     on_failure: Callable[[UpstreamError, float], object] | None = None,
     progress: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Import new blocks from a node repeatedly, until `wait`, called with the interval [s], returns true.
+    """Import new blocks from a node repeatedly, until `wait` returns true.
 
     Parameters
     ----------
-    on_failure : called if the node fails, with the reason and the pause before the next attempt [s]. The pause doubles
-        each time, up to a minute. If `None`, the error is raised.
+    store : ledger, open for writing.
+    node : node with the Shomei plug-in.
+    finality : rule that returns the newest final block.
+    confirmations : number of later blocks that must exist before a block is imported.
+    interval : pause between two requests for new blocks [s].
+    wait : function that waits for the given time [s], and returns true to stop.
+    on_failure : called if the node fails, with the error and the pause before the next attempt [s]. The pause doubles
+        with each failure, up to a minute. If `on_failure` is `None`, the error is raised.
     progress : called with the number of each block.
 
     Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
@@ -149,9 +156,9 @@ def follow(
 
 
 def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
-    """Raise `InvalidInput` if the node is behind the head and its newest block is not in the store.
+    """Raise `InvalidInput` if the node's newest block is older than the head and is not in the store.
 
-    A node that is only slow has a newest block that is in the store, and is polled again.
+    If the node's newest block is in the store, the node is only slow, and no error is raised.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
     if not 0 < newest < head.number:  # block 0 has no trie log
@@ -173,7 +180,7 @@ def _check_hash(held: StoredBlock, found: BlockChanges, whose: str) -> None:
 
 
 def advance(store: Store, finality: Finality) -> None:
-    """Mark those blocks of the store that are final."""
+    """Mark all blocks of the store that are final according to a rule."""
     head = store.head
     final = finality(head) if head else None
     if head is None or final is None:
@@ -189,7 +196,7 @@ def immediate(head: StoredBlock) -> int | None:
 
 
 def depth(blocks: int) -> Finality:
-    """Return the rule that a block is final when at least this number of blocks follow it."""
+    """Return a finality rule: a block is final when the store has at least `blocks` later blocks."""
     if blocks < 0:
         raise InvalidInput("depth", "expected at least 0 blocks", blocks)
     return lambda head: head.number - blocks if head.number >= blocks else None
@@ -201,9 +208,9 @@ def never(head: StoredBlock) -> int | None:
 
 
 class L1Finality:
-    """Rule that a block is final when the rollup's contract says so at the `finalized` block of L1.
+    """Finality rule: a block is final when the rollup's contract has finalized the block, as of L1's `finalized` block.
 
-    If the contract has a state root for the block, the state root in the store must be equal.
+    If the contract has a state root for the block, the store must have the same state root.
 
     Parameters
     ----------

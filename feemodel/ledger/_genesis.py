@@ -1,13 +1,14 @@
 """Import of the genesis allocation into an empty store, in one transaction.
 
-The number and order of the accounts are not limited. The accounts are written to a temporary file in the ledger's
-folder in sorted runs, which are then merged by ranges of hashes. Memory holds one run, one range, and a few bytes per
-account.
+The accounts may come in any number and order. They are sorted in runs of limited size, and the runs are written to a
+temporary file in the ledger's folder. The runs are then merged, one range of hashes at a time. Memory holds one run,
+one range, and a few bytes per account.
 
-The tree is built from its keys in ascending order, without lookups. The neighbours of a leaf are the previous and the
-next leaf. Each pair of consecutive hashes of a level is hashed for the next level. The sorted index follows from the
-number of digits that consecutive keys share. Each five-level subtree is stored as soon as it is complete. Only the hash
-and number of every 32nd node stay in memory. The keys are written to a temporary file until the index is built.
+The tree is built without lookups from the keys in ascending order, so that the neighbours of a leaf are the previous
+and the next leaf. Each node is the hash of two consecutive nodes of the level below. A subtree of five levels is stored
+as soon as the subtree is complete; only the hash and the row number of its top node stay in memory. The sorted index is
+computed from the number of leading digits that consecutive keys share. The keys are kept in a temporary file until the
+index is built.
 """
 
 import gc
@@ -57,9 +58,9 @@ from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
-SUBTREE_LEVELS = 5  # each such subtree is stored contiguously, so that a Merkle path reads one page per subtree
-CHUNK = 32_768  # rows created and stored together
-KEYS_READ = 65_536  # keys read together for the index
+SUBTREE_LEVELS = 5  # levels of a subtree, whose rows are stored together: a Merkle path reads one page per subtree
+CHUNK = 32_768  # number of rows that are created and stored at a time
+KEYS_READ = 65_536  # number of keys that are read at a time to build the index
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
@@ -107,7 +108,7 @@ class _Spool:
         self._count += len(rows)
 
     def rows(self, start: int, stop: int) -> Bytes:
-        """Return the rows with indices from `start` to below `stop`, of shape (n, width)."""
+        """Return the rows `start` to `stop` - 1, of shape (n, width)."""
         try:
             data = os.pread(self._file.fileno(), (stop - start) * self._width, start * self._width)
         except OSError as error:
@@ -124,8 +125,10 @@ class _Chunk(NamedTuple):
 
     Parameters
     ----------
-    hkeys, hvals : hashes of the keys and of their values, each of shape (n, 32).
-    values, names : value of each key, and the data whose hash is the key.
+    hkeys : hashes of the keys, of shape (n, 32).
+    hvals : hashes of the values, of shape (n, 32).
+    values : value of each key.
+    names : address or slot of each key.
     """
 
     hkeys: Bytes
@@ -135,11 +138,11 @@ class _Chunk(NamedTuple):
 
 
 def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, folder: Path | None = None) -> Version:
-    """Store a tree of `count` keys, which come in chunks in ascending order.
+    """Store a tree of `count` keys; the chunks contain the keys in ascending order.
 
-    Nothing else may be added to the rows meanwhile, because the tree numbers its rows consecutively.
+    No other rows may be added at the same time, because the rows of the tree have consecutive numbers.
 
-    Raises `UnreadableFile` if the folder of the temporary file is full.
+    Raises `UnreadableFile` if the disk of the temporary file is full.
     """
     if not count:
         return empty_version(scheme)
@@ -163,7 +166,7 @@ def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, f
 
 
 def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: int) -> bytes:
-    """Store the keys and leaves of a chunk whose first leaf has the given index; return the hashes of the leaves."""
+    """Store the keys and leaves of a chunk, of which the first leaf has `index`; return the hashes of the leaves."""
     count = len(chunk.names)
     indices = np.arange(index, index + count)
     links = np.stack((indices - 1, indices + 1), axis=1)
@@ -193,8 +196,8 @@ class _GenesisNodes:
     def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
         self._rows, self._scheme, self._height = rows, scheme, stored_height(count)
         self._lowest = scheme.zeros[: min(SUBTREE_LEVELS, self._height)]
-        self._waiting, self._number = bytearray(), first  # hashes of leaves, and the number of the first leaf
-        self._hashes = bytearray()  # hashes of the highest nodes of the lowest subtrees
+        self._waiting, self._number = bytearray(), first  # leaves of incomplete subtrees: hashes, first number
+        self._hashes = bytearray()  # hashes of the top nodes of the stored subtrees at the bottom of the tree
         self._numbers: list[Numbers] = []
 
     def add(self, hashes: bytes) -> None:
@@ -229,12 +232,13 @@ class _GenesisNodes:
 def _fill_subtrees(
     rows: SqlRows, scheme: Scheme, hashes: bytes, below: Numbers, zeros: Sequence[bytes]
 ) -> tuple[bytes, Numbers]:
-    """Store several levels of complete subtrees from the top down; return hashes and numbers of the highest level.
+    """Store several levels of complete subtrees from the top down; return the hashes and numbers of their top nodes.
 
     Parameters
     ----------
-    hashes, below : hashes and numbers of the level below.
-    zeros : hashes of an empty subtree at that level and at each stored level except the highest.
+    hashes : hashes of the nodes on the level below these subtrees.
+    below : row numbers of the same nodes.
+    zeros : hash of an empty subtree on the level of these nodes, and on each stored level except the highest.
     """
     levels = []
     for zero in zeros:
@@ -265,7 +269,7 @@ def _in_pairs(numbers: Numbers) -> Numbers:
 
 
 def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
-    """Return how many leading digits each of the ascending keys (n, 32) shares with the previous key."""
+    """Return the number of leading digits that each key shares with the previous key; keys (n, 32) are ascending."""
     preceding = np.concatenate((hkeys[:1] ^ 0x80 if before is None else before[None], hkeys[:-1]))
     differs = hkeys ^ preceding
     byte = (differs != 0).argmax(axis=1)
@@ -275,15 +279,15 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
 
 
 def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
-    """Store the sorted index of ascending keys, one depth at a time; return the number of its top branch.
+    """Store the sorted index of ascending keys, one depth at a time; return the row number of its top branch.
 
-    The branches of one depth are stored together and are followed by those of the next depth, so that the number of a
-    branch is known before it is stored. Each depth reads the keys once.
+    All branches of one depth are stored before the branches of the next depth, so that the number of a branch is known
+    before the branch is stored. The keys are read once for each depth.
 
     Parameters
     ----------
-    keys : hash of each key, and the number of leading digits that it shares with the key before it.
-    first_key : number of the first key.
+    keys : for each key, its hash and the number of leading digits that it shares with the previous key.
+    first_key : row number of the first key.
     """
     top = following = rows.branches.extend([])
     branches, depth = 1, 0
@@ -295,16 +299,16 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 
 
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
-    """Store the branches of one depth; return the number of branches of the next depth, which start at `following`."""
-    deeper, started = 0, 0  # numbers of branches of the next depth and of this depth
+    """Store the branches of one depth; return the size of the next depth, whose first branch has number `following`."""
+    deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
     indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may have more entries in the next part
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
         shared = part[:, HASH_SIZE]
         with_next = np.append(shared[1:], 0)[:KEYS_READ]
         shared = shared[:KEYS_READ]
-        # A key is in a branch of this depth if it shares `depth` digits with a neighbour. It is the first key of its
-        # entry if it does not share more digits with the previous key.
+        # A key belongs to a branch of this depth if the key shares `depth` or more digits with a neighbour. The key is
+        # the first key of an entry if it shares at most `depth` digits with the previous key.
         firsts = np.flatnonzero(((shared >= depth) | (with_next >= depth)) & (shared <= depth))
         digits = part[firsts, depth // 2] >> (0 if depth % 2 else 4) & 15
         branch = np.cumsum(shared[firsts] < depth) + started if depth else np.ones(len(firsts), dtype=np.int64)
@@ -322,7 +326,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 
 
 def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
-    """Store complete branches, given their children that are not empty and the positions of these children."""
+    """Store complete branches; `children` are the entries that are not empty, and `indices` are their positions."""
     if not len(indices):
         return
     first = indices[0] // DIGITS
@@ -331,13 +335,13 @@ def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
     rows.branches.extend(map(tuple, table.reshape(-1, DIGITS).tolist()))
 
 
-RUN = 131_072  # size of a run: its number of accounts, slots and units of code (CODE_UNIT)
-CODE_UNIT = 128  # bytes of code that count like one account
-RANGES = 1_024  # ranges of hashes; with ten million accounts, each range has 10,000 accounts
-NUMBERS = 2 * WORD_SIZE  # nonce and balance
-OFFSET_BYTES = 8  # bytes of a row index of a spool
-#: Offsets in an account's record, which starts with the hash of the address: nonce and balance, address, index of the
-#: remaining fields in their spool, end of the record.
+RUN = 131_072  # size of a run: number of accounts + slots + units of code (CODE_UNIT)
+CODE_UNIT = 128  # bytes of code that count as much as one account in the size of a run
+RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
+NUMBERS = 2 * WORD_SIZE  # bytes of nonce and balance
+OFFSET_BYTES = 8  # bytes of the index of a row in a spool
+#: The record of an account starts with the hash of the address. The offsets of the next parts are: nonce and balance;
+#: address; index of the remaining fields in their spool; end of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
@@ -469,13 +473,13 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
 
 
 class _Waiting:
-    """Temporary file for accounts until all accounts are read, in runs sorted by hashed address."""
+    """Temporary file that stores accounts until all are read; each run is sorted by the hashes of the addresses."""
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
-        self._starts: list[NDArray[np.int64]] = []  # for each run, the start of each range and the end of the last one
+        self._starts: list[NDArray[np.int64]] = []  # for each run, the starts of all ranges and the end of the last
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)
 
@@ -494,8 +498,9 @@ class _Waiting:
 
         Parameters
         ----------
-        records : accounts of shape (n, RECORD), in which the position of the remaining fields is not set yet.
-        others, values : accounts with code or storage: their indices in the run, and their flat values.
+        records : accounts of shape (n, RECORD), in which the index of the remaining fields is not set yet.
+        others : indices in the run of the accounts with code or storage.
+        values : encoded values of these accounts [192 bytes each].
         """
         if others:
             indices = len(self._rests) + 1 + np.arange(len(others))
@@ -507,7 +512,7 @@ class _Waiting:
         self._records.append(records[order])
 
     def chunks(self) -> Iterator[_Chunk]:
-        """Yield all accounts in the order of their hashes; raises `InvalidInput` for a duplicate address."""
+        """Yield all accounts in the order of their hashed addresses; raises `InvalidInput` for a duplicate address."""
         together = max(1, RANGES * CHUNK // max(len(self), 1))
         for index in range(0, RANGES, together):
             after = min(index + together, RANGES)

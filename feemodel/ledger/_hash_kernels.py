@@ -1,8 +1,8 @@
 """The hash functions of the state tree, compiled by numba, for machines without the native package.
 
-MiMC uses Montgomery products of eight 32-bit limbs. Products are not reduced below the order r, which is 0.073·2**256.
-This is safe: sums below 13·r fit the limbs, and the product of factors below a·r and b·r is below (0.073·a·b + 1)·r.
-Here, factors are below 4·r and sums below 6·r.
+MiMC uses Montgomery multiplication with eight 32-bit limbs. Products are not fully reduced, so they can exceed the
+field's order r = 0.073·2**256. This is safe: numbers below 13·r fit into the limbs, and if x < a·r and y < b·r, the
+product of x and y is below (0.073·a·b + 1)·r. Here, factors are below 4·r, and sums are below 6·r.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ FULL_ROUNDS = 6
 PARTIAL_ROUNDS = 21
 POSEIDON2_SEED = b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]"
 P = np.uint64(poseidon2.order)
-#: Added to the diagonal of the internal matrix, whose other entries are all 1.
+#: The internal matrix is the sum of a matrix of ones and the diagonal matrix with these entries.
 DIAGONAL = np.array(
     [
         number * pow(2, -halvings, poseidon2.order) % poseidon2.order
@@ -44,7 +44,7 @@ def round_keys() -> list[list[int]]:
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` if an element is not below the order."""
+    """Return the hashes of messages of equal size; `None` if an element is not below the field's order."""
     result = np.empty((len(data) // size, 8), dtype=np.uint32)
     sound = _poseidon2(np.frombuffer(data, dtype=np.uint8).reshape(-1, size), KEYS, DIAGONAL, result)
     return result.astype(">u4").tobytes() if sound else None
@@ -125,7 +125,7 @@ def _limbs(numbers: list[int]) -> Any:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` if a block is incomplete or not below the order."""
+    """Return the hashes of messages of equal size; `None` if a block is incomplete or not below the field's order."""
     elements = [int.from_bytes(block) for block in pieces(data, BLOCK_SIZE)]
     if size % BLOCK_SIZE or any(element >= mimc.order for element in elements):
         return None

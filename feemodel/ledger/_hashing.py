@@ -1,6 +1,6 @@
 """The two hash functions of the state tree, computed by the native package, by numba or in plain Python.
 
-Since the end of March 2026, the tree uses Poseidon2 over the KoalaBear field; before, it used MiMC over the scalar
+Since the end of March 2026, the tree uses Poseidon2 over the KoalaBear field; until then, it used MiMC over the scalar
 field of BLS12-377. Both functions split a message into blocks of 32 bytes and absorb the blocks in order into a state
 of 32 bytes:
 
@@ -58,7 +58,7 @@ class Hash:
 
         Parameters
         ----------
-        data : the message; its length is a multiple of 32 for MiMC, and each element is below the field's order.
+        data : message whose elements are below the field's order; for MiMC, its length is a multiple of 32 bytes.
 
         Raises `InvalidInput` for another length, or an element that is not below the order.
 
@@ -70,7 +70,7 @@ class Hash:
         return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
 
     def digests(self, data: bytes, size: int) -> bytes:
-        """Return the concatenated 32-byte hashes of many messages of one size.
+        """Return the concatenated 32-byte hashes of many messages of equal size.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Hash:
         return found
 
     def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
-        """Return the index of the first message whose hash differs from the given one, `None` if there is none.
+        """Return the index of the first message whose hash differs from its given digest, `None` if all match.
 
         A message with an incomplete block, or with an element that is not below the order, counts as different.
 
@@ -160,7 +160,7 @@ class Hash:
 
 @dataclass(frozen=True)
 class _PlainHash:
-    """Hash function without the native package; paths and checks use a kernel that hashes messages of one size."""
+    """Hash function for use without the native package, based on a kernel that hashes messages of equal size."""
 
     digests: Callable[[bytes, int], bytes | None]
 
@@ -187,7 +187,7 @@ class _PlainHash:
     def _first_wrong(
         self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
     ) -> int | None:
-        """Return the index of the first different message, for messages of one size."""
+        """Return the index of the first message whose hash differs; the messages of the group have equal size."""
         if not size or size % BLOCK_SIZE:
             return group[0]
         found = self.digests(b"".join(messages[index] for index in group), size)
@@ -199,7 +199,7 @@ class _PlainHash:
 
 
 def _plain_hash(name: str) -> _PlainHash:
-    """Return the hash function that numba compiles at its first use, or without numba the one in plain Python."""
+    """Return the hash function compiled by numba at the first call; without numba, the version in plain Python."""
     if has_numba():
         from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
     else:
@@ -208,7 +208,7 @@ def _plain_hash(name: str) -> _PlainHash:
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:
-    """Cut data into pieces of one size.
+    """Cut data into pieces of `size` bytes.
 
     >>> pieces(b"aabb", 2)
     [b'aa', b'bb']
@@ -217,7 +217,9 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 
 
 def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
-    """Return constants of a hash function: repeated Keccak-256 hashes of a seed, from the second on, modulo the order.
+    """Return constants of a hash function, made by hashing a seed repeatedly with Keccak-256.
+
+    The first constant is keccak256(keccak256(seed)) modulo the order; one more hash gives each further constant.
 
     >>> seeded_elements(b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]", poseidon2.order, 1)
     [1954447561]

@@ -2,13 +2,13 @@
 
 A copy can be made while another process imports blocks.
 
-Pruning deletes the state of old blocks, and rows left over from a rollback, in one transaction. Rows that the trees of
-the newest blocks use keep their numbers. Hashes and roots of all blocks stay, and so does all code, which a later block
-may use again.
+Pruning deletes the state of old blocks, and rows left over from a rollback, in one transaction. The remaining rows keep
+their numbers. The hashes and roots of all blocks are kept. All code is also kept, because a later block may use the
+same code again.
 
-Verification checks every row against the hashes that commit to it, and every hash against the roots of the blocks.
-Columns are read into arrays and hashed in bulk. The first eight bytes of each hash are compared, which detects any
-accidental corruption. A ledger of a million accounts takes about 300 MiB.
+Verification checks each row against its hash, and all hashes against the roots of the blocks. Columns are read into
+arrays and hashed in batches. Only the first eight bytes of each hash are compared, which is enough to detect accidental
+corruption. The verification of a ledger with a million accounts takes about 300 MiB of memory.
 """
 
 import os
@@ -54,8 +54,8 @@ from feemodel.ledger._store import Store, StoredBlock
 def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     """Copy the current state of a ledger to a new file; return the head of the copy.
 
-    Another process may import blocks meanwhile. The copy appears once it is complete and on disk; it is a single file,
-    without a write-ahead log.
+    Another process may import blocks at the same time. The new file appears only when the copy is complete and on disk,
+    and has no separate write-ahead log.
 
     Raises `InvalidInput` if the file exists or its folder is not writable, `UnreadableFile` if the disk fails.
 
@@ -88,8 +88,8 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     return head
 
 
-CHUNK = 50_000  # rows read together
-STORAGE_ROOT = 2 * WORD_SIZE  # start of the storage root in the value of an account
+CHUNK = 50_000  # number of rows that are read at a time
+STORAGE_ROOT = 2 * WORD_SIZE  # offset of the storage root in the value of an account [byte]
 
 Numbers = NDArray[np.int64]
 
@@ -102,9 +102,9 @@ class Pruned(NamedTuple):
 
 
 class _Numbering:
-    """Indices of a table's rows in the order of their numbers; 0 means no row.
+    """Map from the row numbers of a table, in ascending order, to the indices 1, 2, 3, …; 0 means no row.
 
-    Numbers have gaps in a pruned ledger.
+    In a pruned ledger, the row numbers have gaps.
     """
 
     def __init__(self, database: Database, table: str) -> None:
@@ -128,8 +128,9 @@ def prune(store: Store, keep: int) -> Pruned:
 
     Parameters
     ----------
-    store : ledger, open for writing. Other processes may read it; an import waits.
-    keep : number of blocks that keep their state. The newest final block and all later blocks always keep theirs.
+    store : ledger, open for writing. Other processes may read the ledger during pruning, but an import has to wait.
+    keep : number of newest blocks that keep their state. The newest final block and all later blocks always keep their
+        state.
 
     Raises `InvalidInput` for `keep` below 1 or an empty ledger, `LedgerDamaged` if a row that is kept refers to a
     missing row.
@@ -162,7 +163,7 @@ def prune(store: Store, keep: int) -> Pruned:
 
 
 class _Live:
-    """Rows that are used by the trees of the blocks to keep."""
+    """Rows that are used by the trees of the blocks that keep their state."""
 
     def __init__(self, store: Store, oldest: int) -> None:
         self._database, self._store = store.database, store
@@ -182,7 +183,7 @@ class _Live:
         self._add_trees(self._storage_roots())
 
     def delete_others(self) -> int:
-        """Delete all other rows of the four tables and all other trees; return the number of deleted rows."""
+        """Delete the unused rows of the four tables and the unused trees; return the number of deleted rows."""
         deleted = 0
         for table, live in self._live.items():
             dead = self._numbering[table].numbers[~live][1:]  # skip the first entry, 0
@@ -211,7 +212,7 @@ class _Live:
         return indices
 
     def _add_trees(self, roots: Iterable[bytes]) -> None:
-        """Mark the trees with these roots, and everything that they refer to."""
+        """Mark the trees with these roots as used, and all rows of these trees."""
         added = set(roots) - self._roots - {self._store.scheme.empty_root}
         self._roots |= added
         versions = [self._store.tree(root).version for root in sorted(added)]
@@ -281,7 +282,7 @@ def verify(store: Store, progress: Callable[[str, int], object] = lambda table, 
 
     Parameters
     ----------
-    store : the ledger; it is only read.
+    store : ledger, which is not changed.
     progress : called repeatedly with the name of a table and the number of its rows checked so far.
 
     >>> import tempfile
@@ -303,7 +304,7 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # by table, in a pruned ledger
+        self._numbering: dict[str, _Numbering] = {}  # by table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:
@@ -327,9 +328,9 @@ class _Verification:
         self._findings.append(f"{self._store.path}: {what}")
 
     def _each(self, table: str, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the rows of a table in parts; each part comes with the number of rows before it.
+        """Yield the rows of a table in batches, each with the number of rows before the batch.
 
-        Row numbers must be consecutive from 1, unless the ledger was pruned.
+        Row numbers must be 1, 2, 3, …, unless the ledger was pruned.
         """
         before = 0
         query = f"SELECT id, {', '.join(columns)} FROM {table} ORDER BY id"
@@ -494,7 +495,7 @@ class _Verification:
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
-        """Check each tree from its root: hashes, leaf positions, and that the index has exactly the leaves' keys."""
+        """Check the hashes and leaf positions of each tree, and that its index has the same keys as its leaves."""
         versions = [Version(*row) for row in self._store.database.all(
             "SELECT root, next_free, sub_root, node, branch FROM tree"
         )]  # fmt: skip
@@ -517,7 +518,7 @@ class _Verification:
             self._found(f"the sorted index of the tree {sound[index].root.hex()} does not have the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
-        """Check hashes and leaf positions; return, for each node, a checksum of the keys of the leaves below."""
+        """Check hashes and leaf positions; return a checksum for each node, over the keys of all leaves below it."""
         zeros = _first_words(b"".join(self._scheme.zeros))
         tops: dict[int, list[int]] = {}
         for version in versions:
@@ -556,7 +557,7 @@ class _Verification:
         return found
 
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
-        """Check leading digits of keys; return, for each branch, a checksum of the keys below."""
+        """Check the leading digits of keys; return a checksum for each branch, over all keys below it."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
         level = np.unique(self._indices("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)
@@ -600,7 +601,7 @@ def _first_words(hashes: bytes) -> Words:
 
 
 def _mixed(numbers: NDArray[Any]) -> Words:
-    """Return a 64-bit hash of each number (finalizer of SplitMix64), so that sums of different sets differ."""
+    """Return a 64-bit hash of each number (finalizer of SplitMix64); the sum of the hashes is a checksum of a set."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     return (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

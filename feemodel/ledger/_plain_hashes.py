@@ -1,6 +1,6 @@
-"""The hash functions of the state tree in plain Python, for machines without the native package and numba.
+"""The hash functions of the state tree in plain Python, for machines with neither the native package nor numba.
 
-The functions follow the definitions and use Python ints. Tests compare the compiled functions with them.
+The functions follow the definitions directly, with Python integers. Tests compare the compiled functions with these.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ _constants = cache(round_constants)
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` if an element is not below the order."""
+    """Return the hashes of messages of equal size; `None` if an element is not below the field's order."""
     hashes = []
     for message in pieces(data, size):
         state = [0] * (WIDTH // 2)
@@ -30,7 +30,7 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of one size; `None` if a block is incomplete or not below the order."""
+    """Return the hashes of messages of equal size; `None` if a block is incomplete or not below the field's order."""
     hashes = []
     for message in pieces(data, size):
         state = 0

@@ -1,12 +1,13 @@
 """Create and check `rollup_getProof` proofs: an account and its storage slots at a final block, present or absent.
 
-The block may be any final block of the store. `finalized` is the newest final block and `earliest` the genesis;
-`latest`, `pending` and `safe` are the head of the store, which is refused if it is not final. For a contract without
-storage, the result has a proof of absence for each slot, whereas production nodes return no storage proofs. An absent
-account has no storage root, so its result has no storage proofs.
+A proof can be created for each final block of the store. `finalized` means the newest final block, and `earliest` means
+the genesis block. `latest`, `pending` and `safe` mean the head of the store, and are refused if the head is not final.
+For a contract without storage, the result has a proof of absence for each slot, whereas production nodes return no
+storage proofs. The result for an absent account has no storage proofs, because such an account has no storage root.
 
-`check_proof` verifies every hash, key, value, neighbour and range of a proof against a root, without a store; an error
-names the step that fails. The size of the top node shows which hash function the tree uses.
+`check_proof` verifies a proof against a state root, without a store. The checks cover the hashes of all paths, the keys
+and values of the leaves, and the order and links of neighbouring leaves. An error names the step that failed. The size
+of the top node shows which hash function the tree uses.
 
 Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of Consensys/linea-monorepo at cb180134,
 which checks proofs on L1.
@@ -46,7 +47,7 @@ from feemodel.ledger._store import SEARCHED_BLOCKS, Store
 from feemodel.ledger._tree import ProvenLeaf, Tree, proven
 
 KEY_LIMIT = 1_024  # maximum number of slots, as in geth's eth_getProof (internal/ethapi/api.go, 2024)
-STEP = 32  # slots per step; a step takes a few milliseconds
+STEP = 32  # number of slots in one step of `proof_steps`; a step takes a few milliseconds
 HEAD_TAGS = ("latest", "pending", "safe")
 
 
@@ -92,9 +93,9 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """Add slots to the result of `get_proof` step by step, and yield it after each step; the last one is complete.
+    """Yield the result of `get_proof` after each step, which adds some slots to the result; the last one is complete.
 
-    The parameters are those of `get_proof`; its errors are raised at the first step.
+    Parameters and errors are the same as for `get_proof`. Errors are raised at the first step.
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
@@ -162,7 +163,7 @@ def prove_account(
 
 
 def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """Return the proof of an address or a slot from its leaf, or from the two neighbouring leaves if it is absent."""
+    """Return the proof of an address or slot from its leaf; if there is no leaf, from the two neighbouring leaves."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found
@@ -178,7 +179,7 @@ def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
 def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
     return {
         "value": to_hex(proven.leaf.value),
-        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # inline, for speed: 42 per leaf
+        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # 42 per leaf: `to_hex` is slow
     }
 
 
@@ -194,7 +195,7 @@ class Proven:
     Parameters
     ----------
     account : account, `None` if the proof shows its absence.
-    storage : 32-byte slot in hexadecimal → value, 0 if the slot is absent.
+    storage : values by slot (32 bytes in hexadecimal); 0 for an absent slot.
     """
 
     account: AccountLeaf | None
@@ -203,7 +204,7 @@ class Proven:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """Leaf in a proof that is not checked yet: index, value, and the 42 entries of its path."""
+    """Leaf of a proof, before any check: index, value, and the 42 entries of its path."""
 
     where: str
     index: int
@@ -238,10 +239,10 @@ def check_proof(
     address: str | bytes | None = None,
     storage_keys: Sequence[str | bytes | int] | None = None,
 ) -> Proven:
-    """Check a result of `rollup_getProof`, and return what it proves.
+    """Check a result of `rollup_getProof`; return the account and the slot values that the result proves.
 
-    A production node leaves `storageProofs` empty if the storage is empty. This is accepted, because the empty storage
-    root proves that each slot is zero.
+    For an account with empty storage, empty `storageProofs` are also accepted, as production nodes return them. The
+    storage root of an empty tree proves that each slot is zero.
 
     Parameters
     ----------
@@ -256,7 +257,7 @@ def check_proof(
 
     Raises
     ------
-    InvalidProof : the proof is malformed or does not lead to the root; the message names the step that fails.
+    InvalidProof : the proof is malformed or does not lead to the root; the message names the step that failed.
     InvalidInput : an invalid root, address or slot.
 
     An empty tree proves that an account is absent:
@@ -323,7 +324,7 @@ def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) 
         shown = len(entries) if isinstance(entries, list) else entries
         _refuse(f"{where}.proofRelatedNodes", f"expected a list of {ENTRIES} nodes", shown)
     nodes = [_data(f"{where}.proofRelatedNodes[{position}]", entry) for position, entry in enumerate(entries)]
-    size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # head and tail have no account
+    size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # the first and last leaf contain no account
     return _Leaf(where, index, _data(f"{where}.value", proof["value"], size), nodes)
 
 
@@ -347,7 +348,7 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
 
 
 def _generation(leaves: list[_Leaf]) -> Scheme:
-    """Return the scheme of the first top node, after checking the sizes of all nodes against it."""
+    """Return the scheme that has the size of the first top node; raise an error if another node has a wrong size."""
     by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
     scheme = by_size.get(len(leaves[0].entries[0]))
     if scheme is None:
@@ -363,7 +364,7 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
 
 
 def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
-    """Hash the path of each leaf up to the root, all paths together."""
+    """Hash the path of each leaf up to the root, in one batch for all paths."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
     nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
     full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
@@ -453,7 +454,7 @@ def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> 
 
 
 def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: AccountLeaf | None) -> None:
-    """Check that there is one entry per slot, in order, or none if there is no storage."""
+    """Check that each requested slot has one entry, in order; an account without storage may also have no entries."""
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return
     if account is None:

@@ -1,8 +1,8 @@
-"""Rows of trees in SQLite. Each row is written once, identified by its number, and never changed.
+"""Rows of trees in SQLite. Each row has a number, is written once, and never changes.
 
-A changed tree shares all unchanged rows with its previous version, so that every version stays readable. Each table is
-numbered from 1; number 0 is an empty subtree. All trees share the first rows: the two leaves of an empty tree and the
-node above them.
+A changed tree shares all unchanged rows with its previous version, so that every version stays readable. The rows of
+each table are numbered from 1; number 0 means an empty subtree. All trees share the first rows: the two leaves of an
+empty tree, and the node above these leaves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ FIRST_NODE = 1
 
 
 class TreeNode(NamedTuple):
-    """Inner node: row numbers of its two children (leaves for a node at height 1, else nodes) and their hashes."""
+    """Inner node: row numbers and hashes of its two children. The children of a node at height 1 are leaves."""
 
     left: int
     right: int
@@ -41,7 +41,7 @@ class TreeNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """Leaf: number of its key, leaf indices of its neighbours, hash of its value, and value."""
+    """Leaf: row number of its key, leaf indices of its two neighbours, hash of its value, and value."""
 
     key: int
     previous: int
@@ -58,7 +58,7 @@ class Key(NamedTuple):
     name: bytes
 
 
-Branch: TypeAlias = tuple[int, ...]  # 16 entries, one per digit: number n of a branch, −n of a key, or 0
+Branch: TypeAlias = tuple[int, ...]  # 16 entries, one per digit: n for branch n, −n for key n, 0 if empty
 
 
 class MerklePath(NamedTuple):
@@ -66,9 +66,11 @@ class MerklePath(NamedTuple):
 
     Parameters
     ----------
-    siblings : two hashes of each sibling from the top to height 1, `None` if it is empty.
-    leaf, hkey, encoded : the leaf, the hash of its key, and its bytes for hashing.
-    sibling_leaf : bytes of the sibling leaf, 32 zero bytes if it is empty.
+    siblings : hashes of the two children of each sibling, from the top down to height 1; `None` for an empty sibling.
+    leaf : the leaf.
+    hkey : hash of the leaf's key.
+    encoded : bytes of the leaf, as they are hashed.
+    sibling_leaf : bytes of the sibling leaf; 32 zero bytes for an empty sibling leaf.
     unchecked : parts of the path that have not been checked against the root yet; empty after the check.
     """
 
@@ -103,7 +105,7 @@ def digit_at(hkey: bytes, depth: int) -> int:
 
 
 def stored_height(next_free: int) -> int:
-    """Return the height of the highest stored node.
+    """Return the height of the highest stored node of a tree, given its next free leaf index.
 
     >>> stored_height(2), stored_height(4), stored_height(5)
     (1, 2, 3)
@@ -127,26 +129,29 @@ CREATE TABLE leaf (
 CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
-KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
-PART = 10  # levels read by one statement, above the lowest levels
-LOWEST_PART = 5  # lowest levels, read from the file for each proof: one stored subtree of a genesis import
-UPPER_PARTS = 32_768  # LRU size, enough for a tree of a million leaves; 953 bytes each, 30 MiB in all (tracemalloc)
-RECENT = 1_024  # LRU size, 2 MiB; halves the time of a proof for an account that is queried again
-VERSIONS = 4_096  # LRU size for the tops of trees that were checked; a check takes 40 µs
-STEPS = 3  # depths of the index per statement: 23 µs for a key, instead of 46 µs with one statement per branch
+KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, with the hash of its key
+PART = 10  # number of levels that one SQL statement reads, above the lowest levels
+LOWEST_PART = 5  # number of levels read from the file for each proof; a genesis import stores them together
+UPPER_PARTS = 32_768  # cached upper parts of paths, enough for a million leaves; 953 bytes each, 30 MiB (tracemalloc)
+RECENT = 1_024  # cached whole paths, 2 MiB; halves the time of a proof for an account that is queried again
+VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs
+STEPS = 3  # depths of the index read by one statement, 23 µs per key; one statement per depth takes 46 µs per key
 KEPT_DEPTHS = 3  # depths of the index whose branches are cached, at most 273 for a tree; saves 5 of 21 µs for a key
-QUERY_SIZE = 500  # numbers in one SELECT
+QUERY_SIZE = 500  # maximum number of rows in one SELECT
 CACHED_ROWS = 30_000  # rows cached per table; more would slow down the garbage collector
 
 
 class _SqlTable(Generic[Row]):
-    """Table of rows in SQLite, with a cache; cached rows stay valid because rows never change.
+    """Table of rows in SQLite, with a cache. Cached rows stay valid, because rows never change.
 
     Parameters
     ----------
-    database, name, columns : the table; the first column, `id`, is omitted.
+    database : database of the table.
+    name : name of the table.
+    columns : names of the columns after the first column, `id`.
     is_sound : function that returns whether the values of a row have valid types and lengths.
-    unpack, pack : functions that convert values to a row and a row to values, if the two differ.
+    unpack : function that converts the column values to a row.
+    pack : function that converts a row to the column values; `None` if a row is a tuple of these values.
 
     Raises `LedgerDamaged` for a row that is missing or malformed.
     """
@@ -195,7 +200,7 @@ class _SqlTable(Generic[Row]):
         return [found[number] for number in numbers]
 
     def extend(self, rows: Iterable[Row]) -> int:
-        """Add rows; return the number of the first."""
+        """Add rows; return the number of the first new row."""
         first = self._next
         packed = map(self._pack, rows) if self._pack else rows
         self._next += self._database.run_many(self._insert, packed)
@@ -223,8 +228,8 @@ class SqlRows:
 
     The value of an account without code and storage is stored without its last four words, which are always the same.
 
-    The upper parts of Merkle paths and of the index are cached; one statement reads the rest. Cached parts of a path
-    were checked against the root.
+    The upper parts of Merkle paths and of the index are cached; the remaining part is read with one SQL statement.
+    Cached parts of a path have already been checked against the root.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
@@ -262,7 +267,7 @@ class SqlRows:
             table.forget()
 
     def path(self, version: Version, index: int) -> MerklePath:
-        """Return the path of a leaf that is in use."""
+        """Return the Merkle path of the leaf with this index, which must be in use."""
         return self._recent_path(version, index)
 
     def _read_path(self, version: Version, index: int) -> MerklePath:
@@ -321,7 +326,7 @@ class SqlRows:
         return digest
 
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
-        """Follow the digits of a hashed key from an entry of the index; return the key at the end, `None` if none."""
+        """Follow the digits of a hashed key from an entry of the index; return the key found, or `None`."""
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
             if kept:  # also true for deeper branches that an import has already read
@@ -371,25 +376,25 @@ def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
 
 
 def is_node(values: Sequence[Any]) -> bool:
-    """Return whether these are the columns of a node."""
+    """Return whether these values are valid columns of a node."""
     left, right, children = values
     return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
 
 
 def is_leaf(values: Sequence[Any]) -> bool:
-    """Return whether these are the columns of a leaf."""
+    """Return whether these values are valid columns of a leaf."""
     key, previous, following, hval, value = values
     return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
 
 
 def is_key(values: Sequence[Any]) -> bool:
-    """Return whether these are the columns of a key."""
+    """Return whether these values are valid columns of a key."""
     leaf, hkey, name = values
     return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
 
 
 def is_branch(values: Sequence[Any]) -> bool:
-    """Return whether these are the columns of a branch of the index."""
+    """Return whether these values are valid columns of a branch of the index."""
     return all(type(index) is int for index in values)
 
 
@@ -398,7 +403,7 @@ def _are_links(*numbers: Any) -> bool:
 
 
 def _digit(branch: str, bits: int) -> str:
-    """Return SQL for the entry of a branch that is selected by the four bits of ?2 above the lowest `bits` bits."""
+    """Return SQL that selects an entry of a branch by one digit: the four bits of ?2 above its lowest `bits` bits."""
     indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
         indices = [
@@ -408,7 +413,7 @@ def _digit(branch: str, bits: int) -> str:
 
 
 def _last_key() -> str:
-    """Return SQL that follows the digits ?2 from branch ?1, and selects the key at the end and the last number."""
+    """Return SQL that follows the digits ?2 from branch ?1; it selects the entry reached, and the key of that entry."""
     indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
     joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]
     last = f"coalesce({', '.join(reversed(indices))})"
@@ -432,9 +437,9 @@ class _Walk(NamedTuple):
 
 
 def _walk(height: int, bottom: int) -> _Walk:
-    """Return the walk from node ?1 at one height to the row with index ?2 at another height.
+    """Return the walk from node ?1 at height `height` to the row with index ?2 at height `bottom`.
 
-    It is a chain of joins, which is faster than a recursive statement.
+    The walk is a chain of joins, which is faster than a recursive statement.
     """
     siblings, nodes, child, sibling = [], [f"node AS node_{height}"], "", ""
     path = [f"node_{level}.children" for level in range(height, bottom, -1)]

@@ -1,8 +1,8 @@
-"""The two generations of the state tree: hash function, and encoding of keys, accounts and leaves for hashing.
+"""The two generations of the state tree, which differ in the hash function and in the encoding of data for hashing.
 
-Encoders return the bytes that the hash function absorbs. With Poseidon2, a KoalaBear element encodes two bytes of data
-(a "limb"), so that 16 bytes become a block of 32. With MiMC, a BLS12-377 element encodes a word that is always below
-the field's order, or half of any other word.
+Encoders return the bytes that the hash function absorbs. With Poseidon2, each KoalaBear element encodes two bytes of
+data (a "limb"), so that 16 bytes of data become a block of 32 bytes. With MiMC, a word that is always below the field's
+order is encoded as one BLS12-377 element; any other word is encoded as two elements, one for each half.
 
 Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 """
@@ -27,20 +27,22 @@ DEPTH = 40  # levels below the sub root, so that leaf indices are 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
-PIECE_SIZE = 16  # bytes of code in a piece
+PIECE_SIZE = 16  # code is hashed in pieces of this size [byte]
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
 class StoredPath(NamedTuple):
-    """Stored path, to be checked against the hash of its highest node.
+    """Stored Merkle path, to be checked against the hash of its highest node.
 
     Parameters
     ----------
-    digest, leaf_index : hash of the highest node, and index of the leaf.
-    nodes : from that node down to height 1, the two hashes below each node.
-    siblings : from the next height down to 1, the two hashes below each sibling.
-    leaf, sibling_leaf : bytes of the leaf and of its sibling leaf; no bytes if the sibling leaf is empty.
-    hval : hash of the value.
+    digest : hash of the highest node.
+    leaf_index : index of the leaf.
+    nodes : hashes of the two children of each node, from the highest node down to height 1.
+    siblings : hashes of the two children of each sibling, from the height below the highest node down to height 1.
+    leaf : bytes of the leaf.
+    sibling_leaf : bytes of the sibling leaf; no bytes for an empty sibling leaf.
+    hval : hash of the leaf's value.
     """
 
     digest: bytes
@@ -59,10 +61,11 @@ class Scheme:
     Parameters
     ----------
     hash : Poseidon2 or MiMC.
-    tail_key : largest hashed key, that of the last leaf in the linked list [32 bytes].
-    numbers, plain : functions that encode concatenated 32-byte integers below 2**128 for a message, and decode them.
+    tail_key : hashed key of the last leaf in the linked list, larger than all others [32 bytes].
+    numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
+    plain : inverse of `numbers`, which decodes such integers from a message.
     words : function that encodes concatenated 32-byte words for a message.
-    address_word : function that converts an address to the number that represents it in a message.
+    address_word : function that converts an address to a number for a message.
     pieces : function that encodes concatenated 16-byte pieces of code for a message.
     empty_code_hash : code hash of an account without code, which is the hash of one zero block.
     empty_sub_root : sub root of a tree that has only head and tail.
@@ -102,7 +105,7 @@ class Scheme:
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
-        """Return the index of the first message whose hash differs, `None` if none; message lengths may differ."""
+        """Return the index of the first message with a wrong hash, `None` if there is none; lengths may differ."""
         return self.hash.first_wrong(messages, hashes)
 
     def node(self, left: bytes, right: bytes) -> bytes:
@@ -112,17 +115,16 @@ class Scheme:
     def path_roots(
         self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
     ) -> list[bytes]:
-        """Return the root of each path from the hash at its lower end and its siblings; all paths have the same length.
+        """Return the root of each Merkle path, given its lowest node and its siblings; all paths have the same length.
 
-        The lowest bit of a path's index is 1 if its first sibling is on the left, the next bit refers to the second
-        sibling, and so on.
+        Bit i of the index of a path, counted from the lowest bit, is 1 if sibling i is on the left.
         """
         return pieces(
             self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
         )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Return whether each node of each path matches the hash in the node above it, and each value its hash.
+        """Return whether all nodes of the paths match the hashes in the nodes above, and all values match their hashes.
 
         Parameters
         ----------
@@ -179,12 +181,12 @@ class Scheme:
 
     @cached_property
     def leaf_size(self) -> int:
-        """Size of an encoded leaf: 192 or 128 [byte]."""
+        """Size of an encoded leaf: 192 with Poseidon2, 128 with MiMC [byte]."""
         return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
 
     @cached_property
     def top_size(self) -> int:
-        """Size of an encoded top node: 96 or 64 [byte]; it shows which generation a proof belongs to."""
+        """Size of an encoded top node: 96 with Poseidon2, 64 with MiMC [byte]."""
         return len(self.top(FIRST_FREE, NOTHING))
 
     @cached_property
@@ -197,7 +199,7 @@ class Scheme:
 
     @cached_property
     def empty_siblings(self) -> tuple[bytes, ...]:
-        """The two hashes below an empty sibling, from height 39 to 1."""
+        """Hashes of the two children of an empty sibling, for each height from 39 to 1."""
         return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
 
 
@@ -208,10 +210,11 @@ def path_links(
 
     Parameters
     ----------
-    digest, height : hash and height of the first node.
-    index : index of the leaf; if the path ends above the leaf, lower bits of the index are ignored.
-    nodes : the two hashes below each node.
-    siblings : the two hashes below each sibling, starting with the sibling of the second node.
+    digest : hash of the first node.
+    height : height of the first node.
+    index : index of the leaf; if the path ends above the leaf, the lowest bits of the index are ignored.
+    nodes : hashes of the two children of each node.
+    siblings : hashes of the two children of each sibling, starting with the sibling of the second node.
     """
     links, other = [], NOTHING
     for position, node in enumerate(nodes):
@@ -244,7 +247,7 @@ def _limbs(data: bytes) -> bytes:
 
 
 def _pairs(limbs: bytes) -> bytes:
-    """Return the pairs of bytes in four-byte elements."""
+    """Return the pair of bytes in each four-byte element."""
     data = bytearray(len(limbs) // 2)
     data[::2], data[1::2] = limbs[2::4], limbs[3::4]
     return bytes(data)
@@ -266,7 +269,7 @@ def _in_two_pieces(address: bytes) -> bytes:
     return address[:16] + address[16:].rjust(16, b"\0")
 
 
-# The empty hashes are constants: every ledger that is opened needs them, and computing them loads the compiled kernels.
+# The hashes of empty trees are constants, because each opened ledger needs them and computing them would be slow.
 POSEIDON2 = Scheme(
     hash=poseidon2,
     tail_key=(poseidon2.order - 1).to_bytes(4) * 8,
@@ -313,7 +316,9 @@ class AccountLeaf(NamedTuple):
 
     Parameters
     ----------
-    nonce, balance [wei], code_size [byte] : integers below 2**256.
+    nonce : integer below 2**256.
+    balance : integer below 2**256 [wei].
+    code_size : integer below 2**256 [byte].
     storage_root : root of the account's storage tree.
     code_hash : hash of the code, computed with the hash function of the tree.
     keccak_code_hash : Keccak-256 of the code.
@@ -327,7 +332,7 @@ class AccountLeaf(NamedTuple):
     code_size: int
 
     def to_bytes(self) -> bytes:
-        """Return the flat value, 192 bytes, as in proofs."""
+        """Return the account as 192 bytes (its "flat value"), as in proofs."""
         return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
 
     @classmethod
@@ -348,7 +353,7 @@ def plain_suffix(scheme: Scheme) -> bytes:
 
 
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
-    """Return the hashes of flat account values; storage root and code hash are not encoded, all other words are.
+    """Return the hashes of flat account values. Storage root and code hash are hashed without further encoding.
 
     Raises `InvalidInput` for a value that is not 192 bytes long, or a root outside the field.
     """
@@ -375,7 +380,7 @@ def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def account_message(scheme: Scheme, value: bytes) -> bytes:
-    """Return the message of a flat account value, empty if it is not 192 bytes long."""
+    """Return the bytes to hash for a flat account value; empty if the value is not 192 bytes long."""
     if len(value) != ACCOUNT_SIZE:
         return b""
     return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
@@ -383,7 +388,7 @@ def account_message(scheme: Scheme, value: bytes) -> bytes:
 
 @lru_cache(1_024)
 def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
-    """Return the message of the last four words, which all accounts without code share."""
+    """Return the bytes to hash for the last four words of a flat value, which all accounts without code share."""
     roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
     return roots + scheme.words(keccak) + scheme.numbers(size)
 

@@ -1,12 +1,12 @@
-"""Store of the state of every block, with proofs, in one SQLite file.
+"""Store of the state after every block in one SQLite file, from which proofs can be created.
 
-Each block is one transaction: it adds the changed rows and its root, or nothing. Rows are shared between blocks and
-never change, so that processes can read while one process writes. Trees are found by their roots: the account tree by
-the root of its block, a storage tree by the storage root in the account.
+Each block is written in one SQLite transaction, which adds the changed rows and the state root. Rows are shared between
+blocks and never change, so that other processes can read while one process writes. Trees are looked up by their roots:
+an account tree by the state root of the block, and a storage tree by the storage root of the account.
 
-Some values are not covered by any root; their rows contain a digest of them instead. These are the number and hash of a
-block; the head, the newest final block and the rule of finality; the oldest block with state; and the number of times
-that rows were deleted, from which other processes learn that they must drop their cached rows.
+Some values are not part of a hash tree, so their rows contain a digest that detects corruption. These values are the
+number and hash of each block, the head, the newest final block, the finality rule, the oldest block with state, and the
+number of prunings. When the number of prunings changes, other processes drop their cached rows.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 KEPT = 4_096  # maximum number of cached blocks, and of cached tree versions
-SEARCHED_BLOCKS = 8_192  # number of blocks searched for a hash; the search takes two milliseconds
+SEARCHED_BLOCKS = 8_192  # number of newest final blocks in which a hash is searched; takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -72,14 +72,14 @@ class Store:
     ----------
     path : the file.
     hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
-    read_only : whether to open the file only for reading, also while another process imports. The file is then mapped
-        into memory, so that a disk error ends the process; a truncated file still raises an error.
-    create : whether to create a missing file, unless `read_only`.
+    read_only : whether to open the file only for reading; another process may then import blocks. The file is mapped
+        into memory, so that a disk error ends the process. A truncated file still raises an error.
+    create : whether to create a missing file; ignored if `read_only` is true.
 
     Raises
     ------
-    UnreadableFile : the file is missing or is not a ledger. Methods raise it if the disk fails or another process
-        writes for too long.
+    UnreadableFile : the file is missing or is not a ledger. Methods raise this error if the disk fails, or if another
+        process writes for too long.
     InvalidInput : `hashing` differs from that of the file.
     LedgerDamaged : raised by methods if rows contradict their hashes.
 
@@ -179,7 +179,7 @@ class Store:
     def number_of(self, block_hash: bytes) -> int | None:
         """Return the number of the final block with this hash, `None` if not among the newest 8,192 final blocks.
 
-        Hashes are not indexed; the limit bounds the time of the search.
+        The limit bounds the time of the search, because there is no index of hashes.
         """
         newest = self.finalized
         if newest is None:
@@ -233,7 +233,7 @@ class Store:
         return version
 
     def check_version(self, version: Version) -> None:
-        """Raise `LedgerDamaged` unless the top of a stored tree leads to its root."""
+        """Raise `LedgerDamaged` unless the top rows of a stored tree hash to the root of the tree."""
         self._check_types(version)
         self.rows.checked_top_hash(version)
 
@@ -264,9 +264,9 @@ class Store:
         return row[0] if row else None
 
     def check_file(self) -> None:
-        """Check that the path still names the file that was opened, and that the chain is the same.
+        """Check that the path still names the file that was opened, with the same chain.
 
-        Raises `UnreadableFile` if the file was replaced or has another chain.
+        Raises `UnreadableFile` if the file was replaced or now contains another chain.
         """
         changed = self.database.check_file()
         if self._genesis_root is None or changed:
@@ -277,9 +277,10 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a transaction: all writes inside become durable together, or none.
+        """Run the enclosed statements as one transaction: either all of their writes become durable, or none.
 
-        Raises `UnreadableFile` with SQLite's reason if it fails, such as a full disk or another writer.
+        Raises `UnreadableFile` if the transaction fails, for example because the disk is full or another process
+        writes. The message contains SQLite's reason.
         """
         try:
             with self.database.transaction():
@@ -324,7 +325,7 @@ class Store:
             self._save_chain(finalized=number)
 
     def rollback(self, number: int) -> int:
-        """Make an earlier block the head; return the number of removed blocks. Their rows stay until the next pruning.
+        """Make an earlier block the head; return the number of removed blocks, whose rows stay until the next pruning.
 
         Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
         one.
@@ -391,7 +392,7 @@ def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
 
 
 def _digest(row: tuple[Any, ...]) -> bytes:
-    """Return the digest of a row, to detect corruption; distinct values have a distinct `repr`."""
+    """Return the digest of a row, to detect corruption. Different rows have a different `repr`."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 

@@ -1,19 +1,21 @@
 """Sparse Merkle tree of depth 40, whose leaves form a linked list sorted by key.
 
-A new key gets the next leaf index, which is never reused, and the links of its neighbours change. Hence the root
-depends on the order of insertions, and two neighbouring leaves prove that a key between them is absent.
+A new key gets the next free leaf index, and the links of its two neighbours are updated. Leaf indices are never reused,
+so the root depends on the order of insertions. Two leaves that are linked as neighbours prove that the tree has no key
+between their keys.
 
 `put` and `remove` only record changes. The hashes are computed when the tree is saved, or when its root or a proof is
 read. Each changed node is hashed once, level by level, in batches for all trees of a block. Stored rows that are used
 for a new root are first checked against the old root, so that a corrupt file cannot lead to a wrong root.
 
-Nodes are stored up to the lowest height that covers all used leaves (`stored_height`). Above it, the path follows the
-left edge and every sibling is empty.
+`stored_height` is the height of the lowest node that covers all used leaves. Nodes above this height are not stored:
+there, each path follows the left edge of the tree, and each sibling is empty.
 
-Leaf indices follow the order of insertion, but insertions, deletions and proofs of absence need the neighbours in key
-order. The sorted index finds them; it is a trie over the hexadecimal digits of the hashed keys. A branch has sixteen
-entries: empty, a key (minus its number) if only one key has this prefix, or another branch. Branches never change: a
-changed trie copies the branches on the path and shares the others.
+Leaf indices follow the order of insertion, but insertions, deletions and proofs of absence need the neighbours of a key
+in sorted order. These neighbours are found in the sorted index, which is a trie over the hexadecimal digits of the
+hashed keys. A branch has sixteen entries. An entry is empty, or the number of another branch, or the negative number of
+a key if no other key has the same prefix. Branches never change: an update copies the branches on the path to the
+changed key, and shares all other branches.
 
 Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
@@ -43,7 +45,7 @@ from feemodel.ledger._scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Schem
 
 DIGITS = 16
 
-_Node: TypeAlias = Union[int, "_Changed"]  # number n of a branch, −n of a key, 0 if empty; or a changed branch
+_Node: TypeAlias = Union[int, "_Changed"]  # n for branch n, −n for key n, 0 if empty; or a changed branch
 _Changed: TypeAlias = list[_Node]
 
 
@@ -72,7 +74,7 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the numbers of those keys that are present, by hash; reads each depth in one batch."""
+        """Return the row numbers of the keys that are present, by hash; reads each depth of the index in one batch."""
         nodes, depth = dict.fromkeys(hkeys, self._root), 0
         ends: dict[bytes, int] = {}
         while nodes:
@@ -286,7 +288,7 @@ def _hashes(scheme: Scheme, nodes: Collection[TreeNode]) -> list[bytes]:
 
 
 def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version]]) -> None:
-    """Raise `LedgerDamaged` unless the highest stored nodes of trees, all at one height, match the trees' roots."""
+    """Raise `LedgerDamaged` unless the highest stored nodes, which are at `height`, match the roots of their trees."""
     if not tops:
         return
     digests, versions = zip(*tops, strict=True)
@@ -300,7 +302,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
     """Raise `LedgerDamaged` if only one side of a link between neighbours was changed.
 
-    A corrupt index leads to such edits.
+    Such edits are the result of a corrupt index.
     """
     for position, leaf in leaves.items():
         edit, first = edits[position], position >> DEPTH << DEPTH
@@ -362,10 +364,10 @@ def _versions(scheme: Scheme, changes: Sequence[_Change], sub_roots: _Level) -> 
 
 
 class ProvenLeaf(NamedTuple):
-    """Leaf with the 42 entries that prove it.
+    """Leaf with the 42 entries of its proof.
 
-    The entries are the top node; for each level from 39 to 1, the two hashes below the sibling; the sibling leaf, or 32
-    zero bytes if it is empty; and the leaf itself.
+    The entries are, in this order: the top node; the hashes of the two children of the sibling, for each level from 39
+    to 1; the sibling leaf, or 32 zero bytes if the sibling leaf is empty; and the leaf itself.
     """
 
     leaf_index: int
@@ -380,9 +382,9 @@ class Tree:
     Parameters
     ----------
     hashing : "poseidon2" or "mimc".
-    rows : storage for its rows; `None` means memory.
+    rows : tables that store the rows of the tree; `None` means an in-memory database.
     version : stored version in `rows` to start from; `None` means an empty tree.
-    value_message : function from a leaf's value to the bytes that are hashed; `None` disables the check of values.
+    value_message : function that returns the bytes to hash for a leaf's value; `None` disables the check of values.
 
     >>> tree = Tree("poseidon2")
     >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
@@ -427,11 +429,12 @@ class Tree:
 
         Parameters
         ----------
-        hkey, hval : hashes of the key and of the value [32 bytes].
+        hkey : hash of the key [32 bytes].
+        hval : hash of the value [32 bytes].
         value : the value, for proofs.
         name : data whose hash is the key, stored when the key is inserted.
 
-        Raises `InvalidInput` for a hash of another length, or the hash of the first or last leaf.
+        Raises `InvalidInput` for a hash that is not 32 bytes long, or if `hkey` is the key of the first or last leaf.
         """
         _check_hash("hkey", hkey)
         _check_hash("hval", hval)
@@ -478,8 +481,8 @@ class Tree:
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """Return the leaves of the keys that are present, by hash; reads each level in one batch.
 
-        Raises `LedgerDamaged` for a leaf of another key, or a value that does not match its hash. Paths are not
-        checked, because an import checks those of the leaves that it changes.
+        Raises `LedgerDamaged` for a leaf of another key, or a value that does not match its hash. Merkle paths are not
+        checked here, because an import checks the paths of all leaves that change.
         """
         keys = self._keys.find_many(hkeys)
         indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
@@ -576,7 +579,7 @@ def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
 
 
 def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
-    """Return whether one leaf has the key, or two leaves are neighbours around it."""
+    """Return whether the entry is one leaf with the key, or two neighbouring leaves with keys below and above."""
     left, right = entry[0], entry[-1]
     if left is right:
         return left.hkey == hkey
@@ -585,7 +588,7 @@ def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
 
 
 def save_all(trees: Sequence[Tree]) -> None:
-    """Save trees that share rows together, with each level hashed in one batch."""
+    """Save trees that use the same tables of rows; each level is hashed in one batch for all trees."""
     changed = [tree for tree in trees if tree._edits]
     if not changed:
         return

@@ -1,9 +1,9 @@
-"""Blocks of state changes, and their import into the store; the resulting roots are equal to those of production.
+"""Blocks of state changes, and their import into the store; the resulting state roots equal those of production nodes.
 
 The changes of a block are its net effect on accounts and storage slots, with the values before the block. Accounts are
 applied in the order of their hashed addresses, and the slots of each account in the order of their hashes. A destroyed
-account loses its leaf; if it exists again, it gets a new leaf and an empty storage tree. Each block is one transaction
-of the database.
+account loses its leaf; if the account is created again, it gets a new leaf and an empty storage tree. Each block is
+imported in one database transaction.
 
 `get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Trees share all rows that do
 not change, so that only subtrees with different row numbers are compared. Importing the result into an empty ledger
@@ -54,10 +54,10 @@ class AccountChange(NamedTuple):
     Parameters
     ----------
     address : address [20 bytes].
-    before, after : fields before and after the block, `None` if the account does not exist.
+    before : fields before the block, `None` if the account does not exist then.
+    after : fields after the block, `None` if the account does not exist then.
     same : whether the account exists and its fields stay the same; `before` and `after` are then `None`.
-    cleared : whether the account was destroyed during the block, even if it exists afterwards; its storage then starts
-        empty.
+    cleared : whether the block destroyed the account, even if the block created it again with an empty storage.
     code : new code, `None` if it does not change.
     storage : slots that changed.
     """
@@ -185,7 +185,7 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
 
 
 def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> list[_Work]:
-    """Return the accounts of the block in order, after checking each change against the tree."""
+    """Check each change against the account tree; return the changed accounts, sorted by hashed address."""
     _check_once("accounts", [change.address for change in changes])
     hkeys = scheme.account_keys([change.address for change in changes])
     leaves = accounts.get_many(hkeys)
@@ -281,7 +281,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
 
     Parameters
     ----------
-    first : first block; `None` means 0, or in a pruned ledger the block after the oldest one with state.
+    first : first block; `None` means 0, or the block after the oldest block with state if the ledger was pruned.
     last : last block; `None` means the head.
 
     Raises `InvalidInput` for a range that is not in the store, `LedgerDamaged` for missing rows.
@@ -345,7 +345,7 @@ def _account_change(
 def _unlike_leaves(
     before: Tree, after: Tree, *, whole: bool = False
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
-    """Return the leaves and leaf indices that differ between two trees (all if `whole`), by address or slot."""
+    """Return the leaves that differ between two trees, or all if `whole`, with their indices, by address or slot."""
     old: dict[int, int] = {}  # row numbers at one height, by position from the left
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]

@@ -35,9 +35,9 @@ from feemodel.server.service import Service
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-LARGE = 1 << 16  # size from which a request counts as large [byte]
-HELD = 16 << 20  # large requests are refused while the requests in progress have more bytes than this
-KNOWN_HOSTS = 64  # maximum number of cached Host headers that are allowed
+LARGE = 1 << 16  # minimum size of a large request [byte]
+HELD = 16 << 20  # large requests are refused while the requests in progress exceed this total size [byte]
+KNOWN_HOSTS = 64  # maximum number of allowed Host headers that are cached
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _JSON = (b"content-type", b"application/json")
@@ -65,7 +65,7 @@ class App:
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
-        self._answering = self._held = 0  # number of requests in progress, and bytes of their bodies
+        self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
             Route("/ready", self._ready, methods=["GET"]),
@@ -123,7 +123,7 @@ class App:
         await send({"type": "http.response.body", "body": answer})
 
     async def _answer(self, headers: Headers, receive: Receive) -> bytes | None:
-        """Return the response to the body of a request; raises `Refusal`."""
+        """Return the response to a request; raises `Refusal` for a request that is refused."""
         self._check_content(headers)
         if self._answering >= self._limit:
             raise Refusal(
@@ -153,7 +153,7 @@ class App:
         return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
 
     def _check_content(self, headers: Headers) -> None:
-        """Refuse compressed and large bodies, and content types that other sites can send without a CORS preflight."""
+        """Refuse compressed or too large bodies, and content types that browsers send without a CORS preflight."""
         kind = b""
         for name, value in headers:
             if name == b"content-type":
@@ -168,7 +168,7 @@ class App:
             raise Refusal(415, f"expected content-type application/json, got {shown!r}")
 
     def _check_host(self, headers: Headers) -> None:
-        """Reject requests whose Host header is not allowed (DNS rebinding); addresses are always allowed."""
+        """Reject requests whose Host header is not allowed (DNS rebinding); IP addresses are always allowed."""
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
@@ -240,7 +240,7 @@ def _is_address(name: str) -> bool:
 
 
 async def _end_with_parent() -> None:
-    """Stop this worker when its parent process has ended, because a parent that was killed cannot stop its workers."""
+    """Stop this worker when its parent process has ended, because a killed parent cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         ended = asyncio.Event()

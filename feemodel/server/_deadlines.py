@@ -1,8 +1,8 @@
-"""uvicorn's protocols with limits that uvicorn lacks: on time, on open connections and on bytes read at a time.
+"""uvicorn's protocols with additional limits: on time, on open connections, and on the bytes read at a time.
 
-A connection is closed if its request does not arrive in time, or if its client does not read an answer. Each connection
-reads a limited number of bytes before other connections have their turn; the remaining bytes stay in the kernel's
-buffer.
+A connection is closed if a request does not arrive in time, or if the client does not read an answer in time. Each
+connection reads a limited number of bytes before other connections have their turn; the remaining bytes stay in the
+kernel's buffer.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from feemodel.server.settings import Settings
 
-HEAD_BYTES = 65_536  # maximum size of a request's first line and headers; also allowed for the framing of a body
+HEAD_BYTES = 65_536  # maximum size of a request line with headers; a body may have as many bytes of framing
 HEADERS = 100  # maximum number of headers of a request
 LOOK = 0.5  # maximum pause between two checks of the connections [s]
 HEAD_SLICE = 1_024  # bytes of a request's head that are read before other connections have their turn
 FRAME_SLICE = 256  # the same for a WebSocket, where every two bytes may be a frame
-SLICE = 4_096  # the same within a body or a frame, whose bytes are only stored
-FRAMES = 256  # maximum number of frames of a WebSocket in `FRAME_SECONDS`; each `FRAME_BYTES` sent allow one more
+SLICE = 4_096  # the same for the body of a request or frame, whose bytes are only stored
+FRAMES = 256  # maximum number of WebSocket frames in `FRAME_SECONDS`, plus one for each `FRAME_BYTES` received
 FRAME_SECONDS, FRAME_BYTES = 10.0, 32
-UNSENT = 48 << 20  # maximum bytes of unread answers; above it, the connection that has been waiting longest is closed
+UNSENT = 48 << 20  # maximum size of all unread answers [byte]; beyond it, the longest-waiting connections are closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BUFFER = memoryview(bytearray(SLICE))  # shared by all connections, because received bytes are parsed at once
 
@@ -34,7 +34,7 @@ class Connections:
 
     Parameters
     ----------
-    limits : settings with the maximum number of open connections, and the maximum times for sending and reading.
+    limits : settings with the maximum number of connections, and the maximum times for a request and for reading.
     """
 
     def __init__(self, limits: Settings) -> None:
@@ -53,7 +53,7 @@ class Connections:
         return idle is not None
 
     def limit_unsent(self) -> None:
-        """Close connections with the oldest unread answers until the unread answers no longer take too much memory."""
+        """Close connections with the oldest unread answers while all unread answers take more than `UNSENT` bytes."""
         waiting = [(one.unread_since, one) for one in self.open.values() if one.unread_since is not None]
         waiting.sort(key=lambda pair: pair[0])
         size = sum(one.transport.get_write_buffer_size() for _, one in waiting)
@@ -89,7 +89,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket is already counted as HTTP
+        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket was counted as HTTP before
         self.protocol.connection_made(transport)
         if has_room:
             self._all.open[transport] = self
@@ -111,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._resume)
 
     def data_received(self, data: bytes) -> None:
-        """Process bytes from the client; for a WebSocket, uvicorn also passes its first bytes to this method."""
+        """Process bytes from the client. uvicorn also passes the first bytes of a WebSocket to this method."""
         if self._all.open.pop(self.transport, None) is not None:
             self._all.open[self.transport] = self  # moves the connection to the end
             if self.protocol.reading_since is None:
@@ -186,7 +186,7 @@ class Http(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._is_head = False
-        if not self.url.startswith(b"/"):  # with a full URL, its host would replace the checked Host header
+        if not self.url.startswith(b"/"):  # the host of a full URL would replace the checked Host header
             raise ValueError("expected a path as the target of a request")
         super().on_headers_complete()
 
@@ -212,10 +212,10 @@ class Http(HttpToolsProtocol):
 
 
 class Answer:
-    """Transport for one answer, which sends the answer's head together with the first bytes of its body.
+    """Transport for one answer, which sends the head together with the first bytes of the body.
 
-    uvicorn writes the head and the body separately, and uvloop would send each write immediately, which would wake the
-    client twice.
+    uvicorn writes the head and the body separately. uvloop would send each write immediately, and the client would wake
+    up twice.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         self.of_worker: Connections = self.config.loaded_app.connections
         self.of_worker.websockets += 1
         self.reading_since: float | None = None  #: start of the message that is being read
-        self.is_idle = False  #: a WebSocket is not closed to make room
+        self.is_idle = False  #: a WebSocket is never closed to make room for another connection
         self._counted_since, self._frames, self._bytes = self.loop.time(), 0, 0
 
     @property

@@ -1,8 +1,8 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
-While a call runs in the event loop, no other request is answered. Therefore the native engine executes there with
-little gas only, whatever the gas limit of the call. Most calls need no more gas than this, and their trace proves that
-a larger limit gives the same result. A call without such a proof is executed again in a thread, where the native engine
+While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
+there with a small amount of gas, whatever the gas limit of the call. For most calls this gas is enough, and the trace
+shows that a larger limit gives the same result. All other calls are executed again in a thread, where the native engine
 releases the global interpreter lock. The reference engine does not release the lock, so it runs in child processes.
 """
 
@@ -36,10 +36,10 @@ from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
 
-INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 20 ms at 130 ns per gas, the time of ECRECOVER
-INLINE_BYTES = 65_536  # maximum size of calldata, overridden code and slots there: reading them costs no gas
-FEW_BYTES = 8_192  # calldata up to this size counts as little; more calldata can make a contract work for long
-SHOWN = 100  # maximum number of characters of an unknown block shown in an error
+INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 20 ms at 130 ns per gas, as for ECRECOVER
+INLINE_BYTES = 65_536  # maximum size of calldata and overrides in the event loop, where reading them costs no gas
+FEW_BYTES = 8_192  # maximum size of short calldata [byte]; with longer calldata, a contract can run for long
+SHOWN = 100  # maximum number of characters of an unknown block in an error message
 LAST_PRECOMPILE = 0x1FF  # EIP-7587: higher addresses are never precompiles of Ethereum
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
@@ -71,8 +71,8 @@ class Work(msgspec.Struct, frozen=True):
     """The properties of a call that are known before it is executed."""
 
     code: bytes  #: code that the call executes first
-    size: int  #: size of its data, access list, and overridden code and slots [byte]
-    is_known: bool  #: whether it has little data and no authorizations, overrides nothing, and is not to a precompile
+    size: int  #: total size of calldata, access list, and overridden code and slots [byte]
+    is_known: bool  #: whether the call has short calldata, no authorizations or overrides, and no precompile as target
 
 
 def work_of(request: Request, call_state: CallState) -> Work:
@@ -89,7 +89,7 @@ def work_of(request: Request, call_state: CallState) -> Work:
 
 
 class _SlowCodes:
-    """Set of codes whose calls recently took longer than a limit; a code leaves the set after some time."""
+    """Contract codes whose calls recently took longer than a limit; a code leaves the set after some time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -111,7 +111,7 @@ class Executor:
     Parameters
     ----------
     chain : chain on whose state calls are executed.
-    settings : engine, limits, number of calls executed at the same time, and maximum number of waiting calls.
+    settings : settings that select the engine, the limits, and the numbers of concurrent and of waiting calls.
 
     Must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
@@ -161,7 +161,7 @@ class Executor:
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
         exceeds a limit, or if too many calls are waiting.
         """
-        task = methodcaller("search", prepared.message, prepared.search)  # calls this method of an `Execute`
+        task = methodcaller("search", prepared.message, prepared.search)  # calls `search` of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
         BATCH_GAS.get().spent += found.spent
         if found.gas_limit is None:
@@ -169,7 +169,7 @@ class Executor:
         return found.gas_limit
 
     async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
-        """Return the outcome of a message; raises `LimitExceeded` for a limit, or if too many calls wait."""
+        """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""
         outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
         BATCH_GAS.get().spent += outcome.gas_used
         return outcome
@@ -195,7 +195,7 @@ class Executor:
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
             except LimitExceeded:
-                BATCH_GAS.get().spent += self.limits.total_gas  # the gas that was executed is not known
+                BATCH_GAS.get().spent += self.limits.total_gas  # the maximum, because the gas used is not known
                 raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MIN_FREE = 16 << 20  # free bytes that the folder needs; if a file cannot grow, its process crashes
+MIN_FREE = 16 << 20  # minimum free space for the folder [byte]; a process crashes if its file cannot grow
 if folder := os.environ.get(FOLDER):
-    Path(folder).mkdir(0o700, exist_ok=True)  # it may have been deleted before the parent replaces a worker
+    Path(folder).mkdir(0o700, exist_ok=True)  # the folder may have been deleted before a worker is replaced
     if shutil.disk_usage(folder).free < MIN_FREE:
         del os.environ[FOLDER]
 
@@ -28,7 +28,7 @@ from feemodel import __version__  # noqa: E402
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
-#: Gauges that are computed for each request of the metrics: label and description.
+#: Gauges whose values are computed when the metrics are requested: label and description.
 GAUGES = {
     "pricing_age_seconds": ("", "Age of the block that the polled costs come from"),
     "pricing_poll_age_seconds": ("", "Time since the last poll of the costs that succeeded"),
@@ -55,7 +55,7 @@ def begin() -> None:
 
 
 class _Asked(Collector):
-    """Gauges that are computed for each request of the metrics."""
+    """Gauges whose values are computed when the metrics are requested."""
 
     def __init__(self, gauges: Gauges) -> None:
         self._gauges = gauges

@@ -1,4 +1,4 @@
-"""The node behind the server: get its newest block, and forward methods that the server does not implement."""
+"""Client of the node behind the server: gets the newest block, and forwards methods that the server does not have."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
-#: Namespaces that are not forwarded: methods that operate a node, and methods that cost it more than a call.
+#: Namespaces that are not forwarded: methods that control the node, and methods that take the node longer than a call.
 REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
 #: Methods that are not forwarded, because they would use accounts of the node.
 REFUSED = frozenset(
@@ -38,8 +38,8 @@ class Upstream:
 
     Parameters
     ----------
-    settings : settings with `node`, and with `fallback_node`, whose newest block is used while the node does not
-        answer.
+    settings : settings with `node` and `fallback_node`. While `node` does not answer, the newest block comes from
+        `fallback_node`.
     chain_id : chain id that the node must have; `None` if it is not known.
     held : newest block of the ledger; the node's block with this number must have the same hash.
     """
@@ -78,7 +78,7 @@ class Upstream:
         return msgspec.json.decode(await self.forward(method, params))
 
     async def ask_with_head(self, calls: list[Call]) -> tuple[int, list[Any]]:
-        """Return the chain id and the outcomes of calls; the same batch also requests the newest block."""
+        """Return the chain id and the outcomes of calls, requested in one batch together with the newest block."""
         await self.check()
         chain_id, head, history, *found = await self.node.outcomes([CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, *calls])
         try:

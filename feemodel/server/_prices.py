@@ -22,12 +22,12 @@ class Pricing:
 
     Parameters
     ----------
-    settings : settings that select the source, and may fix the base fee.
+    settings : settings that select the source of the prices, and may contain a fixed base fee.
     costs : function that returns the prices without the chain's base fee; raises `UpstreamError` if they are not
         available.
     min_base_fee : function that returns the next base fee of the served chain, or 0 if the settings fix the base fee
         [wei / gas].
-    polled : polled value from which the costs are computed; `None` if they do not depend on one.
+    polled : polled value from which the costs are computed; `None` if the costs do not depend on a polled value.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Pricing:
 
     @property
     def now(self) -> Prices:
-        """Current prices; the base fee is the larger of the base fee in the prices and that of the chain.
+        """Current prices, whose base fee is the maximum of the source's base fee and the chain's next base fee.
 
         Raises `UpstreamError` if a price is not available, or if the prices do not give a valid fee.
         """
@@ -55,7 +55,7 @@ class Pricing:
         return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
 
     def describe(self) -> dict[str, Any]:
-        """Return the source of the prices, their ages and the costs."""
+        """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
         costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
         return {
@@ -98,7 +98,7 @@ def pricing_of(
     def min_base_fee() -> int:
         if head is None:
             return 0 if chain is None or is_fixed else chain.next_base_fee
-        newest = head.value  # raises if too old, even if the base fee is fixed: gas depends on its state
+        newest = head.value  # raises if the block is too old: gas depends on its state, even with a fixed base fee
         return 0 if is_fixed else newest.next_base_fee()
 
     if fees is not None:
@@ -116,7 +116,7 @@ def pricing_of(
 
 
 def rounded(age: float | None) -> float | None:
-    """Return an age rounded to milliseconds, as in answers [s].
+    """Return an age [s] rounded to milliseconds.
 
     >>> rounded(1.23456), rounded(None)
     (1.235, None)

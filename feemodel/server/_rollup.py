@@ -24,7 +24,7 @@ from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Qu
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
 from feemodel.server.settings import Settings
 
-PRODUCTION_PREFIX = "linea"  # today's clients call the two methods with this prefix
+PRODUCTION_PREFIX = "linea"  # existing clients call the two methods with this prefix
 _BESU = node_named("besu")
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class NodeEstimates:
     Parameters
     ----------
     upstream : node that estimates the gas; each estimate also requests the newest block.
-    pricing, measuring : as in `ChainEstimates`.
+    pricing, measuring : prices of the estimates, and measurement of the transaction's compressed size.
     settings : settings with the limits of a call.
     """
 
@@ -143,7 +143,7 @@ def _in_hex(value: Any) -> Any:
 class Ledger:
     """Ledger from which proofs are created.
 
-    If the file cannot be opened, each call tries again. Once it is open, it is not opened again.
+    Each call tries to open the file until an attempt succeeds; the file then stays open.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class Ledger:
                 for _ in steps:  # each step adds slots to the proof
                     await asyncio.sleep(0)  # let other calls run between the steps
             return proof
-        except LimitExceeded as error:  # the parameter is too long; the server is not too busy
+        except LimitExceeded as error:  # here, too many storage keys, not a busy server
             raise CallError(INVALID_PARAMS, str(error)) from None
         except UnreadableFile as error:
             raise ledger_failed(error) from None

@@ -1,7 +1,7 @@
 """Start the workers with uvicorn's supervisor; each worker has its own socket.
 
 Workers share a port (`SO_REUSEPORT`), so that the kernel distributes connections among them. The data that the parent
-has read is pickled and passed to every worker, including workers that replace others.
+has read is pickled and passed to every worker, including replacement workers.
 """
 
 import json
@@ -98,7 +98,7 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     """
     settings = loaded.settings
     set_up_log(settings.log)
-    # Check without `SO_REUSEPORT` whether the port is free; with it, the port could be shared with another server.
+    # Check without `SO_REUSEPORT` that the port is free; with this option, another server could share the port.
     bound(settings.host, settings.port, shared=False).close()
     folder = tempfile.mkdtemp(prefix="feemodel-metrics-")
     os.environ[FOLDER] = folder

@@ -89,12 +89,12 @@ class StateOverride(msgspec.Struct, frozen=True):
 
 
 def read_overrides(value: Any) -> StateOverride:
-    """Return a state override; raises `InvalidInput`."""
+    """Parse a state override; raises `InvalidInput` if the value is not valid."""
     return StateOverride(value, parse_overrides(value))
 
 
 def _read_target(value: Any) -> bytes | None:
-    """Return the address of a call's target; `0x` creates a contract, as some clients write it."""
+    """Return the target address of a call; `None` for `0x`, which some clients send to create a contract."""
     return None if value == "0x" else address_bytes(value)
 
 
@@ -116,7 +116,7 @@ def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, 
     ----------
     read : function that parses a value and raises an error that explains what is wrong with the value.
     schema : schema for the OpenRPC document; for an integer, it has the pattern of a quantity.
-    is_data, size : whether the value is hexadecimal data, and its length [byte]; `None` allows any length.
+    is_data, size : whether the value is hexadecimal data, and the length of this data [byte]; `None` allows any length.
     """
     number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
     names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
@@ -272,7 +272,7 @@ def explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidI
 
     Parameters
     ----------
-    name, value : the parameter.
+    name, value : name and value of the parameter.
     error : error raised by msgspec; its message ends with the path to the field.
     """
     found = _AT.match(str(error))

@@ -34,7 +34,7 @@ _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (LimitExceeded, LIMIT_EXCEEDED),
     (UpstreamError, UNAVAILABLE),
 )
-NAME_LENGTH = 100  # maximum number of characters of an unknown method's name shown in the error
+NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
 ALL_BATCHES_BYTES = 48 << 20  # maximum size of the answers to all current batches of a process
 FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
 _CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
@@ -60,7 +60,7 @@ class Method:
     Parameters
     ----------
     function : plain function or coroutine function; its parameters have the names of the JSON-RPC parameters.
-    typed : whether parameters are parsed by the annotations; if not, the function receives JSON values and checks them.
+    typed : true to parse the parameters by their annotations; false for a function that checks JSON values itself.
     """
 
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
@@ -69,14 +69,14 @@ class Method:
         self.result = hints.get("return", Any)  #: type of the result
         lines = (inspect.getdoc(function) or "").splitlines()
         self.summary = lines[0].rstrip(".") if lines else ""
-        # A structure, because msgspec inspects its annotations once, but inspects any other type again in each call.
+        # msgspec inspects the annotations of a structure only once, but inspects any other type again in each call.
         fields: list[Any] = []
         for one in inspect.signature(function).parameters.values():
             kind = hints.get(one.name, Any)
             fields.append((one.name, kind) if one.default is one.empty else (one.name, kind | None, one.default))
         self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
         self.parameters = msgspec.structs.fields(self._arguments)
-        self._required = [one.name for one in self.parameters if one.required]  # these come first
+        self._required = [one.name for one in self.parameters if one.required]  # required parameters come first
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -132,8 +132,8 @@ class Dispatcher:
     methods : methods by name.
     forward : function that forwards all other methods to a node; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
-    settings : limits of a batch, after which none of its remaining calls is executed; and whether each call is logged,
-        without its parameters and result.
+    settings : settings with the limits of a batch and with the kind of log. After a limit is exceeded, the remaining
+        calls of the batch are not executed. The log of a call omits its parameters and result.
     """
 
     def __init__(
@@ -254,9 +254,9 @@ class Dispatcher:
 def _read(body: bytes) -> Any:
     """Parse a JSON value; raises an error if the text is not valid, or if an object has a name twice.
 
-    With duplicate names, a proxy in front of the server might read the first value and this server the second.
-    Duplicates are detected by encoding the decoded value: the first value is lost, so the result has fewer quotation
-    marks.
+    With duplicate names, a proxy in front of the server might read the first value, and this server the second.
+    Duplicates are detected by encoding the decoded value again: the first of two values is lost, so the new text has
+    fewer quotation marks.
     """
     value = _decode(body)
     if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):

@@ -65,7 +65,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
     store : path of the ledger for proofs; `None` for no ledger.
     extensions : functions or classes defined at module level, because workers import them by name.
 
-    Raises `InvalidInput` and `UnreadableFile`.
+    Raises `UnreadableFile` for a file that cannot be read, `InvalidInput` for contents or settings that are not valid.
     """
     root = held = chain_id = chain = None
     if store is not None:

@@ -162,11 +162,11 @@ class Service:
                 await self._executor.warm_up()
 
     def unready(self) -> list[str]:
-        """Return the reasons why an estimate or a proof would fail now; an empty list if it would not."""
+        """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""
         refused = []
         try:
             self.pricing.describe()
-        except Exception as error:  # a caller would get the same error, whatever it is
+        except Exception as error:  # any error that a caller would get
             refused.append(str(error))
         if self.ledger is not None:
             try:

@@ -1,7 +1,7 @@
-"""Settings of the server: from a file, then the environment, then flags; a later source replaces an earlier one.
+"""Settings of the server. Flags take precedence over environment variables, and variables over the settings file.
 
-In a TOML file, each setting belongs to the table of its section. In the environment, its name is in capitals after
-`FEEMODEL_`; on the command line, its name is written with hyphens after `--`. Unknown names are refused in every
+In the TOML file, each section of settings is a table. The environment variable of a setting is `FEEMODEL_` with the
+name in capitals, and the flag is `--` with the name in lower case and hyphens. Unknown names are refused in every
 source.
 """
 
@@ -32,7 +32,7 @@ ENVIRONMENT_PREFIX = "FEEMODEL_"
 OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
-SECRET = ("node", "l1_node", "fallback_node")  # an address may contain a password
+SECRET = ("node", "l1_node", "fallback_node")  # settings whose values may contain a password
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
@@ -234,7 +234,7 @@ def load_settings(
     ----------
     file : TOML file with a table for each section.
     environment : environment variables; only names that begin with FEEMODEL_ are read.
-    flags : setting → value; `None` if the flag was not given.
+    flags : values by name of the setting; `None` for a flag that was not given.
 
     Raises
     ------
@@ -299,7 +299,7 @@ _BOUNDS = {">=": "an integer of at least", "<=": "at most"}
 
 
 def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
-    """Return a value of the setting's type; raises `InvalidInput`."""
+    """Convert a value to the type of the setting; raises `InvalidInput` if the value is not valid."""
     try:
         found = msgspec.convert(value, _FIELDS[name].type, strict=strict)
     except msgspec.ValidationError as error:
