@@ -48,7 +48,7 @@ class Database:
     path : the file.
     mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file; "memory" for no file.
 
-    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` if SQLite finds it malformed.
+    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` if SQLite reports a malformed file.
     """
 
     def __init__(self, path: Path, mode: Mode) -> None:
@@ -74,7 +74,7 @@ class Database:
             no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not no_files or self._has_log():
                 raise self._named(error) from None
-            # SQLite coordinates processes through two further files in the same folder, which it could not create.
+            # SQLite could not create the two files in this folder through which processes coordinate their access.
             self.is_immutable = True
             self._connection = self._connected("ro&immutable=1")
         except sqlite3.DatabaseError as error:
@@ -115,7 +115,7 @@ class Database:
             raise self._named(error) from None
 
     def _has_log(self) -> bool:
-        """Return whether there is a write-ahead log with blocks that are not in the file itself."""
+        """Return whether there is a write-ahead log with blocks that the main file does not contain yet."""
         log = Path(f"{self.path}-wal")
         return log.exists() and log.stat().st_size > 0
 
@@ -225,7 +225,7 @@ AHEAD = 1 << 20  # bytes that `read_ahead` requests at a time
 
 
 def _advise(path: Path, advice: int) -> int:
-    """Pass advice on a file's memory mappings to the kernel; return the number of mappings, 0 if not on Linux."""
+    """Call `madvise` for all memory mappings of a file; return the number of mappings, 0 if not on Linux."""
     if not sys.platform.startswith("linux"):
         return 0
     name = str(path.resolve())

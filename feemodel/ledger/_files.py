@@ -62,7 +62,7 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """Read the allocation of a geth genesis file.
 
-    A file of more than 64 MiB is read one account at a time; duplicate addresses are then found by `import_genesis`.
+    A file of more than 64 MiB is read one account at a time. `import_genesis` finds duplicate addresses in such a file.
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ class L1Finality:
         self._next = -math.inf
 
     def __call__(self, head: StoredBlock) -> int | None:
-        """Return the newest final block; sends at most one request to the node per interval."""
+        """Return the number of the newest final block; sends at most one request to the node per interval."""
         if time.monotonic() >= self._next:
             final = int.from_bytes(self._word(CURRENT_BLOCK))
             if final <= head.number:

@@ -212,7 +212,7 @@ class _Live:
         return indices
 
     def _add_trees(self, roots: Iterable[bytes]) -> None:
-        """Mark the trees with these roots as used, and all rows of these trees."""
+        """Mark the trees with these roots as used, and all rows that these trees refer to."""
         added = set(roots) - self._roots - {self._store.scheme.empty_root}
         self._roots |= added
         versions = [self._store.tree(root).version for root in sorted(added)]

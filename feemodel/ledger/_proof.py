@@ -179,7 +179,7 @@ def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
 def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
     return {
         "value": to_hex(proven.leaf.value),
-        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # 42 per leaf: `to_hex` is slow
+        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # `to_hex` would take longer
     }
 
 

@@ -129,9 +129,9 @@ CREATE TABLE leaf (
 CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
-KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, with the hash of its key
+KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hash of its key
 PART = 10  # number of levels that one SQL statement reads, above the lowest levels
-LOWEST_PART = 5  # number of levels read from the file for each proof; a genesis import stores them together
+LOWEST_PART = 5  # number of lowest levels, read from the file for each proof; a genesis import stores them together
 UPPER_PARTS = 32_768  # cached upper parts of paths, enough for a million leaves; 953 bytes each, 30 MiB (tracemalloc)
 RECENT = 1_024  # cached whole paths, 2 MiB; halves the time of a proof for an account that is queried again
 VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs

@@ -61,7 +61,7 @@ class Scheme:
     Parameters
     ----------
     hash : Poseidon2 or MiMC.
-    tail_key : hashed key of the last leaf in the linked list, larger than all others [32 bytes].
+    tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
     plain : inverse of `numbers`, which decodes such integers from a message.
     words : function that encodes concatenated 32-byte words for a message.

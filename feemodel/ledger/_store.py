@@ -72,8 +72,8 @@ class Store:
     ----------
     path : the file.
     hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
-    read_only : whether to open the file only for reading; another process may then import blocks. The file is mapped
-        into memory, so that a disk error ends the process. A truncated file still raises an error.
+    read_only : whether to open the file only for reading; another process may then import blocks. Such a file is
+        mapped into memory, so that a disk error ends the process. A truncated file still raises an error.
     create : whether to create a missing file; ignored if `read_only` is true.
 
     Raises

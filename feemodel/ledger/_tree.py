@@ -184,7 +184,7 @@ _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → row number and 
 
 
 class _Change(NamedTuple):
-    """Changes to a tree: its old version, the new leaf counter and top branch, and the edits of leaves by index."""
+    """Changes to a tree: old version, new next free leaf index, new top branch, and the edits of leaves by index."""
 
     version: Version
     next_free: int
@@ -409,7 +409,7 @@ class Tree:
 
     @property
     def version(self) -> Version:
-        """Stored version of the tree; reading it saves the tree."""
+        """Stored version of the tree; reading this property saves the tree."""
         if self._edits:
             save_all([self])
         return self._version

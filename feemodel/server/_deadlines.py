@@ -214,8 +214,7 @@ class Http(HttpToolsProtocol):
 class Answer:
     """Transport for one answer, which sends the head together with the first bytes of the body.
 
-    uvicorn writes the head and the body separately. uvloop would send each write immediately, and the client would wake
-    up twice.
+    uvicorn writes head and body separately, and uvloop would send them in two packets, which wake the client twice.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ LAST_PRECOMPILE = 0x1FF  # EIP-7587: higher addresses are never precompiles of E
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
 HEAVY_SECONDS = 0.5  # code is heavy if a call occupies a thread for longer than this [s]
-PENALTY = 20  # code counts as slow for this multiple of the excess time
+PENALTY = 20  # code counts as slow for this multiple of the time above the limit
 SLOW_FOR = 60.0  # maximum time for which code counts as slow [s]
 SLOW_CODES = 4_096  # maximum number of slow codes that are stored
 
@@ -147,7 +147,7 @@ class Executor:
             raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
 
     def is_newest(self, block: BlockId) -> bool:
-        """Return whether a parameter names the newest block."""
+        """Return whether a block parameter names the newest block."""
         if block.hash is not None:
             return block.hash == self.chain.hash
         number = self.chain.call_state.block.number

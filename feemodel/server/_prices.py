@@ -50,7 +50,7 @@ class Pricing:
         return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
-        """Return prices that suffice for the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
+        """Return an upper bound on prices of the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
         costs_follow = self.polled is not None
         return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
 

@@ -90,7 +90,8 @@ class NodeEstimates:
     Parameters
     ----------
     upstream : node that estimates the gas; each estimate also requests the newest block.
-    pricing, measuring : prices of the estimates, and measurement of the transaction's compressed size.
+    pricing : prices of the estimates.
+    measuring : measurement of the transaction's compressed size.
     settings : settings with the limits of a call.
     """
 

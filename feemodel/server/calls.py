@@ -110,13 +110,14 @@ _RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, Stat
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, size: int | None = None) -> Any:
-    """Return a parameter type; msgspec accepts the values that the reader returns as instances of this type.
+    """Return a type for parameters that `read` parses; msgspec accepts the parsed values as instances of this type.
 
     Parameters
     ----------
     read : function that parses a value and raises an error that explains what is wrong with the value.
     schema : schema for the OpenRPC document; for an integer, it has the pattern of a quantity.
-    is_data, size : whether the value is hexadecimal data, and the length of this data [byte]; `None` allows any length.
+    is_data : whether the value is hexadecimal data.
+    size : required length of the data [byte]; `None` allows any length.
     """
     number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
     names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}

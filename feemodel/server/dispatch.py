@@ -29,7 +29,7 @@ from feemodel.server.settings import Settings
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
 _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
-    (NotFinalized, INVALID_REQUEST),  # production returns this code for a block that it does not serve
+    (NotFinalized, INVALID_REQUEST),  # production nodes return this code for a block that they do not serve
     (InvalidInput, INVALID_PARAMS),
     (LimitExceeded, LIMIT_EXCEEDED),
     (UpstreamError, UNAVAILABLE),
@@ -163,7 +163,7 @@ class Dispatcher:
         return await self._answer_call(request)
 
     async def _answer_call(self, given: Any, excess: str | None = None) -> bytes | None:
-        """Return the response to one call; `excess` is the reason if its batch has exceeded a limit."""
+        """Return the response to one call; `excess` is the error message if its batch has exceeded a limit."""
         try:
             call = msgspec.convert(given, _Call)
         except msgspec.ValidationError:

@@ -50,10 +50,10 @@ class Loaded(msgspec.Struct, frozen=True):
     settings: Settings
     chain: ChainState | None  #: chain to execute on; `None` with a node, or if only proofs are served
     store: Path | None  #: path of the ledger for proofs
-    held: StoredBlock | None  #: newest block of the ledger; a node's block must have the same hash
+    held: StoredBlock | None  #: newest block of the ledger; the node's block with this number must have the same hash
     chain_id: int | None  #: chain id of the ledger
     codec: Codec
-    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: each is called with the `Service`
+    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: functions that create an extension from the `Service`
 
 
 def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[Any], Extension], ...] = ()) -> Loaded:

@@ -66,7 +66,7 @@ class Service:
         return Dispatcher(self.methods, forward=forward, reasons=self._reasons(), settings=self.settings)
 
     def _reasons(self) -> dict[str, str]:
-        """Return the reasons why methods that clients know are not served here."""
+        """Return the error messages for known methods that this server does not serve, by method name."""
         gateway = "connect to the node's WebSocket, or let a gateway route it there"
         reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
         if self.upstream is None:

@@ -1,8 +1,7 @@
 """Settings of the server. Flags take precedence over environment variables, and variables over the settings file.
 
-In the TOML file, each section of settings is a table. The environment variable of a setting is `FEEMODEL_` with the
-name in capitals, and the flag is `--` with the name in lower case and hyphens. Unknown names are refused in every
-source.
+In the TOML file, each section of settings is a table. The environment variable of a setting is `FEEMODEL_` and the name
+in capitals; the flag is `--` and the name with hyphens. Unknown names are refused in every source.
 """
 
 import re
@@ -28,7 +27,7 @@ from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
-#: Variables with the prefix that are not settings: the path of the settings file, limits, and options of tests.
+#: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits, and options of tests.
 OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
@@ -50,7 +49,7 @@ Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=3_600)]
 
-_DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in their order
+_DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in order of declaration
 
 
 def _setting(section: str, default: Any, description: str) -> Any:
@@ -293,7 +292,7 @@ def _value(spelled: str, name: str, value: Any) -> Any:
     return _checked(spelled, name, value, strict=not is_text)
 
 
-#: Limit of an integer in an error message of msgspec, which is rewritten in the style of the other messages.
+#: Matches the limit of an integer in an error message of msgspec; the message is rewritten like all other messages.
 _BOUND = re.compile(r"`int` (>=|<=) (-?\d+)$")
 _BOUNDS = {">=": "an integer of at least", "<=": "at most"}
 
