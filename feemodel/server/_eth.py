@@ -15,7 +15,7 @@ from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call, returned
 from feemodel.execution._state import blob_base_fee
 from feemodel.server._execute import Executor
-from feemodel.server._prices import Pricing
+from feemodel.server._prices import CurrentPrices
 from feemodel.server.calls import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
 from feemodel.server.dispatch import Method
 
@@ -26,7 +26,7 @@ _GETH = node_named("geth")
 Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=MAX_PERCENTILES)]
 
 
-class FeeHistory(msgspec.Struct, rename="camel", omit_defaults=True):
+class FeeHistoryAnswer(msgspec.Struct, rename="camel", omit_defaults=True):
     """The result of `eth_feeHistory`."""
 
     oldest_block: Quantity
@@ -46,7 +46,7 @@ class ChainMethods:
     pricing : prices from which the announced gas price is computed.
     """
 
-    def __init__(self, executor: Executor, pricing: Pricing) -> None:
+    def __init__(self, executor: Executor, pricing: CurrentPrices) -> None:
         self._executor, self._chain, self._pricing = executor, executor.chain, pricing
         self._tolerance = executor.settings.tolerance
         self._block = self._chain.block()
@@ -140,7 +140,7 @@ class ChainMethods:
         blockCount: Uint64,
         newestBlock: Block,
         rewardPercentiles: Percentiles | None = None,
-    ) -> FeeHistory:
+    ) -> FeeHistoryAnswer:
         """Return the base fees of the newest block; every reward is the suggested priority fee."""
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
@@ -150,7 +150,7 @@ class ChainMethods:
         if rewardPercentiles is not None:
             _check_rising(rewardPercentiles)
             rewards = [[to_quantity(reward(prices))] * len(rewardPercentiles)]
-        return FeeHistory(
+        return FeeHistoryAnswer(
             oldest_block=to_quantity(block.number),
             base_fee_per_gas=[to_quantity(block.base_fee), to_quantity(prices.form.base_fee)],
             gas_used_ratio=[0.0],

@@ -17,7 +17,7 @@ from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 
 
-class Pricing:
+class CurrentPrices:
     """Current prices and their source.
 
     Parameters
@@ -69,7 +69,7 @@ class Pricing:
         }
 
 
-class FixedPricing(Pricing):
+class FixedPrices(CurrentPrices):
     """Constant prices, which are computed and checked once; parameters and errors as in `Pricing`."""
 
     __slots__ = ("now",)
@@ -82,7 +82,7 @@ class FixedPricing(Pricing):
 
 def pricing_of(
     settings: Settings, chain: ChainState | None, head: Polled[Head] | None, fees: Polled[Prices] | None
-) -> Pricing:
+) -> CurrentPrices:
     """Return the pricing that the settings select, with the base fee of the served chain.
 
     Parameters
@@ -102,16 +102,16 @@ def pricing_of(
         return 0 if is_fixed else newest.next_base_fee()
 
     if fees is not None:
-        return Pricing(settings, lambda: fees.value, min_base_fee, fees)
+        return CurrentPrices(settings, lambda: fees.value, min_base_fee, fees)
     if settings.costs == "record" and head is not None:
-        return Pricing(settings, partial(_announced_prices, settings, head), min_base_fee, head)
+        return CurrentPrices(settings, partial(_announced_prices, settings, head), min_base_fee, head)
     if settings.costs == "configured":
         costs = configured_prices(settings)
     elif chain is not None:
         costs = configured_prices(settings, chain.extra_data)
     else:
         raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
-    kind = FixedPricing if head is None else Pricing
+    kind = FixedPrices if head is None else CurrentPrices
     return kind(settings, lambda: costs, min_base_fee)
 
 

@@ -19,7 +19,7 @@ from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
 from feemodel.server._execute import Executor, check_overrides, limits_of
 from feemodel.server._node import Upstream
-from feemodel.server._prices import Pricing
+from feemodel.server._prices import CurrentPrices
 from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
 from feemodel.server.settings import Settings
@@ -56,7 +56,7 @@ class ChainEstimates:
     measuring : measurement of the transaction's compressed size.
     """
 
-    def __init__(self, executor: Executor, pricing: Pricing, measuring: Measuring) -> None:
+    def __init__(self, executor: Executor, pricing: CurrentPrices, measuring: Measuring) -> None:
         self._executor, self._pricing, self._measuring = executor, pricing, measuring
         self._tolerance, self._limits = executor.settings.tolerance, executor.limits
 
@@ -95,7 +95,7 @@ class NodeEstimates:
     settings : settings with the limits of a call.
     """
 
-    def __init__(self, upstream: Upstream, pricing: Pricing, measuring: Measuring, settings: Settings) -> None:
+    def __init__(self, upstream: Upstream, pricing: CurrentPrices, measuring: Measuring, settings: Settings) -> None:
         self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
         self._settings, self._limits = settings, limits_of(settings)
 

@@ -18,7 +18,7 @@ from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server._app import App
 from feemodel.server._eth import ChainMethods
 from feemodel.server._execute import Executor
-from feemodel.server._prices import FixedPricing, configured_prices
+from feemodel.server._prices import FixedPrices, configured_prices
 from feemodel.server._rollup import ChainEstimates, both_names
 from feemodel.server._workers import bound, config_of
 from feemodel.server.dispatch import Dispatcher, Method
@@ -161,7 +161,7 @@ def on_chain(chain: ChainState) -> Iterator[Client]:
     settings = Settings(processes=2)
 
     async def made() -> tuple[Executor, Dispatcher]:
-        pricing = FixedPricing(settings, lambda: configured_prices(settings), lambda: 0)
+        pricing = FixedPrices(settings, lambda: configured_prices(settings), lambda: 0)
         executor = Executor(chain, settings)
         estimates = ChainEstimates(executor, pricing, Measuring())
         methods = ChainMethods(executor, pricing).methods()
