@@ -11,7 +11,7 @@ from typing import Any
 from feemodel._extras import has_numba
 
 Kernel = Callable[..., Any]
-#: Imports at the top of a module: `import a`, or `from a import b`.
+#: Pattern of the imports at the top of a module: `import a`, or `from a import b`.
 _IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -42,19 +42,19 @@ def _listen() -> None:
 def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function like `numba.njit` with these options, and cache the machine code on disk.
 
-    numba caches it in the folder of NUMBA_CACHE_DIR, in `__pycache__` next to the module, or in the user's cache
-    folder. If none of them is writable, every process compiles the function at its first call. Without numba the
-    function is returned unchanged.
+    numba writes the machine code to the folder in the environment variable NUMBA_CACHE_DIR, to `__pycache__` next to
+    the module, or to the user's cache folder. If none of these folders is writable, every process compiles the function
+    at the first call. Without numba the function is returned unchanged.
 
-    The cached code is used only while the module, and the modules of its package that it imports, are unchanged. numba
-    itself checks the module only, so it would use outdated code after a change of an imported function or constant.
+    The cached code is used only if neither the module nor any module of the same package that it imports has changed.
+    numba itself checks only the module, and would use outdated code after a change in an imported module.
 
     Parameters
     ----------
-    makes_arrays : whether the function, or a function that it calls, allocates arrays. If `False`, numba does not count
-        references. This sets a private option of numba.
+    makes_arrays : whether the function, or a function that it calls, allocates arrays. If `False`, a private option
+        turns off numba's reference counting.
     """
-    options["_nrt"] = makes_arrays  # always set, because the default is the option of the calling kernel
+    options["_nrt"] = makes_arrays  # always set: by default, numba uses the value of the calling kernel
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():
@@ -64,7 +64,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            cache_file = kernel._cache._cache_file  # private, because numba has no public access to the stamp
+            cache_file = kernel._cache._cache_file  # private attribute: numba has no public one
             cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)
@@ -90,7 +90,7 @@ def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
 
 @cache
 def _sources(name: str) -> str:
-    """Return a digest of a module and of the modules of its package that it imports, directly or indirectly."""
+    """Return a digest of a module and of all modules of the same package that it imports, even indirectly."""
     package, found, pending = name.partition(".")[0], dict[str, str](), [name]
     first = getattr(sys.modules.get(package), "__file__", None)
     while pending and first is not None:
@@ -99,7 +99,7 @@ def _sources(name: str) -> str:
             continue
         path = Path(first).parent.joinpath(*module.split(".")[1:])
         file = Path(first) if module == package else path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if not file.is_file():  # the name of a function or constant
+        if not file.is_file():  # `module` is the name of a function or constant
             continue
         found[module] = file.read_text(encoding="utf-8")
         for whole, part, names in _IMPORTED.findall(found[module]):

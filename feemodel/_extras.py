@@ -65,7 +65,7 @@ def has_native() -> bool:
 
 
 def _runs_native(machine: str, cpu_info: Path) -> bool:
-    """Return whether an x86-64 processor has the needed flags; `True` on other processors and without `cpu_info`."""
+    """Return whether an x86-64 processor has the `NEEDED_FLAGS`; `True` on other processors and without `cpu_info`."""
     if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
         return True
     with cpu_info.open(encoding="utf-8", errors="replace") as lines:
@@ -76,7 +76,7 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 def install_command(module: str) -> str:
     """Return the shell command that installs the package of a missing module.
 
-    In a checkout of the repository, the command installs the extra from the checkout, otherwise the released extra.
+    In a checkout of the repository, the command installs the extra from the checkout; elsewhere, from a release.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _checkout() -> Path | None:
 
 
 def _pip() -> str:
-    """Return the pip command of this interpreter: `pip` if the shell finds the one next to it, else `python -m pip`."""
+    """Return the pip command of this interpreter: `pip` if the shell finds this interpreter's, else `python -m pip`."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip"

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Create `__getattr__` and `__dir__` of a package that imports its public names under `if TYPE_CHECKING:`.
+    """Create `__getattr__` and `__dir__` for a package that imports its public names under `if TYPE_CHECKING:`.
 
     Type checkers and this function read the same import statements in `__init__.py`. The modules of the package are
     attributes too, and `__all__` is the list of public names.

@@ -1,7 +1,7 @@
-"""Decorators that compare records with arrays by value and print records as tables; the digest of an array.
+"""Decorators that compare records by value, including arrays, and print records as tables.
 
-Python's `==` compares fields one by one, which fails for arrays. `print` shows a small table with one line for each
-field; `repr` is unchanged.
+Python's `==` compares fields one by one, which fails for fields that are arrays. `print` shows a small table with one
+line for each field; `repr` is unchanged.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ def compared_by_value(cls: Record) -> Record:
         return len(mine) == len(others) and all(map(_equal, mine, others))
 
     cls.__eq__ = equal  # type: ignore[assignment,method-assign]
-    cls.__ne__ = object.__ne__  # type: ignore[assignment]  # the opposite of `__eq__`; tuples define their own
+    cls.__ne__ = object.__ne__  # type: ignore[assignment]  # negates `__eq__`; tuples have another `__ne__`
     return cls
 
 

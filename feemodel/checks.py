@@ -37,7 +37,7 @@ class Labelled(Protocol):
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    ArrayLike: TypeAlias = Any  # type checkers of callers use the overloads instead
+    ArrayLike: TypeAlias = Any  # type checkers use the overloads of a formula instead
     Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
     Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
     Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
@@ -383,8 +383,8 @@ def check_fields(
 ) -> None:
     """Check the fields of a dataclass that are numbers, text or bools.
 
-    Numbers must be finite and at least 0. For a field in `minimum`, the number there is the limit, and `None`
-    means no limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
+    Numbers must be finite and at least 0. `minimum` maps names of fields to other lower limits; `None` means no
+    lower limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)
@@ -409,7 +409,7 @@ def check_fields(
 def raise_first(
     name: str, reason: str, array: NDArray[Any], bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
 ) -> NoReturn:
-    """Raise `error` for the first element at which `bad` is true, with its index."""
+    """Raise `error` for the first element at which `bad` is true; the error contains the index of this element."""
     first = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
     raise error(name, reason, array.flat[first : first + 1].tolist()[0], index or None)
@@ -425,7 +425,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
     except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
-        raise InvalidInput(name, expected, True, found)  # NumPy would convert it to 1
+        raise InvalidInput(name, expected, True, found)  # NumPy would convert `True` to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected}, and none that is masked", array, masked)

@@ -89,7 +89,7 @@ class NotFinalized(FeeModelError):
 
 
 class InvalidProof(FeeModelError, ValueError):
-    """A Merkle proof that is not valid; the message names the step."""
+    """A Merkle proof that is not valid; the message names the step of the proof that failed."""
 
 
 class UpstreamError(FeeModelError):

@@ -63,9 +63,9 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # formulas check the result
+            with np.errstate(over="ignore", invalid="ignore"):  # each formula checks its own result
                 if len(args) > len(names):
-                    return function(*args, **kwargs)  # raises the TypeError of a wrong call
+                    return function(*args, **kwargs)  # raises TypeError for arguments that do not fit the signature
                 arguments = dict(zip(names, args, strict=False)) | kwargs
                 if UNLABELLED.issuperset(map(type, arguments.values())):
                     _check_shapes(arguments)
@@ -119,7 +119,7 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
 
 
 def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """Call a formula; if an error names an element, add the labels of the element to it."""
+    """Call a formula; if an error contains the index of an element, add the labels of this element to the error."""
     try:
         return function(*args, **kwargs)
     except InvalidInput as error:
@@ -131,7 +131,8 @@ def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Return the arguments as plain arrays, a function that labels a result, and one that describes an index."""
-    # While another thread imports a library, its classes may be missing. Then no argument is an instance of them.
+    # While another thread is importing pandas or xarray, a class may still be undefined. No argument can be an instance
+    # of an undefined class.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))

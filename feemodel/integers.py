@@ -1,7 +1,7 @@
 """Integer arithmetic that is exact for Python ints and for int64 arrays.
 
-For Python ints, each function is equivalent to the plain operator. For arrays, it returns the same numbers, even
-if an intermediate product does not fit int64, and raises `Int64Overflow` if the result does not fit.
+For Python ints, each function is equivalent to the plain operator. For arrays, each function returns the same numbers,
+even if an intermediate product does not fit int64. If the result does not fit, it raises `Int64Overflow`.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
-SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a product or sum in doubles is below this, the exact one is below 2**63
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a product or sum of doubles is below this, the exact result is below 2**63
 MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
@@ -95,8 +95,8 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
     For arrays the quotient is computed in doubles and corrected by the remainder. The four roundings of this
     computation change a quotient below 2**62 by less than 2**11 + 1. So with a divisor of at most 2**51, the remainder
-    is within ±2**63, and arithmetic modulo 2**64 gives its exact value. Elements beyond these limits are computed one
-    by one as Python ints.
+    is within ±2**63, and arithmetic modulo 2**64 gives the remainder exactly. Elements beyond these limits are computed
+    one by one as Python ints.
 
     Raises `Int64Overflow` if the quotient does not fit an int64 array.
 
@@ -190,7 +190,7 @@ def where(condition: Truth, value: Whole, otherwise: Whole) -> Whole:
 
 
 def maximum(value: Whole, other: Whole) -> Whole:
-    """Return the larger of two; Python ints remain Python ints.
+    """Return the larger of two numbers; Python ints remain Python ints.
 
     >>> maximum(2**70, 0)
     1180591620717411303424
@@ -201,7 +201,7 @@ def maximum(value: Whole, other: Whole) -> Whole:
 
 
 def minimum(value: Whole, other: Whole) -> Whole:
-    """Return the smaller of two; Python ints remain Python ints.
+    """Return the smaller of two numbers; Python ints remain Python ints.
 
     >>> minimum(2**70, 5)
     5
@@ -246,7 +246,7 @@ def _check_each(
 ) -> None:
     """Raise `Int64Overflow` for the first element that does not fit int64.
 
-    An element is computed exactly only if its value in doubles is close to the limit or above it.
+    Each element is first computed in doubles. It is computed exactly only if the double is close to or above the limit.
     """
     estimate = np.asarray(doubles(left, right, dtype=np.float64))
     if not estimate.size or estimate.max() < SURE_LIMIT:

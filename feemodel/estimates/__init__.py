@@ -1,4 +1,4 @@
-"""Estimates: the result of `rollup_estimateGas`, and captured transactions executed and estimated again."""
+"""Results of `rollup_estimateGas`, and comparisons of new estimates with captured transactions."""
 
 from typing import TYPE_CHECKING
 

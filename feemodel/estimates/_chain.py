@@ -1,4 +1,4 @@
-"""A chain that gets no new blocks: its latest block and the state after it, from a geth genesis or replayed blocks.
+"""Chains without new blocks: a latest block and the state after it, read from a geth genesis or from replayed blocks.
 
 A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
 ledger of this genesis is part of the package; `scripts/build-ledger` writes it.
@@ -50,11 +50,11 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """The state on which calls are executed, and its block."""
+    """A block, and the state after this block, on which calls are executed."""
 
     call_state: CallState
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
-    hash: bytes | None = None  #: hash of the block; `None` if the source does not have it
+    hash: bytes | None = None  #: hash of the block; `None` if unknown
     parent_hash: bytes = bytes(32)
     state_root: bytes | None = None  #: root of the ledger's Merkle tree and of `rollup_getProof` proofs
     gas_used: int = 0  #: gas used by the block, or an upper bound if refunds are not known [gas]
@@ -90,11 +90,11 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
 
     Parameters
     ----------
-    genesis : the genesis as a JSON object. Required: `config` with `chainId` and the activations of forks, `alloc`,
-        `gasLimit`. Optional: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
-        As in geth, the default base fee is 1 gwei from London on.
-    state_root : root of the ledger's tree over the same allocation. The hash of the block includes this root, so it
-        differs from geth's hash of the block: geth uses another kind of tree.
+    genesis : the genesis as a JSON object. Required fields: `alloc`, `gasLimit`, and `config` with `chainId` and the
+        activation blocks or times of the forks. Optional fields: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`,
+        `mixHash`, `difficulty`, `number`. As in geth, the default base fee is 1 gwei from London on.
+    state_root : root of the ledger's Merkle tree of the same allocation. The block hash depends on this root and
+        therefore differs from geth's block hash: geth uses another kind of tree.
 
     Returns
     -------
@@ -130,12 +130,12 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     parent_hash = _sized(genesis, "parentHash", 32)
     chain = ChainState(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
     found = keccak256(_encoded(_header(chain)))
-    named = replace(block, hashes={block.number: found})  # for BLOCKHASH in simulated blocks after it
+    named = replace(block, hashes={block.number: found})  # BLOCKHASH in later simulated blocks returns this hash
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 
 def replay_chain(replay: "Replay") -> ChainState:
-    """Return the chain at the last block of a replay; its state has only the accounts and slots of the capture."""
+    """Return the chain at the last block of a replay; the state contains only the captured accounts and slots."""
     from feemodel.estimates._replay import final_state
 
     last = replay.blocks[-1]
@@ -258,4 +258,4 @@ if __name__ == "__main__":
     Path(sys.argv[1]).unlink(missing_ok=True)
     build_ledger(sys.argv[1], development_genesis())
     with closing(sqlite3.connect(sys.argv[1])) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # one file, without a log next to it
+        connection.execute("PRAGMA journal_mode = DELETE")  # a single file, without a write-ahead log

@@ -8,7 +8,7 @@ from feemodel.sizes._codecs import Codec, Zstd, get_codec
 
 
 def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> Codec:
-    """Return the codec with a name, and with the dictionary in a file.
+    """Return a codec by name, with a dictionary that is read from a file.
 
     Parameters
     ----------
@@ -16,8 +16,8 @@ def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> C
     dictionary : path of the dictionary; required for lzss, optional for zstd (may be gzipped), not valid for other
         codecs.
 
-    Raises `InvalidInput` for an unknown name, and `UnreadableFile`. Warns with `feemodel.sizes._lzss.UnknownDictionary`
-    if the dictionary of lzss is not a published one.
+    Raises `InvalidInput` for an unknown name, and `UnreadableFile` if the file cannot be read. Warns with
+    `feemodel.sizes._lzss.UnknownDictionary` if the dictionary of lzss is not a published one.
 
     >>> read_codec("fastlz").size(bytes(100))
     12

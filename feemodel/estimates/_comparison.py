@@ -1,4 +1,4 @@
-"""Captured transactions executed and estimated again, compared with the recorded results."""
+"""Execute and estimate captured transactions again, and compare the results with the recorded ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,23 +35,23 @@ from feemodel.sizes._lzss import packed_size
 
 Found = TypeVar("Found")
 
-#: Forks that Linea's chains have had, all of which are tried if a capture does not name its fork.
+#: Forks of Linea's chains. If a capture does not name its fork, all of these forks are tried.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A transaction executed and estimated again on the state just before it. A result is `None` if it failed."""
+    """Results of executing and estimating a captured transaction again on the state before it; `None` for a failure."""
 
     step: Step
     outcome: Outcome | None  #: result of its execution
     engine: str | None  #: name of the engine that executed it
-    refusal: str | None  #: why it could not be executed
+    refusal: str | None  #: error message if the transaction could not be executed
     gas: GasEstimate | None
-    failure: str | None  #: why there is no estimate
+    failure: str | None  #: error message if the estimate failed
     estimate: RollupEstimate | None  #: estimate with the fee; also `None` if the block has no pricing record
     size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
-    wallet: str | None  #: name of a wallet that sets the recorded fees from this estimate
+    wallet: str | None  #: name of a wallet that would compute the recorded fees from this estimate
     stages: tuple[Verdict, ...]  #: whether the pool and the block selection accept the transaction
 
     @property
@@ -73,8 +73,9 @@ def reproducing_forks(
     Parameters
     ----------
     replay : the captured blocks.
-    found : the comparisons under `fork`. Other forks are tried first on the transactions that were not reproduced.
-    fork : name of the fork of `found`.
+    found : the comparisons under the rules of `fork`. The transactions that were not reproduced are the first to be
+        executed under another fork.
+    fork : name of the fork whose rules gave `found`.
     engine : "auto", "native", "reference", or an engine object.
     """
     runner = engine_of(engine)
@@ -110,13 +111,14 @@ def compare_transactions(
     Parameters
     ----------
     replay : the captured blocks, see `feemodel.io.read_replay`.
-    codec, measured, packed : how the node measured sizes at that time, see `feemodel.fee_size`. The costs come from the
-        pricing record of each block; without a record there is no fee.
+    codec, measured, packed : codec, encoding and rounding with which the node measured sizes at that time, see
+        `feemodel.fee_size`. The costs come from the pricing record of each block; without a record there is no fee.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     search : the node whose search is used, "besu" or "geth".
-    tolerance : allowed relative distance of an estimate above the smallest gas limit; 0 is exact [1].
-    preset : source of the margins; `None`: the default preset.
-    fork : the rules, for example "london"; `None`: the fork that the capture names, or Osaka.
+    tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
+    preset : preset whose margins are used; `None` for the default preset.
+    fork : name of the execution rules, for example "london"; `None` for the fork that the capture names or, if it names
+        none, Osaka.
 
     Returns
     -------

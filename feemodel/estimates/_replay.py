@@ -51,7 +51,7 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
 
 
 def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
-    """Return the state after the last transaction, in the last block; `fork` is the rules, by default the capture's."""
+    """Return the state after the last captured transaction; `fork` names the rules, by default the capture's."""
     *_, (_, _, call_state) = _call_states(replay, fork)
     return call_state
 
@@ -88,7 +88,8 @@ def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
 def is_reproduced(step: Step, outcome: Outcome) -> bool:
     """Return whether an execution has the recorded status, returned data and gas.
 
-    The recorded gas is before refunds; some capture tools include the calldata floor, so both values are accepted.
+    The recorded gas is the gas before refunds. Some capture tools raise it to the calldata floor, so the gas with or
+    without the floor is accepted.
     """
     return same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
 
@@ -139,7 +140,7 @@ def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
 
 
 def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
-    """Return the accounts after a transaction, from its recorded effects."""
+    """Return the accounts with the recorded effects of a transaction applied."""
     after = _with_delegations(accounts, transaction, chain_id)
     if transaction.to is None and transaction.succeeded:
         created = created_address(transaction.sender, transaction.nonce)

@@ -26,7 +26,7 @@ from feemodel.sizes._lzss import packed_size
 
 @dataclass(frozen=True)
 class Measuring:
-    """Settings for measuring the size of a fee transaction, see `feemodel.linea.fee_size`.
+    """Settings for measuring a fee transaction: the transaction that a node makes from a call to measure its size.
 
     Raises `InvalidInput` for an unknown codec or form.
 
@@ -50,7 +50,7 @@ class Measuring:
         ----------
         call : the call to measure.
         gas : gas limit of the fee transaction [gas].
-        nonce, chain_id : used if the call does not have them.
+        nonce, chain_id : values for a call that sets none.
         base_fee : base fee of the block [wei / gas].
 
         >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
@@ -111,11 +111,11 @@ def rollup_estimate(
     call_state : the accounts and the block on which the call is executed; not modified.
     form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : factor on the priority fee of an estimate [1].
-    codec, measured, packed : measurement of the size of the fee transaction, see `feemodel.linea.fee_size`. The
-        fee transaction has the nonce that the sender has without the override.
+    codec, measured, packed : codec, encoding and rounding for measuring the transaction that the call would become, see
+        `feemodel.linea.fee_size`. This transaction has the nonce that the sender has without the override.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
-    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     limits : limits on gas and time of all executions together.
 
@@ -157,11 +157,11 @@ def priced(
 
     Parameters
     ----------
-    gas : the gas estimate, over which the fee is spread.
+    gas : the gas estimate, over which the fee is spread [gas].
     call : the call.
     form : pricing form with its costs and the base fee.
     margin : factor on the priority fee of an estimate [1].
-    nonce, chain_id : used if the call does not have them.
+    nonce, chain_id : values for a call that sets none.
     measuring : settings for measuring the fee transaction.
     """
     size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)

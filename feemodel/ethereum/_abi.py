@@ -14,7 +14,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
 WORD = 32  # bytes
-NUMBER_BYTES = 8  # nonzero bytes of a longer number: most amounts are below 2**64
+NUMBER_BYTES = 8  # nonzero bytes in an example of a longer number type: most amounts are below 2**64
 TEXT_BYTES = 32  # length of a value of type `bytes` or `string`
 MAX_VALUES = 4_096  # maximum number of values in one call
 MAX_NESTED = 8  # maximum depth of nested arrays and tuples
@@ -26,7 +26,7 @@ _SIZED = re.compile(r"(u?int|bytes)(\d+)\Z")
 
 @dataclass(frozen=True)
 class _Encoded:
-    """Encoded value, and whether its type is dynamic. Dynamic values follow the heads of their tuple."""
+    """Encoded value, and whether its type is dynamic. In a tuple, dynamic values follow the heads."""
 
     data: bytes
     is_dynamic: bool

@@ -47,7 +47,7 @@ class Call(NamedTuple):
     sent: bool = False  #: whether this is a transaction that was sent; such a transaction has all fields
     type: int | None = None  #: EIP-2718 type of a transaction that was sent
     signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
-    authorization_list: Sequence[Any] = ()  #: as given, see `feemodel.ethereum._transaction.read_authorizations`
+    authorization_list: Sequence[Any] = ()  #: unparsed, see `feemodel.ethereum._transaction.read_authorizations`
 
 
 def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
@@ -55,10 +55,10 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
 
     Parameters
     ----------
-    call : mapping or pandas row of fields under any of their names in `feemodel.ethereum._transaction_fields`. Values
-        are hexadecimal text, or ints and bytes; a missing value counts as absent.
-    sent : whether `call` is a transaction that was sent. `None`: it is one if it has a hash, a position in a block or a
-        signature.
+    call : mapping or pandas row from names of fields to values. Any name in `feemodel.ethereum._transaction_fields` is
+        accepted. Values are hexadecimal text, ints or bytes; a missing value counts as absent.
+    sent : whether `call` is a transaction that was sent. If `None`, a call with a hash, a position in a block or a
+        signature is treated as a transaction that was sent.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     Notes
     -----
     If a transaction that was sent is of type 2 or above, its gas price is the price that it paid. The type of a call
-    must agree with the other fields. It has no other effect, because nodes ignore the type.
+    must agree with the other fields, but is otherwise ignored, as in nodes.
 
     >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
     'a9059cbb'

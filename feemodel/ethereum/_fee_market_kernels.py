@@ -22,8 +22,8 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
     ----------
     base_fee : base fee of the parent [wei / gas].
     gas_used : gas used by the parent [gas].
-    target : divisor of the change, at least 1 [gas].
-    compared_target : target that gas used is compared with; equal to `target` except for EIP-4396 [gas].
+    target : gas target by which the change is divided, at least 1 [gas].
+    compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
     denominator : parameter of the chain, 8 on Ethereum [1].
 
     >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
@@ -52,7 +52,7 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     while term > 0:
         total += term
         divisor = update_fraction * i
-        # term · excess // divisor: the quotient of doubles, corrected by the remainder modulo 2**64
+        # Compute term · excess // divisor in doubles, then correct the quotient by the remainder modulo 2**64.
         quotient = np.int64(np.float64(term) * np.float64(excess) / np.float64(divisor))
         remainder = term * excess - quotient * divisor
         term = quotient + remainder // divisor
@@ -62,10 +62,10 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped-def]
-    """Return `feemodel.ethereum.fee_market.reserve_binds` under blob rules that have a reserve.
+    """Compute `feemodel.ethereum.fee_market.reserve_binds` for blob rules with a reserve price (EIP-7918).
 
     The exponential in doubles differs from the integer series by less than one part in 10,000 plus three wei. The
-    series is summed only if the two prices to compare are closer than that.
+    series is summed only if the two compared prices differ by less than that.
 
     >>> bool(reserve_binds(0, 17, 5_007_716)), bool(reserve_binds(0, 16, 5_007_716))
     (True, False)

@@ -21,10 +21,10 @@ MAXIMUM = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
-#: Minimum of a nonzero price in wei, and a hint at the unit for errors.
+#: Smallest plausible nonzero price [wei / gas], and a hint about the unit for error messages.
 MIN_PRICE = 1_000.0
 IN_WEI = "in wei; 0.1 gwei are 100,000,000"
-#: Minimum of a nonzero amount in wei, and a hint at the unit for errors.
+#: Smallest plausible nonzero amount [wei], and a hint about the unit for error messages.
 MIN_AMOUNT = 100_000.0
 IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 

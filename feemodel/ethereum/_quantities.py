@@ -240,7 +240,7 @@ def hash_bytes(value: str | bytes, name: str) -> bytes:
 
 
 def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
-    """Return a storage key or value of 32 bytes; a shorter one is padded with zeros on the left.
+    """Return a storage key or value as 32 bytes; shorter input is padded with zeros on the left.
 
     >>> slot_bytes("0x1") == slot_bytes(1) == slot_bytes("0x" + 63 * "0" + "1")
     True

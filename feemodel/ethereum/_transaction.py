@@ -4,7 +4,7 @@ Rollups measure one of three encodings:
 
     sender_unsigned   sender ‖ the bytes whose hash is signed          (Linea since February 2026)
     unsigned          the bytes whose hash is signed
-    signed            the network encoding, with a placeholder if there is no signature
+    signed            the encoding sent to the network, with a placeholder if there is no signature
 
 Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 """
@@ -209,7 +209,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
 
 
 def encoded(transaction: Transaction | Filled, signature: Signature | None = None) -> bytes:
-    """Return the EIP-2718 encoding with a signature; without one, the bytes whose hash is signed.
+    """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed.
 
     >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
     'dc80808252089400000000000000000000000000000000000000008080'
@@ -244,18 +244,19 @@ def fill(
 ) -> Transaction:
     """Convert a call to an unsigned transaction; a transaction that was sent keeps its signature.
 
-    A call with a dynamic-fee field becomes type 2, one with an access list type 1, and any other call type 0.
+    A call with a dynamic-fee field becomes type 2. Without such a field, a call with an access list becomes type 1, and
+    any other call becomes type 0.
 
     Parameters
     ----------
     call : a parsed call or a transaction that was sent.
     gas : gas limit, at least 1 [gas].
-    nonce : nonce for a call that does not set one.
-    base_fee : base fee of the block, which is the gas price of a call without a price [wei / gas].
-    chain_id : chain id for a call that does not set one. An unsigned legacy transaction has a chain id only if the call
+    nonce : nonce for a call that sets none.
+    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
+    chain_id : chain id for a call that sets none. An unsigned legacy transaction has a chain id only if the call
         sets it.
-    set_code : whether a call with authorizations becomes type 4. By default the authorizations of a call are ignored,
-        as Linea's nodes do when they measure a call, and a transaction of type 4 that was sent is refused.
+    set_code : whether a call with authorizations becomes type 4. If `False`, the authorizations of a call are ignored,
+        as Linea's nodes ignore them when they measure a call. A transaction of type 4 that was sent is then refused.
 
     Returns
     -------

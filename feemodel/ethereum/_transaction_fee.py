@@ -38,7 +38,7 @@ def transaction_fee(*, total: int, data_fee: int, priority_fee: int = 0) -> Tran
     Parameters
     ----------
     total : the whole fee [wei].
-    data_fee, priority_fee : two of its parts [wei].
+    data_fee, priority_fee : data fee and priority fee contained in the total [wei].
 
     Returns
     -------

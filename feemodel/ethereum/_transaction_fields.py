@@ -92,7 +92,7 @@ _SHOWN = 60  # characters of a name in a message
 
 
 def misspelt(name: str, absent: Iterable[str]) -> str | None:
-    """Return the absent field name that a misspelt name probably means, or `None`.
+    """Return the absent field whose name was probably misspelt, or `None` if no name is similar.
 
     >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
     ('gas_used', None)

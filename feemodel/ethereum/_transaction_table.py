@@ -203,7 +203,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, Any]:
-    """Return a mapping from our fields to the table's columns; our own name has precedence."""
+    """Return a mapping from our fields to the table's columns; a column with our own name is preferred."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
         raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])

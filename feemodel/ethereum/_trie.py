@@ -43,7 +43,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
-    """Return the node for sorted keys, in hexadecimal digits, whose first `depth` digits are equal."""
+    """Return the node for pairs of key and value, sorted by key; the first `depth` hexadecimal digits are shared."""
     if not pairs:
         return b""
     first, last = pairs[0][0], pairs[-1][0]

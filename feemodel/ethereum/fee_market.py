@@ -1,4 +1,4 @@
-"""Fee market of L1, which rollups pay: base fee, blob base fee, gas of calldata.
+"""L1 fees that rollups pay: base fee, blob base fee and calldata gas.
 
 Each upgrade of the blob rules is a dated row of `MAINNET`. `MAINNET.with_row(...)` makes a schedule with one more row.
 Arithmetic uses integers, as in the nodes: Python ints of any size for scalars, int64 for arrays.
@@ -71,7 +71,7 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: time of the first block of the upgrade, or any earlier time after its parent [s]
+    timestamp: int  #: time of the first block of the upgrade, or an earlier time after the previous block [s]
     target: int  #: blobs per block at which the fee does not change
     maximum: int  #: blobs per block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
@@ -245,8 +245,8 @@ def moved_base_fee(
     ----------
     base_fee : base fee of this block [wei / gas].
     gas_used : gas used by this block [gas].
-    target : divisor of the change, at least 1 [gas].
-    compared_target : target that gas used is compared with; equal to `target` except for EIP-4396 [gas].
+    target : gas target by which the change is divided, at least 1 [gas].
+    compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
     denominator : parameter of the chain, at least 1 [1].
 
     Returns
@@ -302,7 +302,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     """Approximate `factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844.
 
     The terms are t₀ = factor · denominator and tᵢ = tᵢ₋₁ · numerator // (denominator · i), up to the first term that is
-    0. The value is their sum // denominator.
+    0. The result is (t₀ + t₁ + …) // denominator.
 
     Parameters
     ----------

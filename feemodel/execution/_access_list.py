@@ -1,8 +1,9 @@
 """Access list of a call, computed as geth's `eth_createAccessList` does.
 
-The call is executed repeatedly, each time with the accounts and slots that the previous execution touched as its access
-list, until the list no longer changes. The sender, the target, the precompiles and the accounts of authorizations are
-warm without a list, so they are listed only if their slots are touched. Other accounts listed by the caller are kept.
+The call is executed repeatedly until the access list no longer changes. The list of each execution has the accounts and
+slots that the previous execution touched. The sender, the target, the precompiles and the accounts of authorizations
+are warm without a list, so they are listed only if their slots are touched. Other accounts listed by the caller are
+kept.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
@@ -66,10 +67,10 @@ def create_access_list(
 
     Parameters
     ----------
-    call : a JSON-RPC call object, or a parsed call. A call without `gas` is executed with `limits.gas_cap`, and its
-        sender must be able to pay for that.
+    call : a JSON-RPC call object, or a parsed call. A call without `gas` gets the gas limit `limits.gas_cap`, for which
+        the sender must be able to pay.
     call_state : the accounts and the block on which the call is executed; not modified.
-    tip : priority fee of a call that has none; the node's suggestion [wei / gas].
+    tip : priority fee for a call that sets none, as the node would suggest it [wei / gas].
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     limits : limits on gas and time of all executions together.
@@ -171,7 +172,7 @@ def precompiles(fork: Fork) -> list[bytes]:
 
 
 def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """Return a list that has each account once, without the excluded accounts that have no slots."""
+    """Return the list with one entry for each account; excluded accounts without slots are removed."""
     return tuple((account, keys) for account, keys in _union(access_list, ()) if keys or account not in excluded)
 
 

@@ -1,7 +1,7 @@
 """Preparation of calls as geth and Besu do it: gas price, checks before execution, upper bound of the search.
 
-In this module, both use the balance after the state override. Besu itself checks the balance before it applies the
-override, so there an override that funds an account has no effect.
+In this module, both clients check the balance after the state override. The real Besu checks the balance before it
+applies the override, so a balance in an override has no effect on Besu's check.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
@@ -64,7 +64,7 @@ class NodeClient(ABC):
         Parameters
         ----------
         request, call_state : the call, and the state on which it is executed.
-        tolerance : allowed relative distance of the estimate above the smallest gas limit [1].
+        tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate [1].
         limits : limits on gas and time of one estimate.
 
         >>> request = Request(Call(to=bytes(20)))
@@ -99,7 +99,7 @@ class NodeClient(ABC):
 
 
 class Prepared(NamedTuple):
-    """A call as a node would execute it, and the search for its gas limit."""
+    """A call as a node would execute it, and the settings of the search for its gas limit."""
 
     node: NodeClient
     request: Request
@@ -150,7 +150,7 @@ class Geth(NodeClient):
         return _message(request, price, base_fee if price else 0, pays=True)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the call's own `gas`, or the block's limit; at most what the balance can pay for."""
+        """Return the call's own `gas` or the block's gas limit, but at most the gas that the sender can pay for."""
         call = request.call
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
@@ -214,7 +214,7 @@ class Besu(NodeClient):
         return _message(request, price, base_fee, pays=call.sender is not None)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the block's limit, at most what the balance can pay for; the call's own `gas` is ignored."""
+        """Return the block's gas limit, but at most the gas that the sender can pay for; ignore the call's `gas`."""
         call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:

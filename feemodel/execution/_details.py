@@ -1,4 +1,4 @@
-"""Gas of an estimate by part, and the gas that an access list saves; both take a few more executions."""
+"""Gas of a call by part, and the gas that an access list saves; computing them takes a few more executions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from feemodel.execution._state import CallState
 
 @dataclass(frozen=True, slots=True)
 class GasDetails:
-    """Gas by part, and the access list of the call."""
+    """Gas of a call by part, and the access list of this call."""
 
     parts: GasParts
     access_list: AccessListFound | None  #: `None` before Berlin, which introduced access lists

@@ -31,16 +31,16 @@ class Execute(Protocol):
         """Execute a message with a gas limit."""
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Execute, and return the outcome with the range of gas limits that are proven to have it, if any."""
+        """Execute a message; return the outcome and the range of gas limits proven to have the same outcome."""
 
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
 
-        Raises `LimitExceeded` if its executions take too much gas or time.
+        Raises `LimitExceeded` if the executions take too much gas or time.
         """
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Execute, and return the outcome with the gas of each contract and the accounts and slots accessed."""
+        """Execute a message; return the outcome with the gas of each contract and the accounts and slots accessed."""
 
 
 class Engine(Protocol):
@@ -59,7 +59,9 @@ def blob_cost(call_state: CallState, message: Message) -> int:
 
 
 def check_executable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
-    """Return the sender's account, after checking its nonce and that it can pay for the value, the gas and the blobs.
+    """Check that the sender's nonce and balance allow the message, and return the sender's account.
+
+    The balance must cover the value, the gas and the blobs.
 
     Raises `InvalidInput` if a check fails, or if the gas limit is out of range. Callers that need a node's error
     message make these checks before they use an engine.

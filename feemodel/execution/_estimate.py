@@ -21,11 +21,11 @@ from feemodel.execution._state import CallState
 
 @printed_as_table
 class GasEstimate(NamedTuple):
-    """A gas limit, and statistics of the search for it."""
+    """Result of a search for a gas limit: the limit and statistics of the search."""
 
     gas_limit: int
-    gas_used: int  #: gas used with the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
-    executions: int  #: number of gas limits that were executed
+    gas_used: int  #: charged at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    executions: int  #: number of gas limits with which the call was executed
     engine: str
     proven: int = 0  #: number of gas limits whose outcome followed from an earlier execution
 
@@ -48,7 +48,7 @@ def estimate_gas(
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
-    tolerance : allowed relative distance of the estimate above the smallest gas limit; 0 is exact [1].
+    tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     limits : limits on gas and time of all executions together.
 
@@ -76,7 +76,8 @@ def estimate_gas(
 def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     """Return the gas limit that a prepared call needs.
 
-    Raises `ExecutionFailed` if the call fails at the upper bound, `LimitExceeded` if the executions take too much.
+    Raises `ExecutionFailed` if the call fails at the upper bound, `LimitExceeded` if the executions take too much gas
+    or time.
 
     >>> from feemodel.execution._engines import engine_named
     >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
@@ -110,7 +111,7 @@ def execute_call(
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    limits : its `gas_cap` bounds the gas limit of the call.
+    limits : `limits.gas_cap` is the maximum of the call's gas limit, and the gas limit of a call without `gas` [gas].
 
     Returns
     -------

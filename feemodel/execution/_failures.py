@@ -50,7 +50,7 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
 
 
 def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:
-    """Return an error with geth's message for a call or transaction that it refuses before the execution.
+    """Return an error with geth's message for a call or transaction that geth refuses before the execution.
 
     >>> not_executed(ExecutionFailed("nonce too low"), 21_000).message
     'err: nonce too low (supplied gas 21000)'

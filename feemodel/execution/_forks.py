@@ -20,10 +20,10 @@ class Fork:
     Fork(osaka)
     """
 
-    name: str  #: name of its package in `ethereum.forks`
+    name: str  #: name of the fork's package in `ethereum.forks`
     divides_gas: bool = True  #: EIP-150: the caller keeps 1/64 of its gas in a call
     sstore_sentry: bool = True  #: EIP-2200: SSTORE requires more than 2,300 gas
-    refund_quotient: int = 5  #: EIP-3529: the refund is at most the gas used divided by this
+    refund_quotient: int = 5  #: EIP-3529: the refund is at most gas used / refund_quotient
     warm_coinbase: bool = True  #: EIP-3651
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
     calldata_floor: bool = False  #: EIP-7623
@@ -33,7 +33,7 @@ class Fork:
     authorizations: bool = False  #: EIP-7702
     blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
 
-    def __repr__(self) -> str:  # short: it is the default of `CallState`, and part of its signature
+    def __repr__(self) -> str:  # short, because the signature of `CallState` shows a fork as a default
         return f"Fork({self.name})"
 
 

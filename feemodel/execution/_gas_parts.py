@@ -1,4 +1,4 @@
-"""Gas of one execution by part: intrinsic gas, code of each contract, refund and calldata floor."""
+"""Gas of one execution by part: intrinsic gas, gas used by each contract's code, refund and calldata floor."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from feemodel.execution._forks import Fork
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Inspected, Outcome
 
-NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
+NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it to 16
 FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's error for gas below the calldata floor, EIP-7623
 
 
@@ -41,7 +41,7 @@ class Intrinsic:
 class GasParts:
     """The gas of one execution by part; `used` is max(intrinsic + execution − refund, floor)."""
 
-    used: int  #: as a receipt reports it [gas]
+    used: int  #: gas used, as in a receipt [gas]
     intrinsic: Intrinsic
     execution: int  #: gas used by code [gas]
     refund: int  #: gas refunded [gas]

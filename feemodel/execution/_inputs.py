@@ -1,4 +1,4 @@
-"""Checks of an engine's inputs: callers can build states and messages without the JSON-RPC parsers."""
+"""Checks of an engine's inputs, needed because callers can build states and messages without the JSON-RPC parsers."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -47,7 +47,7 @@ class Inspector:
         return tuple((account, tuple(slots)) for account, slots in self._touched.items())
 
     def _switch(self, evm: Any) -> None:
-        """Update the stack of frames: a frame has begun, or the innermost one has ended."""
+        """Update the stack of frames after a frame has begun or the innermost frame has ended."""
         while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
             if self._frames[-1].evm is evm:
                 return

@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return max(self.gas_used, self.floor)
 
 
-#: Larger than any gas limit.
+#: Stands for "no maximum" in a range of gas limits; larger than any gas limit.
 UNBOUNDED = UINT64_MAX
 
 
@@ -54,8 +54,8 @@ class Traced(NamedTuple):
     """An outcome, and the range of gas limits for which it is proven.
 
     With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if it
-    failed. If the code reads its gas, or a balance that depends on the gas limit, nothing is proven. Then
-    `minimum` is above `maximum`.
+    failed. Nothing is proven if the code reads its remaining gas, or a balance that depends on the gas
+    limit. Then `minimum` is above `maximum`.
     """
 
     outcome: Outcome
@@ -65,7 +65,7 @@ class Traced(NamedTuple):
 
     @property
     def oblivious(self) -> bool:
-        """Whether every larger limit has exactly the same outcome."""
+        """Whether every larger gas limit has exactly the same outcome."""
         return self.maximum == UNBOUNDED
 
 

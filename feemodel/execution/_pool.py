@@ -30,13 +30,13 @@ from feemodel.execution._state import CallState, Overlay
 Found = TypeVar("Found")
 
 PROCESSES = 2
-DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two
-START = 60.0  # seconds for a child to load its engine and a state; about five on a busy machine
+DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two seconds
+START = 60.0  # seconds for a child to load its engine and a state; about five seconds on a busy machine
 ATTEMPTS = 2  # per task, each in another process
 
 
 class ChildEnded(RuntimeError):
-    """A child process that ended before it answered."""
+    """A child process that ended before it sent a reply."""
 
 
 class EnginePool:
@@ -44,9 +44,9 @@ class EnginePool:
 
     Parameters
     ----------
-    processes : number of tasks that run at the same time; others wait.
-    deadline : time limit for waiting for a process, and for all executions of a task together; it does not include the
-        start of a process [s].
+    processes : number of tasks that run at the same time; further tasks wait.
+    deadline : time limit for waiting for a free process, and also for all executions of a task together [s]. The time
+        to start a process is not included.
 
     Children start when they are first needed and end with `close()` or with this process. Threads may share a pool.
 

@@ -1,19 +1,21 @@
 """Search for the gas limit of a message, as geth and Besu do it.
 
-The native engine has the same search in Rust; this one serves engines that execute in Python.
+The native engine has the same search in Rust. This module is for engines that execute in Python.
 
     1. Execute a plain transfer with 21,000 gas. If it succeeds, return 21,000.
     2. Execute with the upper bound, which must succeed.
-    3. Set low = used − 1, and execute with (used + 2,300) · 64 / 63. The 2,300 gas allow for a stipend, and the factor
-       for the 1/64 of its gas that a caller keeps in a call.
-    4. Bisect until low and high are adjacent or closer than the tolerance. Return high.
+    3. Set low = used − 1 and high = upper bound. Execute with (used + 2,300) · 64 / 63, which replaces high if the
+       execution succeeds and low if it fails. The 2,300 gas are for the stipend of a call, and the factor is for the
+       1/64 of the gas that a caller keeps during a call.
+    4. Bisect until low and high are adjacent, or (high − low) / high is below the tolerance. Return high.
 
-geth and Besu differ in the definition of `used` and in three details; `SearchRules` has a row for each.
+geth and Besu differ in the definition of `used` and in three details; `GETH` and `BESU` have the rules of each.
 
-The execution with the upper bound is traced. A further gas limit is executed only if no trace proves its outcome, see
-`feemodel.execution._outcome.Traced`, so the result equals the node's. When a limit is below the proven range for the
-first time, the largest limit below that range is executed and traced. This often proves the outcome of all smaller
-limits. For 768 mainnet calls with tolerance 0, this reduces the mean number of executions from 4.5 to 2.6.
+The execution with the upper bound is traced. Another gas limit is executed only if no trace proves its outcome (see
+`feemodel.execution._outcome.Traced`). The result is therefore the same as the node's. When a limit is below the proven
+range for the first time, the largest limit below that range is executed and traced. This trace often proves the outcome
+of all smaller limits. For 768 mainnet calls with tolerance 0, the traces reduce the mean number of executions from 4.5
+to 2.6.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
@@ -44,7 +46,7 @@ class SearchRules:
 
     name: str
     used: Callable[[Outcome], int]  #: gas used, from which the lower end of the search is computed [gas]
-    optimistic: Callable[[Outcome], int]  #: first gas limit after the upper bound [gas]
+    optimistic: Callable[[Outcome], int]  #: gas limit that is tried first after the upper bound [gas]
     always_optimistic: bool  #: whether the limit `optimistic` is tried even if it is not below the upper bound
     skewed: bool  #: whether bisection tries at most twice the lower end
     transfer_to_code: bool  #: whether calls without data to accounts with code are tried with 21,000 too
@@ -61,7 +63,7 @@ GETH = SearchRules(
 BESU = SearchRules(
     name="besu",
     used=lambda outcome: outcome.gas_used,
-    # Besu computes this in doubles, and computes the ratio first.
+    # Besu computes this product in doubles, and the ratio 64 / 63 first.
     optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
     always_optimistic=True,
     skewed=False,
@@ -79,7 +81,7 @@ class Search(NamedTuple):
     tolerance: float  #: see `search_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: `total_gas` and `seconds` are used
-    inline_gas: int | None = None  #: see `Unproven` [gas]
+    inline_gas: int | None = None  #: gas for all executions together, see `Unproven` [gas]
     sender_has_code: bool = False  #: whether code may spend the balance that pays for gas
 
 
@@ -88,13 +90,13 @@ class Searched(NamedTuple):
 
     gas_limit: int | None
     outcome: Outcome  #: outcome at the upper bound, or of the transfer
-    executed: int  #: number of limits that were executed
+    executed: int  #: number of limits with which the message was executed
     proven: int  #: number of limits whose outcome was proven by a trace
     spent: int = 0  #: gas used by all executions [gas]
 
 
 class Unproven(FeeModelError):
-    """Raised if executions with `inline_gas` do not prove the outcome with more gas."""
+    """Raised if executions with at most `inline_gas` do not prove the outcome of an execution with more gas."""
 
 
 def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
@@ -144,9 +146,9 @@ def search_gas(
     execute : function from a gas limit to an outcome; it must discard its state changes.
     upper : upper bound of the search [gas].
     rules : rules of a node's search.
-    tolerance : allowed relative distance of the result above the smallest gas limit; 0 is exact [1].
+    tolerance : maximum of (result − smallest sufficient gas limit) / result; 0 for the smallest limit itself [1].
     transfer : whether the call may be a plain transfer.
-    trace : function from a gas limit to an outcome and its proven range; `None`: every limit is executed.
+    trace : function from a gas limit to an outcome and its proven range; if `None`, every limit is executed.
     max_gas : largest gas limit that the node would execute, by its caps and the sender's balance; nothing is proven
         about larger limits [gas].
 

@@ -54,7 +54,7 @@ class Block:
 class CallState:
     """Accounts by address, the block, and the rules of execution.
 
-    Do not modify `accounts` after creating a state: engines cache them.
+    Do not modify `accounts` after creating a state: engines cache the accounts.
 
     >>> holder = bytes.fromhex("11" * 20)
     >>> call_state = CallState(accounts={holder: Account(balance=5)})

@@ -1,7 +1,7 @@
 """Range of gas limits with the same outcome, derived from one execution of the specification.
 
 Suppose that a frame starts with g gas and has spent S so far. As long as the frame executes the same instructions,
-g − S is left. So the minimum of g is the maximum over these instructions of S plus the gas that must be left there:
+g − S is left. Each instruction below requires a minimum of g, and the frame requires the maximum of these:
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
@@ -11,11 +11,12 @@ g − S is left. So the minimum of g is the maximum over these instructions of S
 
 A frame that halts consumes all its gas. With less gas, the frame halts too, at the same instruction or an earlier one,
 provided that the outcomes of its own calls do not change. With more gas, it may not halt. If the caller of a halted
-frame gets more gas, it keeps only 1/64 of the additional gas. The code below calls this a burn.
+frame gets more gas, the caller keeps only 1/64 of the additional gas. In the code below, such a halt of a child frame
+is called a burn.
 
-All this requires that the code does not read its gas, or the balance of the account that pays for gas. Code reads a
-balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or creation
-whose value the payer cannot afford.
+These rules hold only if the code reads neither its remaining gas nor the balance of the account that pays for gas. Code
+reads a balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or
+creation whose value the payer cannot afford.
 """
 
 from math import inf
@@ -78,7 +79,7 @@ class Recorder:
         return self._frames[0].minimum() if self._frames else 0
 
     def _switch(self, evm: Any) -> None:
-        """Update the stack of frames: a frame has begun, or the innermost one has ended."""
+        """Update the stack of frames after a frame has begun or the innermost frame has ended."""
         while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
             if self._frames[-1].evm is evm:
                 return
@@ -194,7 +195,7 @@ class _Frame:
             self.required_of_calls = max(self.required_of_calls, gas)
 
     def minimum(self) -> int:
-        """Return the minimum gas with which the frame executes the same instructions, or halts among them [gas]."""
+        """Return the minimum gas with which the frame executes the same instructions, or halts at one of them [gas]."""
         halted = self.halted
         needed = self.required_of_calls if halted else max(self.required, self.spent())
         for burn in reversed(self.burns):

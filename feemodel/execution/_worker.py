@@ -22,7 +22,7 @@ from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import CallState, Overlay
 
-LOOK = 1_000  # milliseconds between checks of the parent's id: another child may hold the pipe open
+LOOK = 1_000  # milliseconds between checks that the parent exists: another child may hold the pipe open
 
 
 def main(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""The native engine: revm in this process, with the rules of every fork. It requires the package `feemodel-native`.
+"""The native engine: revm in this process, with the rules of every fork. Requires the package `feemodel-native`.
 
 The engine releases the global interpreter lock while it executes, so calls in several threads run in parallel.
 """
@@ -34,7 +34,7 @@ MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
 #: Status of an execution and geth's error message (`core/vm/errors.go`), by the number that the package returns. The
-#: messages of the last two have further details.
+#: package adds details to the messages of the last two.
 _ENDINGS = (
     (Status.SUCCESS, ""),
     (Status.REVERT, "execution reverted"),
@@ -97,8 +97,8 @@ class Native:
         ----------
         call_state : the state on which messages are executed.
         task : called with an executor of the state; its result is returned.
-        inline_gas : gas for all executions of the task together. An execution with a larger gas limit gets only this
-            much, if the trace proves that its outcome would be the same; `None`: no such limit [gas].
+        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. An execution with a larger
+            gas limit gets only this gas, and its trace must prove that the outcome would be the same.
 
         Raises `LimitExceeded` if the executions take too long, and `Unproven` if `inline_gas` does not suffice.
         """
@@ -114,7 +114,7 @@ class Native:
 
 
 class _Base:
-    """A state, and its copy in the package."""
+    """A state, and the copy of this state in the compiled package."""
 
     def __init__(self, call_state: CallState) -> None:
         try:
@@ -228,8 +228,8 @@ class _NativeMachine:
                 authorizations=_authorizations(message.authorizations) if message.authorizations else [],
                 blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
             )  # fmt: skip
-            # With a smaller gas limit the payer keeps more, and its balance could exceed 256 bits. Then an execution
-            # proves nothing about smaller limits.
+            # With a smaller gas limit the payer keeps more ether, and the balance could exceed 256 bits. Then an
+            # execution proves nothing about smaller limits.
             pays = message.pays and message.gas_price
             self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
         except InvalidInput:

@@ -98,7 +98,7 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    # A block override may set a blob base fee that no excess blob gas corresponds to. Code must read this value.
+    # A block override may set a blob base fee that no excess blob gas gives. BLOBBASEFEE must return this value.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint
@@ -124,7 +124,7 @@ class _Machine:
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # With a smaller gas limit the payer keeps more, and its balance could exceed 256 bits.
+        # With a smaller gas limit the payer keeps more ether, and the payer's balance could exceed 256 bits.
         too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
         # In Frontier, a creation that cannot pay for its code succeeds without code.
         whole = fork.divides_gas or message.to is not None
@@ -371,7 +371,7 @@ class _BlockHashes:
 
 
 def _build(kind: Any, **values: Any) -> Any:
-    """Return a dataclass of the specification; values that this fork's class does not have are ignored."""
+    """Create an object of the specification's class; values for fields that this fork's class lacks are ignored."""
     return kind(**{name: values[name] for name in _names(kind)})
 
 

@@ -30,13 +30,13 @@ def explain(
     Parameters
     ----------
     subject : a parsed call or signed transaction.
-    gas : mapping of "estimated" and "limit", and optionally "used", to gas [gas].
+    gas : mapping with the keys "estimated" and "limit", and optionally "used", to the amounts of gas [gas].
     form : pricing form with the node's costs.
     checks : checks of the node, see `feemodel.linea.node_checks`; the estimate uses the margin of the first one.
     codec : name of a codec, or a codec object.
     measured : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
     packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
-    nonce, chain_id : values for a call that does not set them.
+    nonce, chain_id : values for a call that sets none.
 
     Returns
     -------

@@ -110,8 +110,8 @@ def fee_transaction(
     ----------
     call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a parsed `Call`.
     gas : the gas estimate, which becomes the gas limit [gas].
-    nonce : nonce for a call that does not set one.
-    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    nonce : nonce for a call that sets none.
+    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
     chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has one.
     form : encoding: "sender_unsigned", "unsigned" or "signed".
 
@@ -125,9 +125,9 @@ def fee_transaction(
 
     Notes
     -----
-    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For it, the
-    "sender_unsigned" encoding of a node's estimate has 20 zero bytes, and so has the encoding of this function. The
-    encoder of the published blobs leaves `to` empty, and so does `measured_form`.
+    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. When a node
+    estimates a contract creation, `to` is 20 zero bytes in the "sender_unsigned" encoding. This function does the same.
+    In the published blobs, and in the result of `measured_form`, `to` is empty.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 
@@ -160,8 +160,8 @@ def fee_bytes(
         object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
     form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
     gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
-    nonce, chain_id : values for a call that does not set them.
-    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    nonce, chain_id : values for a call that sets none.
+    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
 
     Returns
     -------
@@ -209,8 +209,8 @@ def fee_size(
     form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
     packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
     gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
-    nonce, chain_id : values for a call that does not set them.
-    base_fee : base fee of the block, the gas price of a call without a price [wei / gas].
+    nonce, chain_id : values for a call that sets none.
+    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Comparisons of a transaction's price with its fee in a node: estimate, pool admission, block selection.
+"""Checks in which a Linea node compares a transaction's price with its fee: estimate, pool, block selection.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
 ProfitabilityValidator, ProfitableTransactionSelector.
@@ -17,12 +17,12 @@ from feemodel.linea.pricing_forms import Form
 
 
 class Check(NamedTuple):
-    """One check of a node: the gas over which the fee is spread, and the margin by which it is multiplied."""
+    """One check of a node: the gas over which the fee is spread, and the margin that multiplies the fee."""
 
     name: str
     gas: str  #: "estimated", "limit" or "used"
     margin: float
-    refused: str  #: result for a transaction that offers less
+    refused: str  #: result for a transaction that offers less than the required price
 
 
 @printed_as_table
@@ -65,8 +65,9 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
     Parameters
     ----------
     local : whether the transaction arrived through the node's own JSON-RPC rather than from a peer.
-    api_check, p2p_check : the node's options for transactions from JSON-RPC and from peers.
-    has_priority : whether its sender is exempt from every check.
+    api_check : whether the node is configured to check transactions from JSON-RPC.
+    p2p_check : whether the node is configured to check transactions from peers.
+    has_priority : whether the transaction's sender is exempt from every check.
 
     Returns
     -------
@@ -146,7 +147,8 @@ def verdicts(
     ----------
     price : price that the transaction offers, see `offered_price` [wei / gas].
     compressed_size : measured size [byte].
-    gas : mapping of "estimated", "limit" and "used" to gas; a check whose gas is missing is skipped [gas].
+    gas : mapping with the keys "estimated", "limit" and "used" to the amounts of gas [gas]. A check whose amount is
+        missing is skipped.
     form : pricing form with the node's costs.
     checks : checks of the node, see `node_checks`.
 

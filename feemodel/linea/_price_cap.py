@@ -6,8 +6,7 @@
     blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time_of_day)
 
 p10 is the 10th percentile. A transaction is sent as soon as 0.9 times the caps covers the current fees. The fee fields
-of the transaction are the full caps. The tip that it pays is the smaller of the tip cap and the difference between its
-max fee and the base fee.
+of the transaction contain the full caps. The paid tip is min(tip cap, max fee − base fee).
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
 docker/config/coordinator; the hourly factors: docker/config/common/gas-price-cap-time-of-day-multipliers.toml.
@@ -19,7 +18,7 @@ from feemodel._compiled import cached_njit
 
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
 TARGET_DELAY = 57_600.0  # 16 h in the documentation, 32 h in the local configuration [s]
-PERCENTILE = 0.1  # taken of the fees in the window
+PERCENTILE = 0.1  # percentile of the fees in the window, as a fraction [1]
 WINDOW = 7 * 86_400.0  # length of the window [s]
 TIP = 100_000_000.0  # constant; no average of rewards is used [wei / gas]
 MIN_BLOB_FEE = 100_000_000.0  # used if the p10 of the blob base fee is lower [wei / gas]
@@ -108,7 +107,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
 def tip_within_caps(  # type: ignore[no-untyped-def]
     base_fee, blob_base_fee, base_cap, tip_cap, blob_cap, coefficient, max_fee, max_tip, max_blob
 ):
-    """Tip that a transaction pays, or -1 if the caps are too low for it to be sent.
+    """Tip that a transaction pays, or -1 if the caps are too low for the transaction to be sent.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
     -------
     float [wei / gas].
 
-    0.9 · (100 + 20) = 108 does not cover a base fee of 110. It covers 105, which leaves 120 − 105 = 15 for the tip:
+    0.9 · (100 + 20) = 108 is less than a base fee of 110, but covers a base fee of 105. The tip is then 120 − 105 = 15:
 
     >>> tip_within_caps(110.0, 0.0, 100.0, 20.0, 1.0, 0.9, 1e9, 1e9, 1e9)
     -1.0

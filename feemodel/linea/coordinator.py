@@ -1,4 +1,4 @@
-"""From L1 fees to the prices that a rollup announces: averages, variable cost, gas price, calldata pressure.
+"""Prices that a rollup announces, computed from L1 fees: averages, variable cost, gas price, calldata pressure.
 
 All arithmetic uses doubles, one operation after the other in the order of the coordinator's code. Only the pricing
 record (`feemodel.linea.extra_data`) rounds to whole numbers.
@@ -151,7 +151,7 @@ def variable_cost(
     ------
     InvalidInput : a negative or non-finite value, a zero divisor, or an upper bound below the lower bound.
 
-    (1 + 2) · 120,000 + 5 · 131,000 = 1,015,000, times 1.1 over 200,000:
+    ((1 + 2) · 120,000 + 5 · 131,000) · 1.1 / 200,000 = 1,015,000 · 1.1 / 200,000:
 
     >>> variable_cost(1, 2, 5, execution_gas=120_000, blob_gas=131_000, bytes_per_submission=200_000, margin=1.1)
     5.5825
@@ -275,7 +275,7 @@ def usage_weighted_gas_price(
     execution_gas: float,
     blob_gas: float,
 ) -> float:
-    """Gas price of the rule before September 2024: scaled L1 fees, weighted by the gas used ratio of their blocks.
+    """Gas price by the rule before September 2024: scaled L1 fees, weighted by the gas used ratio of their blocks.
 
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
@@ -367,7 +367,7 @@ def calldata_pressure(
     Parameters
     ----------
     calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
-    max_block_calldata : maximum in one block, above 0 [byte]. The target is half of it in every block:
+    max_block_calldata : maximum calldata of one block, above 0 [byte]. The target is
         `max_block_calldata · block_count / 2`.
     block_count : number of blocks in the sum, above 0.
 
@@ -417,9 +417,9 @@ def calldata_variable_cost(
     variable_cost : computed from L1 fees, bounded [wei / byte].
     latest_variable_cost : cost in the newest block's pricing record [wei / byte].
     calldata : sum over the last `block_count` blocks [byte].
-    max_block_calldata : maximum in one block, above 0 [byte].
+    max_block_calldata : maximum calldata of one block, above 0 [byte].
     block_count : number of blocks in the sum; 0 turns the rule off.
-    denominator : divisor of the pressure, above 0; the larger it is, the slower the cost changes [1].
+    denominator : divisor of the pressure, above 0 [1]. With a larger divisor, the cost changes more slowly.
 
     Returns
     -------
@@ -530,14 +530,15 @@ def dynamic_gas_price_cap(
     time_of_day_multiplier: float = 1.0,
     adjustment_constant: float = 25.0,
 ) -> int:
-    """Maximum gas price that the coordinator pays on L1; it rises while data waits.
+    """Maximum gas price that the coordinator pays on L1; the maximum rises while data waits for its submission.
 
         trunc( historic_cap · (1 + adjustment_constant · time_of_day_multiplier · (elapsed / target)²) )
 
     Parameters
     ----------
     historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed, target : time since the first waiting block, and the time to finalize in, above 0; both in the same unit.
+    elapsed : time since the first waiting block.
+    target : time within which the block should be finalized, above 0, in the same unit as `elapsed`.
     time_of_day_multiplier : factor of the hour of the week [1].
     adjustment_constant : increase of the multiplier when the target is reached [1].
 
@@ -578,7 +579,7 @@ def _reals(name: str, values: Sequence[float]) -> list[float]:
 
 
 def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[float]:
-    """Return the values without the one that a fee history adds for the next block."""
+    """Return the values of a fee history without the additional value for the next block."""
     count, numbers = len(ratios), _reals(name, values)
     if len(numbers) not in (count, count + 1):
         raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))
@@ -595,7 +596,7 @@ def _weighted(fees: list[float], ratios: list[float]) -> float:
 
 
 def _ordered_sum(values: Sequence[float]) -> float:
-    # Add from left to right. NumPy adds in pairs, and `sum` of Python 3.12 compensates: both change the last bit.
+    # Add from left to right. Pairwise sums (NumPy) and compensated sums (Python 3.12) may differ in the last bit.
     return reduce(add, values, 0.0)
 
 

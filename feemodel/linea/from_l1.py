@@ -53,7 +53,7 @@ def recorded_variable_cost(
     ------
     InvalidInput : a negative or non-finite value, or zero `bytes_per_submission`.
 
-    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000 over 131,072 is 88,629,058.8 wei:
+    ((7e7 + 1e8) · 65,250 + 4e6 · 131,072) / 131,072 = 88,629,058.8 wei, truncated to whole kwei:
 
     >>> recorded_variable_cost(70_000_000, 4_000_000, tip=100_000_000)
     88629000
@@ -104,7 +104,7 @@ def priority_fee_from_l1(
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over, at least 1 [gas].
+    gas : gas over which the fee is spread, at least 1 [gas].
     base_fee, tip, blob_base_fee : fees of L1 [wei / gas].
     execution_gas, blob_gas : L1 gas and blob gas of a submission [gas].
     bytes_per_submission : divisor of the cost of a submission, above 0 [byte].
@@ -123,7 +123,7 @@ def priority_fee_from_l1(
     InvalidInput : a negative or non-finite value, a zero divisor, or a float where an integer is required.
     Int64Overflow : a product that would wrap in a node, or a fee that does not fit an int64 array.
 
-    88,629,000 · 128 div 21,000 = 540,214, and 30,000,000 more:
+    88,629,000 · 128 div 21,000 + 30,000,000 = 540,214 + 30,000,000:
 
     >>> priority_fee_from_l1(
     ...     128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000, tip=100_000_000, fixed_cost=30_000_000

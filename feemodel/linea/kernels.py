@@ -1,11 +1,11 @@
-"""Compiled kernels of the fee formulas: one for plain arrays, three for a block of a sweep.
+"""Compiled kernels of the fee formulas: one for plain arrays, three for blocks of a parameter sweep.
 
 The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside this range, the kernel does
 not raise an error but returns `False` or `None`. The caller then uses the formula, which handles the element or raises
 an error that names it.
 
-The inputs of a block of a sweep broadcast to the shape of the result. Terms that vary along some axes only are computed
-on those axes, so only the last step runs over every element.
+The inputs of a block broadcast to the shape of the result. A term that varies along some axes only is computed along
+these axes only, so only the last step runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 
 BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
-SMALL = 8  # a step that concerns at most 1/8 of the elements is computed separately
-RUN = 1 << 14  # elements per call
+SMALL = 8  # a step is computed separately if its inputs have at most 1/8 of the result's elements
+RUN = 1 << 14  # elements per call of a kernel
 PROVEN = 2.0**52  # below 2**52, a double quotient is wrong by at most 1 and truncating a double is exact
 PRODUCT_LIMIT = 2.0**62  # if a product in doubles is below 2**62, the exact product fits 64 bits
 
@@ -170,7 +170,8 @@ def priority_fee(
     ----------
     compressed_size, gas : int64 arrays of the same shape [byte], [gas].
     variable_cost, fixed_cost, margin : numbers [wei / byte], [wei / gas], [1].
-    out : contiguous int64 array of the same shape to write to, `None` for a new one; undefined if `None` is returned.
+    out : contiguous int64 array of the same shape to write to; `None` for a new array. If the function returns `None`,
+        the contents of this array are undefined.
 
     >>> import numpy as np
     >>> priority_fee(np.array([128]), np.array([21_000]), 1_000_000_000, 30_000_000, 1.2)
@@ -310,7 +311,7 @@ def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], 
 
 
 def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
-    """Write `trunc(margin · before_margin)` to `out`; return whether all of it is in the proven range."""
+    """Write `trunc(margin · before_margin)` to `out`; return whether all values are in the proven range."""
     factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, real("margin", margin))]
     if not (factors[0].max() < PROVEN and factors[0].max() * factors[1].max() < PROVEN):
         return False

@@ -15,7 +15,7 @@ Fee = TypeVar("Fee", int, WholeArray)
 
 
 class Form(ABC):
-    """Inputs of the price of a transaction, except its size, its gas and the margin of a check."""
+    """Inputs of a fee formula other than the size, the gas and the margin."""
 
     __slots__ = ()
     name: ClassVar[str]

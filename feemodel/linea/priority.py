@@ -96,7 +96,7 @@ def priority_fee(
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    gas : gas over which the fee is spread (estimated, limit or used), at least 1 [gas].
     variable_cost : cost of one compressed byte [wei / byte].
     fixed_cost : cost of every unit of gas [wei / gas].
     margin : safety factor, a double [1].
@@ -113,7 +113,7 @@ def priority_fee(
     InvalidInput : zero gas, a negative or non-finite value, or a float where an integer is required.
     Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee does not fit an int64 array.
 
-    A plain transfer on Linea mainnet in January 2026, 1e9 · 128 div 21000 = 6,095,238 and
+    A plain transfer on Linea mainnet in January 2026: 1e9 · 128 div 21,000 = 6,095,238, and
     1.2 · (6,095,238 + 30,000,000) = 43,314,285.6:
 
     >>> priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
@@ -170,7 +170,7 @@ def breakdown(
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    gas : gas over which the fee is spread (estimated, limit or used), at least 1 [gas].
     variable_cost : cost of one compressed byte [wei / byte].
     fixed_cost : cost of every unit of gas [wei / gas].
     margin : safety factor, a double [1].
@@ -203,8 +203,11 @@ def cost_per_byte(size: Whole, gas: Whole, cost: Whole, fixed: Whole, margin: Re
 
     Parameters
     ----------
-    size, gas, cost, fixed, margin : `compressed_size` [byte], `gas` [gas], `variable_cost` [wei / byte], `fixed_cost`
-        [wei / gas] and `margin` [1] of `priority_fee`: ints and a float, or int64 and float64 arrays.
+    size : measured size of the transaction, int or int64 array [byte].
+    gas : gas over which the fee is spread, int or int64 array [gas].
+    cost : cost of one compressed byte, int or int64 array [wei / byte].
+    fixed : cost of every unit of gas, int or int64 array [wei / gas].
+    margin : safety factor, float or float64 array [1].
 
     Raises
     ------
@@ -257,7 +260,7 @@ def profitable(
     ----------
     price : total price that the transaction offers [wei / gas].
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over (estimated, limit or used), at least 1 [gas].
+    gas : gas over which the fee is spread (estimated, limit or used), at least 1 [gas].
     variable_cost : cost of one compressed byte [wei / byte].
     fixed_cost : cost of every unit of gas [wei / gas].
     margin : safety factor, a double [1].
@@ -316,7 +319,7 @@ def verification_priority_fee(
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over, at least 1 [gas].
+    gas : gas over which the fee is spread, at least 1 [gas].
     min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
     base_fee : base fee of the L2 block [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
@@ -338,7 +341,7 @@ def verification_priority_fee(
         unknown version, or `min_gas_price` below `base_fee`.
     Int64Overflow : gas · verification_capacity would wrap in a node, or the fee does not fit an int64 array.
 
-    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9 and 1.2 times that:
+    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9, and 1.2 · 121,904,761.9 = 146,285,714.3:
 
     >>> verification_priority_fee(128, 21_000, min_gas_price=100_000_000, margin=1.2)
     146285714
@@ -390,7 +393,7 @@ def verification_breakdown(
     Parameters
     ----------
     compressed_size : measured size of the transaction [byte].
-    gas : gas that the fee is spread over, at least 1 [gas].
+    gas : gas over which the fee is spread, at least 1 [gas].
     min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
     base_fee : base fee of the L2 block [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
@@ -468,7 +471,7 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """Revenue over cost in the first published version (V0), in which block selection required a minimum of this ratio.
+    """Ratio revenue / cost of the first published version (V0), for which block selection required a minimum.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 
@@ -487,8 +490,8 @@ def verification_margin(
 
     Returns
     -------
-    float for scalars, a float64 array otherwise [1]. As in a node it is infinite if the adjusted size is 0, and NaN if
-    the price is 0 too.
+    float for scalars, a float64 array otherwise [1]. As in a node, the ratio is infinite if the adjusted size is 0, and
+    NaN if the price is 0 too.
 
     Raises
     ------

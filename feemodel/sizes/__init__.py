@@ -1,8 +1,8 @@
 """Compressed sizes of payloads.
 
-compressed_size, compressed_sizes : size of one payload, and of many on all processors
-Zstd, Brotli, Deflate, FastLz, Lzss : codecs with their options; get_codec finds one by name
-train_dictionary : a zstd dictionary from payloads
+compressed_size, compressed_sizes : size of one payload; sizes of many payloads, computed on all processors
+Zstd, Brotli, Deflate, FastLz, Lzss : codecs with their options; get_codec returns a codec by name
+train_dictionary : train a zstd dictionary on payloads
 packed_size : size rounded up to the field elements of a blob
 
 >>> from feemodel import sizes

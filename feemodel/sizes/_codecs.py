@@ -73,17 +73,17 @@ def _check_field(codec: Any, name: str, lowest: int, highest: int) -> None:
 
 @dataclass(frozen=True)
 class Zstd:
-    """Length of a zstd frame.
+    """Codec that measures the length of a zstd frame.
 
     Parameters
     ----------
     level : 1 to 22.
     dictionary : a trained dictionary (recognised by its magic number, 0xEC30A437), or any other bytes as raw content.
     window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the default at this level and length.
-    magicless : leave out the 4 bytes that open a frame.
-    content_size : write the payload's length into the frame's header.
-    checksum : close the frame with 4 bytes of checksum.
-    capped : limit the size to the payload's length, because a rollup publishes such a payload uncompressed.
+    magicless : whether to leave out the magic number, the first 4 bytes of a frame.
+    content_size : whether to write the payload's length into the frame's header.
+    checksum : whether to end the frame with a checksum of 4 bytes.
+    capped : whether to limit the size to the payload's length, because a rollup publishes such a payload uncompressed.
 
     The dictionary's id is never written. Raises `InvalidInput` for a level or window outside its range and for a
     dictionary that is empty or damaged. Source: RFC 8878; facebook/zstd 1.5.
@@ -159,7 +159,7 @@ _this_thread = _ThisThread()
 
 @dataclass(frozen=True)
 class Brotli:
-    """Length of a brotli stream.
+    """Codec that measures the length of a brotli stream.
 
     Parameters
     ----------
@@ -196,12 +196,12 @@ class Brotli:
 
 @dataclass(frozen=True)
 class Deflate:
-    """Length of a deflate stream.
+    """Codec that measures the length of a deflate stream.
 
     Parameters
     ----------
     level : 0 to 9; the default is zlib's.
-    zlib_header : add zlib's 2 bytes of header and 4 bytes of checksum, as OP Stack channels do.
+    zlib_header : whether to add zlib's header of 2 bytes and checksum of 4 bytes, as OP Stack channels do.
 
     Source: RFC 1951, RFC 1950.
 
@@ -232,7 +232,7 @@ class Deflate:
 
 @dataclass(frozen=True)
 class FastLz:
-    """Length of the FastLZ level 1 stream, the OP Stack's measure of a signed transaction since Fjord.
+    """Codec that measures the length of a FastLZ level 1 stream, as the OP Stack has done since Fjord.
 
     Source: ethereum-optimism/op-geth, core/types/rollup_cost.go (2024-10-23).
 
@@ -364,7 +364,7 @@ def compressed_sizes(
 
 
 def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
-    """Yield lists of at most `CHUNK` payloads, each with the index of its first one; `total` may be `None`."""
+    """Yield lists of at most `CHUNK` payloads, each with the index of its first payload; `total` may be `None`."""
     # Split a short list into smaller chunks, so that every thread gets some of them.
     size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
     remaining, first = iter(payloads), 0

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from feemodel._compiled import cached_njit
 
 TABLE_SIZE = 8192  # entries: the last position of each hashed triple of bytes
-HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
+HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes
 MATCH_TAIL = 4  # no match extends into the last 4 bytes
 LITERAL_RUN = 32
-SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 that need a third byte, or another token
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, or another token, is needed
 
 
 @cached_njit(nogil=True)
@@ -30,12 +30,12 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
 
     All payloads use the same table, which is not reset. An entry from an earlier payload counts as the index of the
-    payload's first byte. In FastLZ, an empty entry has the same meaning.
+    current payload's first byte, like an empty entry in FastLZ.
 
     Parameters
     ----------
     data : concatenated payloads: a uint8 array for the compiled function; `bytes` without numba.
-    bounds : int64 array of their start indices, and the end of the last one.
+    bounds : int64 array with the start index of each payload, then the end index of the last payload.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class Lzss:
 
     Parameters
     ----------
-    dictionary : bytes that payloads often contain; `from_file` reads a published dictionary.
+    dictionary : bytes that are frequent in payloads; `from_file` reads a published dictionary.
 
     Raises
     ------

@@ -38,7 +38,7 @@ _ONE = np.uint64(1)
 
 
 class DictionaryIndex(NamedTuple):
-    """Sorted suffixes of a dictionary, and the range of suffixes of each key."""
+    """Sorted suffixes of a dictionary and, for each key, the range of suffixes with this key."""
 
     data: Data  # followed by zeros
     order: Positions  # starts of the suffixes, sorted
@@ -72,7 +72,7 @@ def _runs(data: Data) -> Positions:
 
 @njit(inline="always")
 def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
-    """Return the key of an index of the dictionary; 0 if too few bytes follow."""
+    """Return the key of the bytes at an index of the dictionary; 0 if too few bytes follow."""
     if i + max(runs[i] + 1, KEY_WIDTH) > len(runs):
         return np.uint64(0)
     if runs[i] >= KEY_WIDTH:

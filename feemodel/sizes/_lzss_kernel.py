@@ -49,7 +49,7 @@ def lzss_sizes(
     Parameters
     ----------
     buffer : concatenated payloads, together less than 2**31 bytes, each at most `LONGEST_INPUT`.
-    bounds : start indices of the payloads, and the end of the last one.
+    bounds : start index of each payload, then the end index of the last payload.
     dictionary : index of the dictionary.
     patience : comparisons per byte of a payload before its matches are tabulated; it affects the time, not the sizes.
 
@@ -85,7 +85,8 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
     """Return the number of bits of all symbols of a payload.
 
     If a reference at an index saves bits, the references at the next two indices are tried, and one that saves more is
-    used instead. The savings `here` are exact. The savings at the next two indices are exact only if they are larger.
+    used instead. The savings `here` are exact. The savings at the next two indices are exact only if they are larger
+    than `here`.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -130,7 +131,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 
 @njit(inline="always")
 def _run_at(payload: Workspace, i: int, length: int) -> int:
-    """Return the number of equal bytes from an index on; 0 for fewer than `SHORTEST_NEAR`."""
+    """Return the length of the run of equal bytes at an index; 0 for a run shorter than `SHORTEST_NEAR`."""
     if i + SHORTEST_NEAR <= length and all_equal(load_word(payload.data, i), SHORTEST_NEAR):
         return int(payload.runs[unsigned(i)])
     return 0
@@ -178,8 +179,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
     Only matches longer than `known` are searched; `known` is at least `SHORTEST_NEAR - 1`. The start is negative if
     there is no such match. Candidates are visited from the latest to the earliest, so the first match of each length is
-    the latest one. A candidate shares a key with `i`, or with a later index within the length that must be exceeded. Of
-    these keys, the one with the fewest earlier positions is used.
+    the latest one. A longer match contains the keys of `i` and of several later indices. Candidates are the earlier
+    positions of the rarest of these keys.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)

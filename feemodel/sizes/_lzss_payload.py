@@ -21,9 +21,9 @@ from feemodel.sizes._lzss_primitives import (
     unsigned,
 )
 
-# Slots of the table of latest positions: two for each byte of a payload, within these limits.
+# Number of slots in the table of latest positions: two for each byte of a payload, within these limits.
 FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
-_RANK_BITS = 32  # low bits of a head, which are its rank; the high bits are its position
+_RANK_BITS = 32  # number of low bits of a head, which hold the rank; the high bits hold the position
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
@@ -33,7 +33,7 @@ class Workspace(NamedTuple):
     """Arrays that are reused for each payload."""
 
     data: Data  # the payload, followed by zeros
-    runs: Positions  # length of the run of equal bytes from each index on, if it is at least `SHORTEST_NEAR`
+    runs: Positions  # length of the run of equal bytes that starts at each index, if at least `SHORTEST_NEAR`
     previous: Positions  # latest earlier index with the same hashed key; negative: none
     rank: Positions  # number of earlier indices with the same hashed key
     previous_run: Positions  # at the start of such a run, start of the previous run of the same byte; negative: none

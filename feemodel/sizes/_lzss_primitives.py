@@ -35,11 +35,13 @@ def is_reserved(byte: int) -> bool:
 def reference_savings(near: int, longest: int, reserved: bool) -> int:
     """Return the bits that the best reference saves compared with literals; `NO_MATCH` without a reference.
 
-    A far reference takes seven bits more than a near one, less than a literal, so it is used only if it is longer.
+    A far reference takes seven bits more than a near reference. A literal takes eight bits, so the far reference saves
+    more if it is at least one byte longer.
 
     Parameters
     ----------
-    near : length of the longest match in the window; if it is less than `longest`, it may be any lower value [byte].
+    near : length of the longest match in the window [byte]. If this is less than `longest`, any value below `longest`
+        may be passed.
     longest : length of the longest match in all earlier data and the dictionary [byte].
     reserved : whether the first byte is reserved.
     """
@@ -111,7 +113,7 @@ def load_word(_typing: Any, data: Any, index: Any) -> Any:
 
 @njit(inline="always")
 def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int:
-    """Return the number of equal bytes from `a` and `b` on, at most `limit`; both arrays end in `PADDING` zeros."""
+    """Return the number of equal bytes at indices `a` and `b`, at most `limit`; both arrays end in `PADDING` zeros."""
     length = 0
     while length < limit:
         difference = load_word(a_data, a + length) ^ load_word(b_data, b + length)
@@ -131,7 +133,7 @@ def all_equal(word: np.uint64, width: int) -> bool:
 
 @njit(inline="always")
 def run_key(run: int, byte: int, following: int) -> np.uint64:
-    """Return the key of an index from which `run` equal bytes follow, then the byte `following`.
+    """Return the key of an index at which `run` equal bytes start; the byte `following` comes after these bytes.
 
     A match in a run extends beyond the end of the run only if the same number of bytes of another run remains. So
     indices in a run have different keys, although their first bytes are equal. The key of any other index is its first

@@ -136,8 +136,8 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions
 def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
     """Write the length of the longest match in the dictionary at each index to `longest`.
 
-    It is a match with one of the two dictionary suffixes between which the payload's suffix would be sorted. Both
-    orders are traversed once, in parallel.
+    The longest match is with one of the two dictionary suffixes between which the payload's suffix would be sorted.
+    Both orders are traversed once, in parallel.
     """
     size = len(dictionary.order)
     following = 0
@@ -188,7 +188,7 @@ def _discard(members: Words, number: int) -> None:
 
 @njit(inline="always")
 def _below(members: Words, number: int) -> int:
-    """Return the greatest member less than a number; -1 if there is none."""
+    """Return the greatest member of a set that is less than a number; -1 if there is none."""
     for level in range(3):
         lower_bits = (_ONE << np.uint64(number & 63)) - _ONE
         number >>= 6
@@ -203,7 +203,7 @@ def _below(members: Words, number: int) -> int:
 
 @njit(inline="always")
 def _above(members: Words, number: int) -> int:
-    """Return the smallest member greater than a number; -1 if there is none."""
+    """Return the smallest member of a set that is greater than a number; -1 if there is none."""
     for level in range(3):
         higher_bits = ~_ONE << np.uint64(number & 63)
         number >>= 6

@@ -49,5 +49,5 @@ def payload_list(payloads: Iterable[Any], first: int = 0) -> Checked:
 
 
 def lengths_of(items: Any) -> Sizes:
-    """Return the lengths of the items of a collection, int64."""
+    """Return the lengths of the items of a collection as an int64 array."""
     return np.fromiter(map(len, items), dtype=np.int64, count=len(items))
