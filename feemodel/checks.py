@@ -1,7 +1,7 @@
 """Checks of arguments. `whole` checks integers and `real` checks doubles, as scalars or arrays.
 
 Both return a Python number for a scalar and a NumPy array for anything array-like. All checks raise `InvalidInput`
-with the name of the argument and the first value that is not valid. They never round or clamp.
+with the name of the argument and the first value that is not valid. Checks never round or clamp a value.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """Decorator of public formulas that adds support for labelled arrays and names the argument in errors.
 
 A formula takes numbers and arrays. With `@formula` it also takes pandas Series and xarray DataArrays, aligned by their
-labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes an object
-of one of them has already imported it. Type checkers see a formula as two overloads, `int` to `int` and
+labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes
+such an object has already imported the library. Type checkers see a formula as two overloads, `int` to `int` and
 `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
 """
 

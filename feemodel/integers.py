@@ -136,7 +136,7 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
 
 
 def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
-    """Return value · factor as a fixed-point number; raises `Int64Overflow` for arrays if the whole part is too large.
+    """Return value · factor millionths as a fixed-point number; raises `Int64Overflow` for arrays beyond int64.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
     FixedPoint(whole=6922798658550000, millionths=0)

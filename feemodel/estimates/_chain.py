@@ -200,7 +200,7 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
 
 
 def _encoded(header: Mapping[str, bytes | int]) -> bytes:
-    """Return the RLP encoding of a header. Its Keccak-256 is the hash of the block."""
+    """Return the RLP encoding of a header. The Keccak-256 hash of the encoding is the block hash."""
     return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in header.values()])
 
 
@@ -241,12 +241,12 @@ def development_genesis() -> dict[str, Any]:
 
 
 def copy_development_ledger(path: str | Path) -> None:
-    """Write the ledger of the development genesis to a new file; its only block is finalized."""
+    """Write the ledger of the development genesis to a new file; the ledger's only block is finalized."""
     shutil.copyfile(shipped_path(LEDGER), path)
 
 
 def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
-    """Write a new ledger whose only block is a genesis; the block is finalized."""
+    """Write a new ledger whose only block is a genesis block, already finalized."""
     with Store(path) as store:
         import_genesis(store, parse_genesis(genesis))
         store.finalize(0)

@@ -105,7 +105,7 @@ def l1_prices(
     margin: float | None = None,
     l1_margin: float = 1.0,
 ) -> Prices:
-    """Return prices from L1 fees, averaged over the blocks of a fee history and weighted by their gas used.
+    """Return prices computed from L1 fees: averages over the blocks of a fee history, weighted by gas used.
 
     The variable cost is rounded as in a block's pricing record. In the verification-cost form, the price ratio is
     computed from the L1 gas price.
@@ -145,8 +145,8 @@ def l1_prices(
 def suggested_tip(prices: Prices) -> int:
     """Return the priority fee suggested to wallets that do not use an estimate [wei / gas].
 
-    The fee is the announced gas price minus Linea's base fee of 7 wei. It is at least the fee that block building
-    requires for the sample transaction, because a transaction with a lower fee is rejected.
+    The fee is the announced gas price minus Linea's base fee of 7 wei, but at least the fee that block building
+    requires for the sample transaction. Transactions with a lower fee are rejected.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> suggested_tip(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))

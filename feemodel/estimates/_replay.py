@@ -67,7 +67,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 
     Returns
     -------
-    CallState : accounts and block; it has only the accounts and slots of the capture.
+    CallState : accounts and block, with only the accounts and slots of the capture.
 
     Raises
     ------

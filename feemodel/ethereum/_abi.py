@@ -113,7 +113,7 @@ class _Arguments:
         return _Encoded(_joined(items), any(item.is_dynamic for item in items))
 
     def _bytes(self, count: int) -> bytes:
-        """Return the next pseudorandom bytes, none of them zero."""
+        """Return the next pseudorandom bytes, without zero bytes."""
         self._seed = keccak256(self._seed)
         return bytes(byte or 1 for byte in self._seed[:count])
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from feemodel.errors import InvalidInput
 
-#: Name in our tables → other names of the same field; if a file has several of them, the first one is used.
+#: Name in our tables → other names of the same field; if a file has several of these names, the first is used.
 FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "block_number": ("blockNumber",),

@@ -121,7 +121,7 @@ def create_access_list(
 def fixed_point(
     execute: Execute, message: Message, gas_limit: int, excluded: Set[bytes], limits: Limits
 ) -> AccessListFound:
-    """Return an access list such that an execution with this list touches nothing outside it.
+    """Return an access list that contains everything that an execution with this list touches.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
 
 
 def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """Return the entries whose accounts are not warm by default; these are kept even if they are not touched."""
+    """Return the entries whose accounts are not warm by default; these entries are kept even without an access."""
     return _union([entry for entry in access_list if entry[0] not in excluded], ())
 
 

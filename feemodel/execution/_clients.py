@@ -131,7 +131,7 @@ class Geth(NodeClient):
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call. A call without a gas price pays nothing and reads a base fee of zero."""
+        """Return the message of a call. A call without a gas price pays nothing, and its BASEFEE is zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
@@ -199,7 +199,7 @@ class Besu(NodeClient):
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call. A call without a gas price pays the base fee if it names a sender."""
+        """Return the message of a call. A call without a gas price pays the base fee if the call has a sender."""
         call, base_fee = request.call, call_state.block.base_fee
         price = base_fee
         if call.gas_price is not None:

@@ -26,7 +26,7 @@ class GasDetails:
 
     @property
     def saved(self) -> int:
-        """Gas saved by the access list; negative if it costs more than it saves [gas]."""
+        """Gas saved by the access list; negative if the list costs more gas than it saves [gas]."""
         return 0 if self.access_list is None else self.parts.used - self.access_list.outcome.charged
 
     def reply(self) -> dict[str, Any]:

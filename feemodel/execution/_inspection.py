@@ -1,7 +1,7 @@
 """Tracer of one execution of the specification: gas by contract, and the accounts and slots accessed.
 
-Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
-operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls, even if the opcode then runs out of gas.
+The accounts and slots are the same as in geth's access list tracer: slots that a contract reads or writes, and accounts
+that are operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls. Opcodes that run out of gas count too.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go.
 """

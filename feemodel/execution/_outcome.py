@@ -53,8 +53,8 @@ UNBOUNDED = UINT64_MAX
 class Traced(NamedTuple):
     """An outcome, and the range of gas limits for which it is proven.
 
-    With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if it
-    failed. Nothing is proven if the code reads its remaining gas, or a balance that depends on the gas
+    With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if
+    this execution failed. Nothing is proven if the code reads its remaining gas, or a balance that depends on the gas
     limit. Then `minimum` is above `maximum`.
     """
 

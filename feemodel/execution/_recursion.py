@@ -1,4 +1,4 @@
-"""Temporary changes of Python's recursion limit; if it stays high, deeply nested JSON can crash the process."""
+"""Temporary changes of Python's recursion limit: if the limit stays high, deeply nested JSON can crash the process."""
 
 import sys
 from collections.abc import Iterator

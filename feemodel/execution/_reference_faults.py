@@ -131,7 +131,7 @@ def _pairing_gas(rules: Any, pairs: int) -> int:
 
 
 def _modexp_gas(rules: Any, data: bytes) -> int:
-    """Return the gas of MODEXP. Nodes charge it before they check the lengths; the specification checks first."""
+    """Return the gas of MODEXP. Nodes charge it before checking the lengths; the specification charges it later."""
     base, exponent, modulus = (U256.from_be_bytes(data[at : at + 32].ljust(32, b"\0")) for at in (0, 32, 64))
     size = min(int(exponent), 32)
     head = data[96 + int(base) : 96 + int(base) + size].ljust(size, b"\0")

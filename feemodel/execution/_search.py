@@ -143,7 +143,7 @@ def search_gas(
 
     Parameters
     ----------
-    execute : function from a gas limit to an outcome; it must discard its state changes.
+    execute : function that executes the call with a gas limit, discards the state changes and returns the outcome.
     upper : upper bound of the search [gas].
     rules : rules of a node's search.
     tolerance : maximum of (result − smallest sufficient gas limit) / result; 0 for the smallest limit itself [1].

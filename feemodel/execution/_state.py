@@ -1,4 +1,4 @@
-"""Accounts and block on which a call is executed, and overrides of them for one call.
+"""Accounts and block on which a call is executed, and overrides of accounts and block for one call.
 
 States are immutable. Applying an override returns a new state that shares the unchanged accounts, so nothing has to be
 restored after a call.

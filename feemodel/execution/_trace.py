@@ -5,14 +5,14 @@ g − S is left. Each instruction below requires a minimum of g, and the frame r
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
-                                   S + b + inv(c − s), the smallest r with r − ⌊r/64⌋ ≥ c − s, EIP-150
+                                   S + b + inv(c − s), where inv(x) is the smallest r with r − ⌊r/64⌋ ≥ x, EIP-150
     call that starts no frame      S + b
     end                            S
 
 A frame that halts consumes all its gas. With less gas, the frame halts too, at the same instruction or an earlier one,
-provided that the outcomes of its own calls do not change. With more gas, it may not halt. If the caller of a halted
-frame gets more gas, the caller keeps only 1/64 of the additional gas. In the code below, such a halt of a child frame
-is called a burn.
+provided that the outcomes of its own calls do not change. With more gas, the frame may succeed. If the caller of a
+halted frame gets more gas, the caller keeps only 1/64 of the additional gas. In the code below, such a halt of a child
+frame is called a burn.
 
 These rules hold only if the code reads neither its remaining gas nor the balance of the account that pays for gas. Code
 reads a balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or

@@ -1,8 +1,8 @@
 """Child process of `feemodel.execution._pool`: executes requests until the pipe closes.
 
 A request is a state, an override of the last state, or a method of `Execute` with its arguments. The reply to a state
-is sent when everything needed to execute on it is loaded. The reply to a method call is its result or the exception
-raised. An override has no reply.
+is sent when everything needed to execute on this state is loaded. The reply to a method call is its result or the
+exception raised. An override has no reply.
 """
 
 import os

@@ -69,11 +69,11 @@ def _faults() -> tuple[type[Exception], ...]:
 
 
 class Native:
-    """Engine that executes with revm. It caches the accounts of the last state. Threads may share it.
+    """Engine that executes with revm. The engine caches the accounts of the last state. Threads may share an engine.
 
     Parameters
     ----------
-    seconds : time limit for all executions of a task together [s]; it is checked at every call and creation.
+    seconds : time limit for all executions of a task together, checked at every call and creation [s].
 
     Raises `InvalidInput` if the installed package does not have the required version, or if `seconds` is not valid.
 

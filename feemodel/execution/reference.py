@@ -1,7 +1,7 @@
 """The reference engine: Ethereum's executable specification, exact on every fork, in this process.
 
-The engine follows `process_transaction` of the specification, except for the steps that need a signature. It computes
-the intrinsic gas, the message and the refund in the same way. Each execution runs on a copy of the state, which is
+The engine follows `process_transaction` of the specification, except for the steps that need a signature. The intrinsic
+gas, the message and the refund are computed in the same way. Each execution runs on a copy of the state, which is
 discarded unless the state changes are committed.
 
 A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution._pool` runs this
@@ -59,7 +59,7 @@ _WORDS = {
 
 
 class Reference:
-    """Engine that executes with the specification. It caches the accounts of the last state.
+    """Engine that executes with the specification. The engine caches the accounts of the last state.
 
     >>> from feemodel.execution._state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used

@@ -126,7 +126,7 @@ def fee_transaction(
     Notes
     -----
     The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. When a node
-    estimates a contract creation, `to` is 20 zero bytes in the "sender_unsigned" encoding. This function does the same.
+    estimates a contract creation, `to` is 20 zero bytes in the "sender_unsigned" encoding, as in this function.
     In the published blobs, and in the result of `measured_form`, `to` is empty.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.

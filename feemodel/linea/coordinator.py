@@ -280,7 +280,7 @@ def usage_weighted_gas_price(
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    Each of the two averages is the plain mean if all of its ratios are 0.
+    Each of the two averages is the plain mean if all ratios in it are 0.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def calldata_pressure(
     max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
 ) -> Real:
-    """Calldata of the last blocks relative to its target: `clamp((calldata − target) / target, −1, 1)`.
+    """Calldata of the last blocks relative to the target: `clamp((calldata − target) / target, −1, 1)`.
 
     Parameters
     ----------
@@ -410,13 +410,13 @@ def calldata_variable_cost(
 ) -> Real:
     """Variable cost under calldata pressure: `max(variable_cost, latest_variable_cost · (1 + pressure / denominator))`.
 
-    The upper bound of the variable cost does not apply to the result, so sustained pressure raises it without limit.
+    The result is not limited to the upper bound of the variable cost, so sustained pressure raises it without limit.
 
     Parameters
     ----------
-    variable_cost : computed from L1 fees, bounded [wei / byte].
-    latest_variable_cost : cost in the newest block's pricing record [wei / byte].
-    calldata : sum over the last `block_count` blocks [byte].
+    variable_cost : variable cost computed from L1 fees, within its bounds [wei / byte].
+    latest_variable_cost : variable cost in the newest block's pricing record [wei / byte].
+    calldata : calldata in the last `block_count` blocks [byte].
     max_block_calldata : maximum calldata of one block, above 0 [byte].
     block_count : number of blocks in the sum; 0 turns the rule off.
     denominator : divisor of the pressure, above 0 [1]. With a larger divisor, the cost changes more slowly.
@@ -456,7 +456,7 @@ def weighted_moving_average_fee(
 
     The fee is the newest base fee plus an average of recent priority fees, in which later blocks have more weight:
 
-        base_newest · c_base + c_priority · Σ ratio_i · (i + 1) · priority_i / Σ ratio_i · (i + 1)
+        base_newest · c_base + c_priority · (Σ ratio_i · (i + 1) · priority_i) / (Σ ratio_i · (i + 1))
 
     The second term is 0 if its divisor is 0.
 

@@ -9,7 +9,7 @@ Verification-cost form, used by nodes before May 2024 (V1f, the last version bef
     fee = max( trunc( (ratio · verification_gas_cost · compressed_size · min_gas_price
                        / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
 
-`div` is integer division. A node multiplies whole numbers in signed 64-bit integers, which may wrap; here such a
+`div` is integer division. A node multiplies signed 64-bit integers, and the product may wrap. Here such a
 product raises `Int64Overflow`. All other operations use IEEE doubles, in the order written.
 
 Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4c81fa07 (V0, 2024-01-10),

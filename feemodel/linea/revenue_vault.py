@@ -71,7 +71,7 @@ def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
     Parameters
     ----------
     vault : state before the burn.
-    minimum_fee : fee of the message to L1; nothing is burned if the balance does not exceed it [wei].
+    minimum_fee : fee of the message to L1; nothing is burned if the balance does not exceed this fee [wei].
 
     Returns
     -------

@@ -132,7 +132,7 @@ class Zstd:
 
 
 class _ThisThread(threading.local):
-    """Cached zstd compressors of the running thread; they are not thread-safe and are expensive to create."""
+    """Cached zstd compressors of the running thread. Compressors are not thread-safe and are expensive to create."""
 
     def __init__(self) -> None:
         self.compressor = lru_cache(maxsize=8)(_zstd_compressor)
@@ -365,7 +365,7 @@ def compressed_sizes(
 
 def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
     """Yield lists of at most `CHUNK` payloads, each with the index of its first payload; `total` may be `None`."""
-    # Split a short list into smaller chunks, so that every thread gets some of them.
+    # Split a short list into smaller chunks, so that every thread gets some chunks.
     size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
     remaining, first = iter(payloads), 0
     while chunk := list(islice(remaining, size)):

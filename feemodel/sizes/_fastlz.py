@@ -3,8 +3,8 @@
 A stream consists of runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of
 data, 3 bytes for up to 264).
 
-The measure is `FlzCompressLen`, which advances before it tests for the end of the input. It therefore discards a match
-that begins 14 bytes before the end, although the format allows one there.
+The measure is the function `FlzCompressLen`, which advances before it tests for the end of the input. The function
+therefore discards a match that begins 14 bytes before the end, although the format allows such a match.
 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """

@@ -2,8 +2,8 @@
 
 The compressor is LZSS with a dictionary of 65,536 bytes. The dictionary is published, but not included in this package:
 `prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
-Consensys/linea-monorepo. Since May 2025, a node measures the packed size. Since February 2026, it measures the sender
-and the unsigned transaction; before, it measured the signed transaction.
+Consensys/linea-monorepo. Since May 2025, nodes measure the packed size. Since February 2026, nodes compress the sender
+and the unsigned transaction; before that, nodes compressed the signed transaction.
 """
 
 import hashlib

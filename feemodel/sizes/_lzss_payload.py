@@ -36,12 +36,12 @@ class Workspace(NamedTuple):
     runs: Positions  # length of the run of equal bytes that starts at each index, if at least `SHORTEST_NEAR`
     previous: Positions  # latest earlier index with the same hashed key; negative: none
     rank: Positions  # number of earlier indices with the same hashed key
-    previous_run: Positions  # at the start of such a run, start of the previous run of the same byte; negative: none
+    previous_run: Positions  # at the start of a run, start of the previous run of the same byte; negative: none
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
-    previous_byte: Positions  # for a reserved byte, its latest earlier index; negative: none
-    savings: Positions  # bits that the best reference saves, if they are tabulated
+    previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
+    savings: Positions  # bits that the best reference saves, if tabulated
     heads: NDArray[np.int64]  # latest position of each hashed key, counted from 1 at the first payload, and its rank
-    last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 too
+    last_runs: Positions  # [256]: start of the latest run of each byte, also counted from 1
     last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte
 

@@ -94,7 +94,7 @@ def _best_reference(data: bytes, dictionary: bytes, i: int) -> Symbols:
     longest = min(LONGEST, len(data) - i)
 
     def before(first: int) -> int:
-        """Return the length of the longest match that starts in [first, i); it may extend beyond `i`."""
+        """Return the length of the longest match that starts in [first, i); the match may extend beyond `i`."""
         return bisect_left(range(1, longest + 1), True, key=lambda n: data.find(data[i : i + n], first, i + n - 1) < 0)
 
     near = before(max(0, i - WINDOW))

@@ -100,7 +100,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
 
 @_instruction
 def load_word(_typing: Any, data: Any, index: Any) -> Any:
-    """Load the eight bytes at an index, little endian; they must be within the array, and need no alignment."""
+    """Load eight bytes at an index, little endian. All must be within the array; no alignment is needed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -133,7 +133,7 @@ def all_equal(word: np.uint64, width: int) -> bool:
 
 @njit(inline="always")
 def run_key(run: int, byte: int, following: int) -> np.uint64:
-    """Return the key of an index at which `run` equal bytes start; the byte `following` comes after these bytes.
+    """Return the key of an index at which `run` equal bytes start, followed by the byte `following`.
 
     A match in a run extends beyond the end of the run only if the same number of bytes of another run remains. So
     indices in a run have different keys, although their first bytes are equal. The key of any other index is its first

@@ -1,7 +1,8 @@
 """Sorted suffixes of a dictionary, to search it, and of a payload, to tabulate all of its matches.
 
-Suffixes with a common prefix are adjacent in sorted order. So among any set of suffixes, the longest match of a given
-suffix is with one of its two neighbours in the set. The set has all earlier indices, or only those in the window.
+Suffixes with a common prefix are adjacent in sorted order. So the longest match of a suffix with a set of suffixes is
+with one of the two members that are next to the suffix in sorted order. The set contains the suffixes at all earlier
+indices, or only those in the window.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
     """Write the length of the longest match in the dictionary at each index to `longest`.
 
     The longest match is with one of the two dictionary suffixes between which the payload's suffix would be sorted.
-    Both orders are traversed once, in parallel.
+    The sorted suffixes of payload and dictionary are traversed once, in parallel.
     """
     size = len(dictionary.order)
     following = 0
