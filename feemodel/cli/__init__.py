@@ -1,4 +1,4 @@
-"""The command line: `feemodel VERB …`. It runs the module of the verb and converts errors to exit codes.
+"""The command line `feemodel VERB …`. Run the module of the verb, and convert errors to exit codes.
 
 0    success
 1    negative result, for the verbs in `NO`
@@ -87,7 +87,7 @@ class UsageError(FeeModelError):
 
 
 class VerbParser(argparse.ArgumentParser):
-    """A parser with one-line errors and with the default of each option in the help."""
+    """Argument parser whose errors have one line, and whose help shows the default of each option."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
@@ -174,7 +174,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
-    """Return the parser of `feemodel`, with the options of the verbs in `words`. Modules of other verbs are not loaded.
+    """Return the parser of `feemodel` for the arguments `words`. Modules of other verbs are not imported.
 
     If the first word is a verb, the parser contains this verb only.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
-BLOCK_HOURS = 24.0  # blocks of a day mostly preserve the daily cycle
+BLOCK_HOURS = 24.0  # length of the resampled blocks; one day mostly preserves the daily cycle
 MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "max_drawdown")
 OF_RULE = (
     "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
@@ -78,7 +78,7 @@ def read_statistics(options: argparse.Namespace) -> "Over | None":
 
 
 def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
-    """Return values by measure, statistic and level."""
+    """Return the values of the statistics, by measure, statistic and level."""
     from feemodel.simulation._summarize import summarize
 
     summary = summarize(found[list(MEASURES)], wanted)
@@ -93,7 +93,7 @@ def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, 
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
-    """Add the options of an experiment. Three defaults depend on the verb."""
+    """Add the options of an experiment. The parameters are the defaults that depend on the verb."""
     l1 = parser.add_argument_group("L1 fees")
     l1.add_argument("--l1", metavar="FILE", help="L1 base fees and blob base fees (the month of the package)")
     l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
@@ -153,7 +153,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def read_experiment(options: argparse.Namespace) -> BacktestArguments:
-    """Read the files, draw the paths, and return the experiment of the options."""
+    """Read the files, draw the paths, and return the experiment that the options describe."""
     from feemodel.simulation.announced import CalldataPressure, PricingRule
     from feemodel.simulation.posting import Posting
     from feemodel.simulation.surfaces import Submission
@@ -180,7 +180,7 @@ SUBMISSION_GAS = ("execution_gas", "blob_gas")
 
 
 def submission_gas(what_if: "WhatIf") -> dict[str, int]:
-    """Return the gas and blob gas of Linea's submissions under custom rules, or nothing if Linea is not changed.
+    """Return the gas and blob gas of a Linea submission under custom rules; empty if no rule of Linea is changed.
 
     Raises `InvalidInput` for parameters that have no effect in a simulation.
     """
@@ -260,7 +260,7 @@ _LABELS = {
 
 
 def _read_workload(options: argparse.Namespace) -> "Workload":
-    """Return the transactions in the package, or those in a file with a column of sizes or with payloads to measure."""
+    """Return the transactions in the package, or those in a file with compressed sizes or payloads to compress."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions

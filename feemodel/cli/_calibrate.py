@@ -109,7 +109,7 @@ def _drawn_histories(options: argparse.Namespace, made: BacktestArguments, terms
 
 
 def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """Return the loss curve at a limited number of evenly spaced break-even margins of the paths."""
+    """Return the loss curve, reduced to a limited number of points at break-even margins of paths."""
     import numpy as np
 
     curve = found.loss_curve()

@@ -169,7 +169,7 @@ def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _starknet_gas(text: str) -> dict[str, int]:
-    """Return the columns of Starknet's rule from two numbers."""
+    """Return two numbers from the command line as the inputs of Starknet's rule."""
     amounts = whole_numbers("--starknet-gas", text, "256,1100000")
     if len(amounts) != 2:
         raise InvalidInput("--starknet-gas", "expected two numbers such as 256,1100000", text)
@@ -179,7 +179,7 @@ def _starknet_gas(text: str) -> dict[str, int]:
 def _transactions(
     options: argparse.Namespace, *, set_code: bool
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    """Return the transactions, the gas used and the senders if they are known, and the assumptions.
+    """Return the transactions, the gas used and the senders (if known), and notes on assumptions.
 
     Transactions of type 4 in a file are included only with `set_code`, that is, if every rule has a price for them.
     """
@@ -243,6 +243,6 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
 
 def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-    """Return the name and the parts of the fee in a row, in wei of ETH."""
+    """Return the rule of a row, and the L1 and L2 parts of the fee, converted to ETH [wei]."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

@@ -15,7 +15,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 
 @contextmanager
 def compiled_kernels() -> Iterator[None]:
-    """Let numba cache compiled code in a temporary folder during the block, if the installation is read-only.
+    """Let numba cache compiled code in a temporary folder inside a `with` block if the installation is read-only.
 
     Kernels in the folder NUMBA_CACHE_DIR, for example of a container image, are first copied to the temporary folder.
     """

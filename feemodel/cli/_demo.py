@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from feemodel.simulation.recovery import Revenue
     from feemodel.simulation.surfaces import Workload
 
-# Linea's costs on L1 from 2026-01-08 to 02-09, 0.196 ETH. Source: data/processed/l1_rent/
+# Linea's L1 costs from 2026-01-08 to 02-09, 0.196 ETH in total. Source: data/processed/l1_rent/
 # daily_rollup_rent_components.csv of AysajanE/autonomous-agentic-research-swarm at 832f2418, from public chain data.
-FINALIZATION_GAS = 66_500  # per posted blob on ordinary days, about as much as for posting the blob itself [gas]
-PAID_TIP = 0.113107 / 0.078722  # tips divided by base fees, in the costs on L1 [1]
+FINALIZATION_GAS = 66_500  # per posted blob on ordinary days; posting a blob takes about as much [gas]
+PAID_TIP = 0.113107 / 0.078722  # tips / base fees, in these costs [1]
 RENT_SHARES = {"finalization": 0.587, "data": 0.413, "tips": 0.576, "base fee": 0.401, "blobs": 0.023}
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
     lines = _cost_lines(l1_fees, submission)
     for row in rows:
-        if row["pricing"] == CostPerByte.name:  # the cost in the other form is already that of verification
+        if row["pricing"] == CostPerByte.name:  # costs of the other form are verification costs only
             row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {
@@ -103,7 +103,7 @@ def _with_known_gas(table: "pandas.DataFrame") -> "Workload":
 
 
 def _generated(count: int, seed: int) -> tuple["Workload", "NDArray[np.int64]", dict[str, Any]]:
-    """Return generated transactions, their lengths before compression, and totals with the speed of compression."""
+    """Return generated transactions, their lengths before compression, and totals such as the compression speed."""
     from feemodel.simulation.corpus import corpus
     from feemodel.simulation.surfaces import Workload
     from feemodel.sizes._codecs import compressed_sizes

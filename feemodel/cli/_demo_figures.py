@@ -37,7 +37,7 @@ def draw(
     submission: Submission,
     corpora: Mapping[str, tuple[Any, Any]],
 ) -> tuple[list[Path], int]:
-    """Write all figures to the folder. Return their paths, and the number of fees that were computed for them.
+    """Write all figures to the folder. Return the paths of the figures, and the number of fees computed for figures.
 
     `corpora` maps a label to the lengths of transactions before and after compression [byte].
     """

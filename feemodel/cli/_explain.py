@@ -88,7 +88,7 @@ def _each(
     subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]],
     options: argparse.Namespace,
 ) -> int:  # fmt: skip
-    """Explain every transaction of a file. The row of a transaction that cannot be read or priced shows the error."""
+    """Explain every transaction of a file. If a transaction cannot be read or priced, its row shows the error."""
     rows: list[dict[str, Any]] = []
     for position, subject in subjects:
         try:
@@ -208,7 +208,7 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Estimate the gas limit with Besu's search, unless it is given, and execute the subject on the state of a file."""
+    """Execute the subject on the state of a file. A gas limit that is not given is estimated with Besu's search."""
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas
 

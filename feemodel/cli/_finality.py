@@ -9,7 +9,7 @@ from feemodel.ledger._store import Store
 
 
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
-    """Return a rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with the contract of another rollup.
+    """Return a finality rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with a contract address.
 
     The URL of the node is left out, because it may contain a password.
 
@@ -56,7 +56,7 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
 def parse_finality(
     words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
 ) -> Callable[[Store], Finality]:
-    """Return a function that creates the finality of a store from the words of the option.
+    """Return a function that creates the finality rule of a ledger from the words of the option.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed
-#: Options of each action other than the ledger, and whether an option is required.
+#: Action → option → whether the option is required. All actions also take the ledger.
 OPTIONS = {
     "info": {},
     "verify": {},

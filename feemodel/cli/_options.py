@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MissingOption(InvalidInput):
-    """Raised if a required option is missing. The message contains the reason."""
+    """Raised if a required option is missing. The message says why the option is required."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
@@ -48,7 +48,7 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
-    """Return the preset with the margin and record of the options, and the fee form with the costs of the options."""
+    """Return the preset and the fee form of the options. Single options replace the values of the preset."""
     preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
@@ -134,7 +134,7 @@ def whole_from_0(text: str) -> int:
 
 
 def l1_base_fee(text: str) -> int:
-    """Parse an L1 base fee in wei. It is 0 or at least 1,000, because a lower number is probably in gwei."""
+    """Parse an L1 base fee in wei. Numbers from 1 to 999 are refused, because they are probably in gwei."""
     fee = whole_from_0(text)
     if 0 < fee < MINIMUM["base_fee"]:
         raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
@@ -142,7 +142,7 @@ def l1_base_fee(text: str) -> int:
 
 
 def block(text: str) -> str:
-    """Return a block as in JSON-RPC. Decimal and hexadecimal numbers become quantities; tags do not change.
+    """Return a block parameter for JSON-RPC. Numbers are converted to hexadecimal quantities; tags are unchanged.
 
     >>> block("8"), block("0x8"), block("finalized")
     ('0x8', '0x8', 'finalized')

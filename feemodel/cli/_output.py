@@ -57,7 +57,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     plain = TableFormat(None, None, None, None, headerrow=row, datarow=row, padding=1, with_header_hide=None)
     alignment = ["right" if index >= right_from else "left" for index in range(len(columns))]
     cells = [[str(cell) for cell in one] for one in (columns, *rows)]
-    # Pass the names of columns as an ordinary row, because tabulate makes columns wider than header names.
+    # Pass the header as an ordinary row, because tabulate makes columns wider than their header.
     table = tabulate(cells, tablefmt=plain, disable_numparse=True, colalign=alignment, preserve_whitespace=True)
     head, *lines = table.split("\n")
     width = max(map(len, (head, *lines)))

@@ -131,7 +131,7 @@ def _unlike(row: Comparison) -> tuple[str, ...]:
 def _rules(
     options: argparse.Namespace, replay: Replay, found: Sequence[Comparison], others: tuple[str, ...] | None
 ) -> list[str]:
-    """Return lines that name the fork of the execution, and the forks with which all transactions are reproduced."""
+    """Return lines that name the fork in use, and all forks under which every transaction is reproduced."""
     reproduced = sum(row.reproduced for row in found)
     said = "the file's" if replay.names_fork else "the default: the file names none"
     lines = [

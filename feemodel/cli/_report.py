@@ -157,7 +157,7 @@ def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: ar
 
 
 def _cells(line: Line, before: Line | None) -> tuple[str, ...]:
-    """Return the cells of one row. Cells for the use and its gas are empty if they repeat the row before."""
+    """Return the cells of one row. The name and the gas of a transaction are shown only in its first row."""
     is_new = before is None or before.use is not line.use
     paid = line.payment
     return (

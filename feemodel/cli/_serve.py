@@ -91,7 +91,7 @@ def _joined(value: Any) -> Any:
 
 
 def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
-    """Return a temporary folder for a new ledger if the settings name no ledger, node or replay file."""
+    """Provide a temporary folder for a new ledger if the settings name no ledger, node or replay file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
@@ -141,7 +141,7 @@ def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
         if ask_nodes:
             async with service.lifespan():
                 if service.ledger is not None:
-                    await service.ledger.load()  # compiles kernels, which a container image can keep
+                    await service.ledger.load()  # compiles kernels; a container image can store the compiled kernels
                 unready = service.unready()
         shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
         return {"settings": shown, "methods": sorted(service.methods), "unready": unready}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "feemodel_forecast"
 PACKAGES = ("pandas", "scipy", "xarray")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-WAITS = 2  # maximum time that a call waits for the process, as a multiple of the time limit of a call
+WAITS = 2  # maximum wait for the process / time limit of a call
 MAINNET_ID = 1
 
 
@@ -57,7 +57,7 @@ class HorizonForecast(msgspec.Struct, frozen=True, rename="camel"):
 class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
     """A forecast of L1 fees."""
 
-    origin: str  #: time of the newest row that was read, ISO 8601, UTC
+    origin: str  #: time of the newest L1 fees in the history, ISO 8601, UTC
     age_seconds: float
     method: str
     source: str
@@ -68,7 +68,7 @@ class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ServedHistory:
-    """L1 fees for the process: a file, or columns with the assumptions made about them."""
+    """L1 fees for the process: the path of a file, or columns with notes on assumptions."""
 
     source: str
     columns: dict[str, Any] | None = None
@@ -133,7 +133,7 @@ class ForecastMethod:
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
-        """Acquire the process, which computes one forecast at a time."""
+        """Wait until the process is free, and acquire it. The process computes one forecast at a time."""
         if self._waiting >= self._queue:
             raise LimitExceeded(f"calls that wait for a forecast: at most {self._queue:,}")
         seconds = WAITS * self._seconds

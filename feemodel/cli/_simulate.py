@@ -214,7 +214,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy with the gas of a submission, if its prices depend on this gas."""
+    """Set the gas of a submission in the policy, if the prices of the policy depend on this gas."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 
@@ -229,7 +229,7 @@ def _repriced(pricing: Any, submission: "Submission") -> Any:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """Fill missing options from the file, then from the defaults. Return the tables of the file."""
+    """Fill missing options from the file, and options missing there from the defaults. Return the file's tables."""
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
@@ -393,7 +393,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        reason, _, _ = str(error).partition(", got ")  # the new error adds the value as in the file
+        reason, _, _ = str(error).partition(", got ")  # the new error shows the value as written in the file
         raise InvalidInput(name, reason, value) from None
     if action.choices is not None:
         check_known(name, found, [*action.choices])

@@ -46,7 +46,7 @@ def read_subject(subject: str) -> Call | Transaction:
 
 
 def as_call(transaction: Transaction) -> Call:
-    """Return the call of a signed transaction. The gas limit and the nonce are left out, so that they do not apply."""
+    """Convert a signed transaction to a call without its gas limit and nonce, so that neither limits the execution."""
     check_published(transaction)
     is_dynamic = transaction.type == DYNAMIC_FEE
     return Call(
@@ -61,8 +61,8 @@ def as_call(transaction: Transaction) -> Call:
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
     """Read all transactions and calls of a text, of a file in any supported format, or of `-` for standard input.
 
-    Each subject has a position such as "line 3", or "" if the text or document is a single subject. If a subject cannot
-    be read, its item contains the error.
+    Each subject has a position such as "line 3", or "" if there is only one subject. For a subject that
+    cannot be read, the item contains the error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -128,7 +128,7 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _is_of_node(document: Any) -> bool:
-    """Return whether a document, or the first item of a list, is a block or the response of a node."""
+    """Return whether a document (or its first item, if it is a list) is a block or the response of a node."""
     first = document[0] if isinstance(document, list) and document else document
     return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
@@ -187,7 +187,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
 
 
 def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
-    """Return the nonce and chain id for a call. Raises an error if the options give values that the subject has."""
+    """Return the nonce and chain id for a call. Raises an error if the subject already has the value."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
             raise InvalidInput(option, "expected none: a signed transaction has its own", given)
@@ -208,11 +208,11 @@ class TransactionFile(NamedTuple):
     said: list[str]  #: notes on assumptions and on left-out transactions
 
     def payloads(self, form: str) -> list[bytes]:
-        """Return the bytes of the transactions, in one of the encodings whose size is measured."""
+        """Return the bytes of the transactions in the encoding whose compressed size is measured."""
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
-        """Leave out transactions whose gas used is unknown. If it is unknown for all of them, return all of them."""
+        """Leave out transactions with unknown gas used. If the gas used of every transaction is unknown, keep all."""
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):
             return self

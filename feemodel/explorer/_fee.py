@@ -26,7 +26,7 @@ ASSUMED = "verification at the L1 price that the form assumes"
 
 
 class L1Cost(NamedTuple):
-    """L1 cost of a byte, and the basis on which it is computed."""
+    """L1 cost of a byte, and the basis of this cost."""
 
     basis: str
     per_byte: Any  #: [wei / byte]
@@ -35,7 +35,7 @@ class L1Cost(NamedTuple):
 class Priced(NamedTuple):
     """A fee, or the fees along a curve."""
 
-    form: Any  #: pricing form, with the costs used in the fee
+    form: Any  #: pricing form, with the costs from which the fee is computed
     parts: Breakdown[Any]  #: [wei / gas]
     size_alone: Any  #: part of the priority fee that pays for the size, including the margin [wei / gas]
     l1_costs: tuple[L1Cost, ...]
@@ -58,7 +58,7 @@ def price(point: Point) -> Priced:
 
 
 def priced_form(point: Point) -> Form:
-    """Return the form with the point's costs; a variable cost from L1 fees is rounded as in a pricing record."""
+    """Return the form with the costs of a point. A variable cost from L1 fees is rounded as in a pricing record."""
     costs = {own: point[name] for name, own in OF_FORM.items() if name in point.values}
     if point.pricing == VerificationCost.name:
         return VerificationCost(**costs)
@@ -84,7 +84,7 @@ def unrounded_variable_cost(point: Point) -> float | RealArray:
 
 
 def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
-    """Return the L1 cost of a byte for each basis; a basis is left out if the point lacks its L1 fees."""
+    """Return the L1 cost of a byte for each basis. A basis is left out if the point lacks the necessary L1 fees."""
     if isinstance(form, VerificationCost):
         found = (L1Cost(ASSUMED, form.cost_per_byte),)
         if point.get("l1BaseFee") is None:
@@ -104,7 +104,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
 
 
 def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """Return for each basis of the L1 cost: the cost, the share that the fee recovers, and the break-even margin."""
+    """Return the cost, the recovered share and the break-even margin for each basis of the L1 cost."""
     size, gas = point["compressedSize"], point["gas"]
     total = (priced.form.base_fee + priced.parts.total) * gas
     found = []
@@ -133,7 +133,7 @@ class Columns(NamedTuple):
 
 
 def in_columns(point: Point, priced: Priced, count: int) -> Columns:
-    """Return the fees along a curve of `count` points; a constant is repeated."""
+    """Return the fees along a curve of `count` points as lists. A constant fee is repeated."""
     fees = {"base": priced.form.base_fee, **priced.parts._asdict(), "priority": priced.parts.total}
     per_gas = {name: as_column(fee, count) for name, fee in fees.items()}
     gas, sizes = as_column(point["gas"], count), as_column(point["compressedSize"], count)
@@ -170,7 +170,7 @@ def _break_even(point: Point, form: Form, cost: float) -> float | None:
 
 
 def working(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """Return the steps of the computation with their numbers: name, formula, value and unit of each result."""
+    """Return the steps of the computation. Each step has the name, formula, value and unit of a result."""
     form, parts, gas, size = priced.form, priced.parts, point["gas"], point["compressedSize"]
     margin = f"{point['margin']:.10g}"
     if isinstance(form, CostPerByte):
@@ -211,7 +211,7 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Replace field names in the errors of formulas with the JSON-RPC names that the caller used."""
+    """Replace parameter names of formulas in errors with the JSON-RPC names of the fields."""
     names = {own: name for name, own in OF_FORM.items()} | {"upper_bound": "upperBound"}
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # values beyond the range of a double raise an error later
@@ -246,7 +246,7 @@ def to_wire(name: str, value: Any) -> Any:
 
 
 def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Return integers by name as minimal hexadecimal quantities, with a minus sign if negative (a margin below 1).
+    """Return integers as minimal hexadecimal quantities. A negative result of a margin below 1 has a minus sign.
 
     >>> quantities({"fixed": 30_000_000})
     {'fixed': '0x1c9c380'}

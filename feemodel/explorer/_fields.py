@@ -1,4 +1,4 @@
-"""Fields of the explorer's requests, each with its unit, default, source and range, and their parsers.
+"""Fields of the explorer's requests, with their units, defaults, sources and ranges; and parsers of the fields.
 
 In JSON-RPC, wei and gas are hexadecimal quantities; bytes and ratios are plain numbers.
 """
@@ -36,7 +36,7 @@ class Field:
     scale: str = "log"
     decimals: int = 0  #: the page shows the value divided by 10**decimals, in the unit `shown`
     shown: str = ""  #: unit on the page
-    default: int | float | None = None  #: `None`: the server's own value, or no default
+    default: int | float | None = None  #: `None` if the default is the value of the server, or if there is no default
     forms: tuple[str, ...] = FORMS
     costs: tuple[str, ...] = (ANNOUNCED, FROM_L1)  #: sources of the variable cost that use the field
     nullable: bool = False
@@ -144,7 +144,7 @@ OF_FORM = {
     "verificationCapacity": "verification_capacity", "gasPriceRatio": "gas_price_ratio", "adjustment": "adjustment",
 }  # fmt: skip
 TRANSACTION = ("compressedSize", "gas")
-L1_FEES = ("l1BaseFee", "blobBaseFee")  #: fields without which the recovery is not computed
+L1_FEES = ("l1BaseFee", "blobBaseFee")  #: fields that the computation of the recovery needs
 AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: fields used as divisors
 
 
@@ -173,9 +173,10 @@ def read_point(
     ----------
     given : an object with any of `pricing`, `variableCostFrom` and the fields of `FIELDS` that the chosen form uses.
     path : path of the object, for error messages.
-    form, preset : the server's own pricing.
-    without : fields that this method does not accept.
-    also : other names that are allowed in `given`, because the method parses them itself.
+    form : pricing form of the server.
+    preset : pricing preset of the server.
+    without : fields that the calling method does not accept.
+    also : further names in `given` that the calling method parses itself.
 
     Returns
     -------
@@ -183,7 +184,7 @@ def read_point(
 
     Raises
     ------
-    InvalidInput : an unknown name, a missing value or a value that is not valid; the error has the path.
+    InvalidInput : a name is unknown, or a value is missing or not valid; the message has the path.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}

@@ -18,7 +18,7 @@ from feemodel.linea.pricing_forms import Form
 
 
 def means(samples: Iterable[L1Sample], length: int, minimum: int = 1) -> list[L1Sample]:
-    """Return the means of groups of consecutive samples; times in a group have the same first `length` characters.
+    """Return means of groups of samples. A group has equal first `length` characters in the times of its samples.
 
     Groups of fewer than `minimum` samples are left out.
 
@@ -39,19 +39,21 @@ def fee_history(point: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any
 
     Parameters
     ----------
-    point : the inputs of `feemodel_fee` without the L1 fees, which are taken from each hour.
-    form, preset : the server's own pricing.
+    point : the inputs of `feemodel_fee` without the L1 fees. The L1 fees are those of each hour.
+    form : pricing form of the server.
+    preset : pricing preset of the server.
 
     Returns
     -------
-    dict : columns of equal length: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas` [wei / gas],
-        `feeWei` [wei]. For each basis of the L1 cost: `cost` [wei], `recovery` [1], and `deficit`, the cumulative cost
-        less the cumulative fee of one transaction per hour, negative for a surplus [wei]; also `recoveryOfAll` over the
-        whole month [1], and `below`, the number of hours in which the fee was below the cost.
+    dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
+        [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost: `cost` [wei] and
+        `recovery` (fee / cost) [1] of each hour; `deficit`, the cumulative cost - cumulative fee of one transaction per
+        hour [wei]; `recoveryOfAll`, the recovery over the whole month [1]; and `below`, the number of hours in which
+        the fee was below the cost.
 
     Raises
     ------
-    InvalidInput : an input, named by its path, is unknown, missing or not valid.
+    InvalidInput : an input is unknown, missing or not valid; the message has its path.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> from feemodel.linea.pricing_forms import form_of

@@ -73,13 +73,14 @@ def explorer_methods(
 
     Parameters
     ----------
-    estimate : function from a call object and overrides (or `None`) to a gas estimate [gas]; without it, a call that
-        executes code must have a `gas` field.
-    form : function that returns the server's current pricing form; without it, the preset's cost-per-byte form.
-    preset : preset with the margins and with the costs that `form` lacks; `None`: the newest preset of Linea mainnet.
-    codec, measured, packed : how sizes are measured, see `feemodel.fee_size`.
-    chain_id : function that returns the chain id to use for calls that have none.
-    ask_node : function from a JSON-RPC method and its parameters to a node's result, to look up transaction hashes.
+    estimate : function that takes a call object and overrides (or `None`), and returns a gas estimate [gas]. If
+        `estimate` is `None`, a call that executes code must have a `gas` field.
+    form : function that returns the server's current pricing form; `None` uses the cost-per-byte form of the preset.
+    preset : preset of the margins, and of the costs that `form` lacks; `None` uses the newest preset of Linea mainnet.
+    codec, measured, packed : options for measuring sizes, as in `feemodel.fee_size`.
+    chain_id : function that returns the chain id for calls without a chain id.
+    ask_node : function that takes a JSON-RPC method and its parameters, and returns the result of a node. Transaction
+        hashes are looked up with this function.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def explorer_methods(
 
 @dataclass(frozen=True, eq=False)
 class Explorer:
-    """The methods whose inputs are only numbers."""
+    """JSON-RPC methods whose inputs are numbers only."""
 
     form: Callable[[], Form]
     preset: LineaPreset
@@ -148,7 +149,7 @@ class Explorer:
 
         Raises
         ------
-        InvalidInput : a field, named by its path, is unknown or not valid.
+        InvalidInput : a field is unknown or not valid; the message has its path.
 
         >>> answer = explorer_methods()["feemodel_fee"]({"compressedSize": 128, "gas": "0x5208"})
         >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
@@ -178,7 +179,8 @@ class Explorer:
         Parameters
         ----------
         curve : the inputs of `feemodel_fee`, and `axis`, the field that varies; `from`, `to`, `points` (at most 500;
-            default 101) and `scale` ("linear" or "log"). Values of an integer field are rounded, without repetitions.
+            default 101) and `scale` ("linear" or "log"). Values of an integer field are rounded, and duplicates are
+            removed.
 
         Returns
         -------
@@ -186,8 +188,8 @@ class Explorer:
 
         Raises
         ------
-        InvalidInput : a field, named by its path, is unknown or not valid; the form does not use the axis; the range is
-            not valid.
+        InvalidInput : a field is unknown or not valid, the pricing form does not use the axis, or the range is not
+            valid. The message has the path of the field.
         LimitExceeded : more than 500 points.
 
         >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}
@@ -237,7 +239,7 @@ class Explorer:
 
 
 def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
-    """Return the days with the minimum, median and maximum posting cost on L1, and the ten minutes with the maximum.
+    """Return the days with the minimum, median and maximum posting cost, and the ten minutes with the maximum cost.
 
     Parameters
     ----------
@@ -315,7 +317,7 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
-    """Return the variable cost computed from L1 fees, and which bound limits it."""
+    """Return the variable cost computed from L1 fees, and the name of the bound that limits the cost."""
     cost = unrounded_variable_cost(point)
     free = unrounded_variable_cost(along(along(point, "lowerBound", None), "upperBound", None))
     held = None if cost == free else "lowerBound" if cost > free else "upperBound"

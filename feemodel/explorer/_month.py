@@ -1,6 +1,6 @@
-"""Simulation of a pricing policy over a month: the baseline of `feemodel simulate`, with hourly results.
+"""Simulate a pricing policy over a month, with the baseline of `feemodel simulate` and with hourly results.
 
-The simulator is imported at the first request.
+The first request imports the simulator.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ STEPS = round(HOUR / STEP)
 DEFAULTS = {"pricing": "linea", "posting": "fill", "slaHours": 16.0, "elasticity": 0.0}
 CACHED_MONTHS = 32  # about 0.1 MB each
 
-#: Allowed values of each option; the page offers these.
+#: Option → allowed values, which the page offers for selection.
 CHOICES: dict[str, tuple[Any, ...]] = {
     "pricing": PRICINGS,
     "posting": POSTINGS,
@@ -36,14 +36,14 @@ def simulate_month(choices: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    choices : an object with any of `pricing`, `posting`, `slaHours` and `elasticity`; their values are those of
-        `CHOICES`, the defaults those of `DEFAULTS`.
+    choices : an object with any of `pricing`, `posting`, `slaHours` and `elasticity`. `CHOICES` lists the allowed
+        values of each option, and `DEFAULTS` its default.
 
     Returns
     -------
     dict : `series` by name, each `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full
-        blob (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day, relative
-        to accrued cost [1]. Further keys are statistics of the month.
+        blob (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day,
+        data fees / accrued data cost [1]. Further keys are statistics of the month.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A child process for methods that need much memory or time.
+"""Run methods that need much memory or time in a child process.
 
 The process starts with the first task, has a lower priority than the server, and is killed if a task takes too long.
 """
@@ -27,7 +27,7 @@ class ChildProcess:
 
     Parameters
     ----------
-    task : name of the results that the process computes, for error messages.
+    task : name of the computed results in error messages.
     load : function that imports and compiles the code that tasks need.
     """
 
@@ -37,7 +37,7 @@ class ChildProcess:
         self._number: int | None = None
 
     async def run(self, task: Callable[[], Found], seconds: float) -> Found:
-        """Return the result of a task; raises `LimitExceeded` if the task takes longer or ends the process."""
+        """Return the result of a task; raises `LimitExceeded` if the task exceeds its time or ends the process."""
         loop = asyncio.get_running_loop()
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
@@ -70,7 +70,7 @@ class ChildProcess:
 
 def _begin() -> None:
     """Prepare the child process: lower its priority, and end it when its parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal also sends it to the parent, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and ends this process
     os.nice(LOWER_PRIORITY)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -37,7 +37,7 @@ def read_at(options: Mapping[str, Any], path: str) -> str | None:
 
 
 def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
-    """Return the L1 base fee and blob base fee of a request; their defaults are the medians of the requested day."""
+    """Return the L1 base fee and blob base fee of a request. A missing fee is the median of the requested day."""
     missing = [name for name in L1_FEES if moment.get(name) is None]
     known: dict[str, int] = {}
     if at is not None and missing:
@@ -60,7 +60,7 @@ def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
 
 
 def read_values(given: Any, path: str) -> dict[str, Any]:
-    """Return the parameters of a chain; text is parsed as on the command line, which allows numbers above 2**53."""
+    """Return the parameters of a chain. Text is parsed as on the command line, so that numbers may exceed 2**53."""
     return {
         name: parse_parameter(name, value) if isinstance(value, str) else value
         for name, value in mapping(path, {} if given is None else given).items()
@@ -81,7 +81,7 @@ def read_starknet_gas(given: Any) -> dict[str, int]:
 def read_rules(
     given: Any, at: str | None, parameters: Mapping[str, Mapping[str, Any]]
 ) -> "tuple[list[Rule], dict[str, InvalidInput]]":
-    """Return the rules to compare, and the reason for each chain that has no rule at that time."""
+    """Return the rules to compare, and for each chain without a rule at that time, the reason."""
     if given is None:
         found, without = rules_at(at, parameters=parameters)
         return list(found), without
@@ -165,10 +165,10 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     chain : name of the chain, such as "op-mainnet".
     balance : balance of the sender [wei].
     call : a call object without `value`.
-    options : required: `gas` (on Arbitrum without the gas that pays for L1) [gas] and `baseFee`; on chains with a data
-        fee also `l1BaseFee` and `blobBaseFee`, or on Arbitrum `pricePerUnit` [wei / gas]. Optional: `blocksAhead`
-        (default 1, at most 1,000), `maxPriorityFeePerGas` (default 0), `maxFeePerGas`, `at` (a day), and `parameters`
-        that replace those of the chain.
+    options : `gas` [gas] and `baseFee` [wei / gas] are required. On Arbitrum, `gas` does not include the gas that pays
+        for L1. Chains with a data fee also require `l1BaseFee` and `blobBaseFee`, or on Arbitrum `pricePerUnit`
+        [wei / gas]. Optional fields: `blocksAhead` (default 1, at most 1,000), `maxPriorityFeePerGas` (default 0),
+        `maxFeePerGas`, `at` (a day), and `parameters`, which replace parameters of the chain.
 
     Returns
     -------
@@ -176,8 +176,8 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
 
     Raises
     ------
-    InvalidInput : an unknown chain, an option out of range, or a call with a value; see `feemodel.rollups.max_send`.
-    LimitExceeded : a call of more than 131,072 bytes, or more than 1,000 blocks ahead.
+    InvalidInput : the chain is unknown, an option is out of range, or the call has a value.
+    LimitExceeded : the call has more than 131,072 bytes, or `blocksAhead` is above 1,000.
 
     >>> fees = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
     >>> answer = max_send("op-mainnet", "0x38d7ea4c68000", {"to": "0x" + "11" * 20}, fees)

@@ -1,4 +1,4 @@
-"""Explanation of a transaction or call (the *subject* of a request), and its fees on other rollups."""
+"""Explain a transaction or call (the *subject* of a request), and compute the fee of the subject on other rollups."""
 
 import asyncio
 import re
@@ -45,7 +45,7 @@ Subject: TypeAlias = Call | Transaction
 
 @dataclass(frozen=True, eq=False)
 class Subjects:
-    """The methods whose subject is a transaction or a call."""
+    """JSON-RPC methods whose subject is a transaction or a call."""
 
     form: Callable[[], Form]
     preset: LineaPreset
@@ -63,9 +63,9 @@ class Subjects:
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has. For a hash,
             the gas used is taken from the transaction's receipt.
-        options : the fields of `feemodel_fee` without `compressedSize`; `gas`, an estimate that is used instead of
-            executing the call [gas]; `gasUsed` [gas]; `poolMargin` and `selectionMargin` [1]; `nonce` for a call
-            without one; and `overrides` of the state on which a call is executed.
+        options : the fields of `feemodel_fee` without `compressedSize`, and the following fields. `gas`: an estimate
+            that is used instead of executing the call [gas]. `gasUsed` [gas]. `poolMargin` and `selectionMargin` [1].
+            `nonce`: nonce of a call that has no nonce. `overrides`: changes to the state on which a call is executed.
 
         Returns
         -------
@@ -73,9 +73,9 @@ class Subjects:
 
         Raises
         ------
-        InvalidInput : the subject or an option is not valid; a call executes code and its gas is not known; the node
-            does not have the hash, or there is no node.
-        LimitExceeded : a subject of more than 131,072 bytes.
+        InvalidInput : the subject or an option is not valid; or the gas of a call that executes code is not known; or
+            the subject is a hash, and there is no node or the node does not have the transaction.
+        LimitExceeded : the subject has more than 131,072 bytes.
         """
         options = {} if options is None else options
         own = self.form()
@@ -93,7 +93,7 @@ class Subjects:
                 explain, read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
                 packed=self.packed, nonce=nonce, chain_id=self.chain_id(),
             )  # fmt: skip
-            # Compressing much data takes long, but codecs release the global interpreter lock.
+            # Compress large data in a thread: codecs release the global interpreter lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
             sized = {"compressedSize": answer["compressedSize"], "gas": gas["estimated"]}
             full = replace(point, values={**point.values, **sized})
@@ -110,12 +110,12 @@ class Subjects:
         Parameters
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
-        moment : an object with any of `l1BaseFee` and `blobBaseFee` [wei / gas]; `gas`, an estimate that is used
-            instead of executing the call [gas]; `overrides` of the state on which a call is executed; `pubdata`, the
-            assumed number of bytes published on zkSync [byte]; `rules`, a list of names or "all"; `at`, a day, whose
-            rules and median L1 fees are used (then `rules` are names of chains); `parameters`, chain → values that
-            replace its own, as numbers or text; `starknet`, an object with `l1DataGas` and `l2Gas` of the same action
-            on Starknet [gas].
+        moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee` [wei / gas]. `gas`: an
+            estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on which a call
+            is executed. `pubdata`: the assumed number of bytes published on zkSync [byte]. `rules`: a list of names, or
+            "all". `at`: a day whose rules and median L1 fees are used; `rules` are then names of chains. `parameters`:
+            chain → values, as numbers or text, that replace parameters of the chain. `starknet`: an object with
+            `l1DataGas` and `l2Gas` of the same action on Starknet [gas].
 
         Returns
         -------
@@ -124,7 +124,7 @@ class Subjects:
         Raises
         ------
         InvalidInput : the subject or an option is not valid, or a rule is unknown.
-        LimitExceeded : a subject of more than 131,072 bytes.
+        LimitExceeded : the subject has more than 131,072 bytes.
         """
         known_fields("moment", moment, MOMENT)
         at = read_at(moment, "moment")
@@ -135,7 +135,7 @@ class Subjects:
         rules, without = read_rules(moment.get("rules"), at, parameters)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
-        # In a thread, because the first comparison imports many modules.
+        # Use a thread, because the first comparison imports many modules.
         rows, signed_bytes, reference = await asyncio.to_thread(
             compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id(), starknet_gas
         )
@@ -151,7 +151,7 @@ class Subjects:
         }
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """Return the subject (for a hash, its transaction), and the gas used if the transaction is in a block [gas]."""
+        """Return the subject, or the transaction of a hash; and the gas used, if it is already in a block [gas]."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
@@ -178,7 +178,7 @@ class Subjects:
         return replace(self.preset, estimate_margin=margin, **given)
 
     async def _gas(self, subject: Any, read: Subject, options: Mapping[str, Any], path: str) -> dict[str, int]:
-        """Return the estimated gas, and the gas limit that the subject itself has [gas]."""
+        """Return the estimated gas, and the subject's own gas limit [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
         if "gas" in options:
             estimated = _gas_of(options, "gas", path)

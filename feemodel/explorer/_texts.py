@@ -79,8 +79,8 @@ _SENDER, _RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "70997970c518
 def example_subjects(chain_id: int) -> list[dict[str, Any]]:
     """Return example calls and transactions for a chain: a transfer, and a token call if a token is known.
 
-    On the development chain the sender has ether and tokens. On other chains its balances are not known, so the
-    examples send no ether and approve tokens instead of transferring them.
+    On the development chain the sender has ether and tokens. On other chains, the sender's balances are not known,
+    so the examples send no ether and approve tokens instead of transferring tokens.
 
     >>> [(one["name"], one["label"]) for one in example_subjects(10)]
     [('transfer', 'a transfer'), ('token', 'a token approval, as a call')]

@@ -27,10 +27,10 @@ HEADERS = {
     "cache-control": "no-cache",
 }  # fmt: skip
 MONTH = "feemodel_simulateMonth"
-#: Packages that simulate a month. They take 300 MiB of memory, so the workers of the server do not import them.
+#: Packages for the simulation of a month. They take 300 MiB of memory, so the server itself does not import them.
 OF_MONTH = ("numba", "pandas", "pyarrow", "xarray")
-MONTH_SECONDS = 60.0  # maximum time of a simulation; the first one mostly compiles code
-#: Methods that take much memory or time; each of them answers only one call at a time.
+MONTH_SECONDS = 60.0  # maximum time of a simulation; most of the first simulation is compilation
+#: Methods that take much memory or time; calls of the same method run one after the other.
 LONG = ("feemodel_presets", MONTH, "feemodel_explain", "feemodel_compare")
 
 
@@ -54,7 +54,7 @@ class ExplorerMethods:
         ]
 
     def _methods(self) -> dict[str, Method]:
-        """Return the methods; they check their parameters themselves."""
+        """Return the methods, which check their own parameters."""
         service = self._service
         upstream, measuring = service.upstream, service.measuring
         answers = service.chain is not None or upstream is not None
@@ -108,9 +108,9 @@ class ExplorerMethods:
 def one_at_a_time(
     method: Callable[..., Any], first: Callable[[], Awaitable[None]] | None = None
 ) -> Callable[..., Awaitable[Any]]:
-    """Return a method that runs one call at a time; each call first awaits `first`.
+    """Wrap a method so that its calls run one after the other. Each call awaits `first` before it runs.
 
-    A plain function runs in a thread.
+    A function that is not a coroutine function runs in a thread.
     """
     turn, is_async = asyncio.Lock(), inspect.iscoroutinefunction(method)
 

@@ -1,6 +1,7 @@
-"""Files and nodes: `get_*` from the network, `read_*` from files, `parse_*` from bytes.
+"""Read data from nodes and files.
 
-The tables that the readers return are described in `feemodel.io._tables`.
+Functions named `get_*` fetch data from the network, `read_*` functions read files, and `parse_*` functions parse data
+in memory. The columns of the returned tables are described in `feemodel.io._tables`.
 """
 
 from typing import TYPE_CHECKING

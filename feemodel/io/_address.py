@@ -1,4 +1,7 @@
-"""Addresses of nodes. Messages show only their scheme, host and port, because the rest may be secret."""
+"""Check the addresses of nodes, and shorten the addresses for messages.
+
+Messages show only the scheme, host and port of an address, because the other parts may be secret.
+"""
 
 from urllib.parse import urlsplit
 
@@ -8,7 +11,7 @@ HIDDEN = "(not shown)"
 
 
 def check_address(name: str, url: str) -> None:
-    """Raise `InvalidInput` if a text is not the address of a node; the error does not show the text.
+    """Raise `InvalidInput` for a text that is not the address of a node. The message does not show the text.
 
     >>> check_address("node", "ws://user:password@localhost")
     Traceback (most recent call last):
@@ -17,7 +20,7 @@ def check_address(name: str, url: str) -> None:
     try:
         address = urlsplit(url.strip()) if isinstance(url, str) else None
         valid = address is not None and address.scheme in ("http", "https") and address.hostname and address.port != 0
-    except ValueError:  # brackets that do not close, or a port that is not a number
+    except ValueError:  # unclosed brackets, or a port that is not a number
         valid = False
     if not valid:
         shown = HIDDEN if isinstance(url, str) else url

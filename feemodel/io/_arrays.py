@@ -1,4 +1,4 @@
-"""Read the arrays of an `.npz` file; sizes are checked before memory is allocated."""
+"""Read the arrays of an `.npz` file, and check their sizes before memory is allocated."""
 
 import zipfile
 import zlib
@@ -13,7 +13,7 @@ from feemodel.io._bounds import max_bytes, too_large
 from feemodel.io._files import PathLike, check_regular, reading
 
 SUFFIX = ".npy"
-#: Errors of NumPy and zipfile for files that are damaged, encrypted, or compressed by an unknown method.
+#: Exceptions that NumPy and zipfile raise for files that are damaged, encrypted, or compressed by an unknown method.
 DAMAGE = (ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 MAX_HEADER = 10_000  # maximum number of characters in the header of an array, as in NumPy
 
@@ -21,8 +21,8 @@ MAX_HEADER = 10_000  # maximum number of characters in the header of an array, a
 def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
     """Return the arrays of an `.npz` file by name.
 
-    Raises `UnreadableFile` for a file that is damaged or contains objects, and for arrays that together exceed the
-    limit of `feemodel.io._bounds`.
+    Raises `UnreadableFile` if the file is damaged, if an array contains Python objects, or if all arrays together
+    exceed the limit of `feemodel.io._bounds`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
@@ -57,7 +57,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[np.generic]]:
 
 
 def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
-    """Raise `ValueError` if the shape and type in a header do not match the number of bytes after it."""
+    """Raise `ValueError` if the shape and data type in a header do not match the number of bytes after the header."""
     version = npy.read_magic(file)
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
     if read is None:

@@ -1,6 +1,6 @@
 """Client of a node: JSON-RPC 2.0 over HTTP, with retries and limits on size, time and number of responses.
 
-Errors do not show the node's whole address, which may contain a password.
+Error messages do not show the node's whole address, because the address may contain a password.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from feemodel.io._address import check_address, shown_address
 CHUNK = 1 << 16  # bytes that are read at a time
 HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte]
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
-RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; code used by QuickNode and Alchemy
-LONGEST_BACKOFF = 8.0  # s
+RATE_LIMITED = frozenset({-32005, 429})  # "limit exceeded" of EIP-1474; the code of QuickNode and Alchemy
+LONGEST_BACKOFF = 8.0  # maximum backoff [s]
 LONGEST_RETRY_AFTER = 60.0  # s; if a node asks for a longer wait, the request is not retried
-WITHOUT_BATCHES = 600.0  # s; time without batches after a node has refused one
+WITHOUT_BATCHES = 600.0  # s; after a node refuses a batch, calls are sent one by one for this time
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Call: TypeAlias = tuple[str, Sequence[Any]]
@@ -43,7 +43,7 @@ class NodeError(UpstreamError):
     Parameters
     ----------
     method : method that was called.
-    code, message, data : fields of the JSON-RPC error object; `data` is `None` if absent.
+    code, message, data : fields `code`, `message` and `data` of the JSON-RPC error; `data` is `None` if absent.
     """
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
@@ -61,7 +61,7 @@ class _Request(msgspec.Struct):
 
 
 class _Reply(msgspec.Struct):
-    """Response whose result stays encoded, exactly as the node sent it."""
+    """JSON-RPC response whose result is not decoded, so that it can be forwarded exactly as the node sent it."""
 
     id: Any = None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -84,21 +84,21 @@ class _Unanswered(UpstreamError):
 
 
 class _BatchRefused(Exception):
-    """Raised if the node refused a whole batch; its calls may still succeed one by one."""
+    """Raised if the node refused a whole batch. The calls of the batch may succeed if they are sent one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
         self.error = error  #: error to raise if the calls are not sent one by one
 
 
 class _TryAgain(Exception):
-    """Attempt that failed for a reason that may be temporary.
+    """Raised when an attempt fails for a reason that may be temporary.
 
     Parameters
     ----------
     outcome : error to raise, or responses to return, if this was the last attempt.
     received : whether the node may have acted on the request.
-    wait : how long the node asks to wait [s].
-    stale : whether the node has closed a connection that was idle before this request.
+    wait : time that the node asks the client to wait [s].
+    stale : whether the request was sent on an idle connection that the node had closed.
     """
 
     def __init__(
@@ -109,37 +109,38 @@ class _TryAgain(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """State of an attempt."""
+    """State of one attempt to send a request."""
 
     missing: str = "no connection became free"
     sent: bool = False
-    reused: bool = False  #: whether its connection was used before
+    reused: bool = False  #: whether an earlier request used the connection
 
 
 class AsyncNode:
-    """Client of one node, for one event loop.
+    """Client of one node, for use in one event loop.
 
-    A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
-    Before a retry, the client waits as long as the node asks, or for an exponential backoff with jitter. A method that
-    changes state (`eth_send…`) is retried only if the node cannot have received it or has rejected it. If the node has
-    closed the idle connection on which a request is sent, the request is sent once more, even if `retries` is 0.
+    A request is retried if the connection fails, if the status is 429, 502, 503 or 504, or if the node reports that a
+    rate limit is exceeded. Before a retry, the client waits for an exponential backoff with jitter, or longer if the
+    node asks for a longer wait. A call that changes state (`eth_send…`) is retried only if the node has rejected the
+    call or cannot have received the call. If the node has closed the idle connection on which a request is sent, the
+    request is sent once more, even if `retries` is 0.
 
     Parameters
     ----------
     url : http:// or https:// address, with user, password, path and query.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
-    backoff : pause before the first retry, doubled for each further one [s].
+    backoff : pause before the first retry; the pause doubles with each further retry [s].
     requests : maximum number of concurrent requests.
     queue : maximum number of waiting requests; `None` for no limit.
     max_bytes : maximum size of a decompressed response [byte].
     held_bytes : maximum size of all responses that are being read [byte].
     compressed : whether responses may be compressed.
-    called : name of the node in errors; `None` means scheme, host and port.
+    called : name of the node in errors; `None` uses the scheme, host and port of `url`.
 
     Raises
     ------
-    InvalidInput : `url` does not have this form.
+    InvalidInput : `url` is not an http:// or https:// address.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class AsyncNode:
         check_address("url", url)
         self.name, host = shown_address(url), urlsplit(url.strip()).hostname or ""
         self._called = self.name if called is None else called
-        # A host without a dot, such as "node", is not hidden, because it may be an ordinary word of a message.
+        # Do not hide a host without a dot, such as "node": messages may contain the same word in another meaning.
         hidden = [self.name, self.name.partition("://")[2], *([host] if "." in host or ":" in host else [])]
         self._hidden = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, hidden))})(?![\w])", re.IGNORECASE)
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
@@ -168,29 +169,33 @@ class AsyncNode:
         self._slots = asyncio.Semaphore(requests)
         self._compressed, self._ids = compressed, itertools.count(1)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
-        self._batches_from = 0.0  # monotonic time from which batches are sent
+        self._batches_from = 0.0  # monotonic time before which no batches are sent
         self._closed = asyncio.Event()
 
     async def call(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """Return the result of one call; raises `NodeError` and `UpstreamError`."""
+        """Return the result of one call.
+
+        Raises `NodeError` if the node returns an error, and `UpstreamError` if there is no valid response.
+        """
         return _decode_any(await self.forward(method, params))
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
-        """Return the result of a call as the node encoded it; raises `NodeError` and `UpstreamError`."""
+        """Return the result of one call as JSON, exactly as the node encoded it. Raises the same errors as `call`."""
         request = _Request(next(self._ids), method, params)
         return await self._answer([method], request, partial(self._result, request))
 
     async def outcome(self, method: str, params: Sequence[Any]) -> Any:
-        """Return the result of one call, or the `NodeError`; raises `UpstreamError`."""
+        """Return the result of one call, or a `NodeError` if the node returns an error; raises `UpstreamError`."""
         try:
             return await self.call(method, params)
         except NodeError as error:
             return error
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the results of calls, in order, with a `NodeError` for each call that failed.
+        """Return the results of calls, in order. The result of a call that failed is a `NodeError`.
 
-        The calls are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError`.
+        The calls are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError` if there is
+        no valid response.
         """
         outcomes: list[Any] = []
         if calls and time.monotonic() >= self._batches_from:
@@ -199,24 +204,27 @@ class AsyncNode:
             try:
                 return await self._answer(methods, requests, partial(self._results, requests))
             except _BatchRefused as refused:
-                if any(map(_changes_state, methods)):  # the node may have acted on a part of the batch
+                if any(map(_changes_state, methods)):  # the node may have executed a part of the batch
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
-            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node does answer single calls
-        together = max(1, self._requests // 8)  # few at a time, so that none waits long for a free connection
+            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node answers calls but no batches
+        together = max(1, self._requests // 8)  # limited, so that no call waits long for a free connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
             outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
         return outcomes
 
     def own(self, outcome: Any) -> Any:
-        """Return the result of the server's own call; an error becomes `UpstreamError`, because no caller caused it."""
+        """Return the outcome of a call that the server made for itself.
+
+        A `NodeError` is raised as `UpstreamError`, because no client of the server caused the error.
+        """
         if isinstance(outcome, NodeError):
             raise UpstreamError(f"{self._called}: {outcome}") from None
         return outcome
 
     def anonymous(self, value: Any) -> Any:
-        """Return a value without this node's address, because callers of a server must not see it."""
+        """Replace the address of this node in a value, because clients of a server must not see the address."""
         if isinstance(value, str):
             return self._hidden.sub("the node", value)
         if isinstance(value, list):
@@ -252,7 +260,7 @@ class AsyncNode:
             attempt += 1
 
     async def _pause(self, attempt: int, wait: float) -> bool:
-        """Wait before a retry; returns whether the client is still open."""
+        """Wait before a retry. Return whether the client is still open."""
         backoff = min(self._backoff * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
         try:
             async with asyncio.timeout(max(backoff, wait)):
@@ -262,7 +270,7 @@ class AsyncNode:
         return False
 
     async def _post(self, body: bytes, *, fresh: bool) -> _Replies:
-        """Return the responses to a request; if `fresh`, it is sent on a new connection."""
+        """Send a request and return the responses. If `fresh`, send the request on a new connection."""
         if self._closed.is_set():
             raise self._failure("the client is closed")
         if self._queue is not None and self._waiting >= self._queue:
@@ -314,7 +322,7 @@ class AsyncNode:
         return response, data
 
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
-        """Return the HTTP client; if `fresh`, one that opens a new connection for each request."""
+        """Return the HTTP client. If `fresh`, the client opens a new connection for each request."""
         if fresh not in self._sessions:
             encoding = "gzip" if self._compressed else "identity"
             self._sessions[fresh] = aiohttp.ClientSession(
@@ -353,7 +361,7 @@ class AsyncNode:
         return replies
 
     def _result(self, request: _Request, reply: _Replies) -> msgspec.Raw:
-        """Return the result in a response; raises the node's error, without the node's address."""
+        """Return the result in a response. Raises the node's error, if any, without the node's address."""
         if not isinstance(reply, _Reply):
             raise self._failure(f"{request.method}: the answer is not a JSON-RPC response")
         # A node that could not read the request answers with an error whose id is null.
@@ -374,7 +382,7 @@ class AsyncNode:
             raise _BatchRefused(self._failure("the answer to a batch is not a list"))
         by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
         if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
-            for reply in replies:  # raise an error with id null first; it says more than a wrong count
+            for reply in replies:  # raise an error with id null first: the node explains the fault in it
                 if reply.id is None and reply.error is not None:
                     raise _BatchRefused(self._error("batch", reply.error))
             raise self._failure(f"the answers to a batch do not have the ids of its {len(requests)} calls")
@@ -399,7 +407,7 @@ class AsyncNode:
 
 
 def _changes_state(method: str) -> bool:
-    """Return whether a call changes state, so that sending it twice may differ from sending it once."""
+    """Return whether a method changes state, so that a call must not be sent twice."""
     return method.startswith("eth_send")
 
 
@@ -418,7 +426,7 @@ def _retry_after(text: str) -> float:
 
 
 def _reason(error: aiohttp.ClientConnectorError) -> str:
-    """Return why there is no connection, without aiohttp's message, which contains the host."""
+    """Return the reason why a connection failed. aiohttp's message is not used, because it contains the host."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its name is not known"
     number = error.os_error.errno
@@ -426,7 +434,7 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
 
 
 def _tls_reason(error: aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError) -> str:
-    """Return why a connection is not secure, without OpenSSL's message, which may contain the host."""
+    """Return the reason why TLS failed. OpenSSL's message is not used, because it may contain the host."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         cause: BaseException = error.certificate_error
     else:

@@ -11,7 +11,7 @@ from feemodel.io._files import PathLike, container_of, json_items, reading
 from feemodel.io._formats import CRYO_BLOCKS, ETL_BLOCKS, read_format
 from feemodel.io._tables import BLOCKS, cells_of_row, in_order, table_of_cells
 
-#: The names of `eth_getBlockByNumber` for the columns of the table.
+#: Column of the table → field of `eth_getBlockByNumber`.
 RPC_NAMES = {
     "block_number": "number",
     "block_hash": "hash",
@@ -39,8 +39,8 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
 
     Raises
     ------
-    UnreadableFile : the file is missing, truncated or of an unknown format, has an invalid value, or has a block twice.
-        The message names the file, the row and the value.
+    UnreadableFile : the file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
+        block. The message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +71,7 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
 
     Raises
     ------
-    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a block that occurs twice. The
+    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a duplicate block. The
         message names the line or the block.
 
     >>> line = b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": []}'
@@ -83,7 +83,7 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
 
 
 def block_cells(position: str, block: Mapping[str, Any]) -> list[Any]:
-    """Return a block of `eth_getBlockByNumber` as a row of the table; `position` names the block in errors."""
+    """Convert a block of `eth_getBlockByNumber` to a row of the table. Errors name the block by `position`."""
     transactions = block.get("transactions")
     count = len(transactions) if isinstance(transactions, list) else None
     return cells_of_row(BLOCKS, position, {**block, "transaction_count": count}, RPC_NAMES)
@@ -96,7 +96,7 @@ def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def block_of(position: str, item: Any) -> dict[str, Any]:
-    """Return a block from a JSON object, which is the block itself or a JSON-RPC response with the block."""
+    """Return the block in a JSON object. The object is either the block or a JSON-RPC response that contains it."""
     if isinstance(item, dict) and "error" in item:
         raise InvalidInput(position, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:

@@ -1,13 +1,13 @@
-"""Limits on the unpacked size of a file, so that reading a file takes limited memory and time.
+"""Limits on the memory and the time that reading a file may take.
 
 | environment variable       | limit                                                              | default          |
 |----------------------------|--------------------------------------------------------------------|------------------|
-| FEEMODEL_MAX_FILE_BYTES    | unpacked bytes of a file, and of the tables and arrays in it       | 536,870,912      |
+| FEEMODEL_MAX_FILE_BYTES    | decompressed bytes of a file, or of the tables and arrays in it    | 536,870,912      |
 | FEEMODEL_MAX_FILE_SECONDS  | time to read a NetCDF file                                         | 30               |
 
-The limit for JSON is a quarter of the bytes, because parsed values take some twenty times the memory of their text. A
-row of a table counts as at least 32 bytes. Files that are read line by line (a ledger's blocks and trie logs, a large
-genesis) may have any length; the limit for JSON applies to each line or account.
+The limit for JSON is a quarter of FEEMODEL_MAX_FILE_BYTES, because parsed values take about twenty times the memory of
+their text. A row of a table counts as at least 32 bytes. Files that are read in parts (a ledger's blocks and trie logs,
+a large genesis) may have any length; the limit for JSON applies to each line or account.
 """
 
 import io
@@ -24,14 +24,14 @@ from feemodel.progress import Progress, reporting
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
 ROW = 32  # each row of a table counts as at least this many bytes
-JSON_SHARE = 4  # the limit for JSON is the limit on bytes divided by this number
+JSON_SHARE = 4  # maximum bytes of JSON = maximum bytes of a file / JSON_SHARE
 LONG_READ = 1 << 26  # bytes; progress is shown for larger files
 
 _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
 
 
 def max_bytes() -> int:
-    """Return the maximum size of an unpacked file [byte]; raises `InvalidInput` if the setting is not a whole number.
+    """Return the maximum size of a decompressed file [byte]; raises `InvalidInput` if the setting is not an integer.
 
     >>> max_bytes()
     536870912
@@ -136,12 +136,12 @@ def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
 
 @contextmanager
 def showing_progress(progress: Progress) -> Iterator[None]:
-    """Report the progress of reading large files while the context is open.
+    """Return a context manager that reports the progress of reading large files.
 
     Parameters
     ----------
     progress : `True` shows a progress bar for each file of more than 64 MiB if standard error is a terminal. A function
-        is called with the number of bytes read since its last call, before decompression.
+        is called with the number of bytes read since the last call, counted before decompression.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def showing_progress(progress: Progress) -> Iterator[None]:
 
     Raises
     ------
-    InvalidInput : a file is read and `progress` is neither a bool nor a function.
+    InvalidInput : `progress` is neither a bool nor a function. The error is raised when a file is read.
 
     >>> with showing_progress(True):
     ...     pass
@@ -163,7 +163,7 @@ def showing_progress(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def reported(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Yield a stream that reports progress if it was requested and the file is large."""
+    """Yield a stream that reports progress if `showing_progress` is active and the file is large."""
     progress, size = _PROGRESS.get(), os.fstat(file.fileno()).st_size
     if not progress or size < LONG_READ:
         yield file

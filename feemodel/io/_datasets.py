@@ -1,4 +1,4 @@
-"""Write and read results of experiments: NetCDF with coordinates, units and attributes, or a table."""
+"""Write the results of experiments to NetCDF, CSV or Parquet files, and read results from NetCDF files."""
 
 import json
 from pathlib import Path
@@ -16,19 +16,19 @@ DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
-    """Write a Dataset to a file in the format of its suffix. The file appears once it is complete.
+    """Write a Dataset to a file in the format of its suffix. The file becomes visible only when complete.
 
     Parameters
     ----------
     dataset : Dataset to write.
-    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have one row per cell, with its coordinates. Of
-        these two, only Parquet keeps the attributes, under the key "feemodel".
+    path : name of the file. `.nc` (NetCDF 4) stores the whole Dataset. `.csv` and `.parquet` store one row per cell,
+        with the coordinates of the cell. Parquet also stores the attributes, under the metadata key "feemodel".
     overwrite : whether to replace a file that exists.
 
     Raises
     ------
-    InvalidInput : an unknown suffix, variables with different dimensions in a table format, a file that exists although
-        `overwrite` is not set, or a folder that is not writable.
+    InvalidInput : the suffix is unknown, the variables have different dimensions and the format is a table, the file
+        exists and `overwrite` is not set, or the folder is not writable.
 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,8 +42,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     table = None if suffix == ".nc" else _table(dataset, path)
     with written_whole(path, overwrite=overwrite) as file:
         if table is None:
-            # Pass the name, because HDF5 also reads parts of the file while writing, and `file` is open only for
-            # writing.
+            # Pass the name: `file` is open only for writing, but HDF5 also reads from the file while writing.
             dataset.to_netcdf(file.name, engine=ENGINE)
         elif suffix == ".csv":
             table.to_csv(file, index=False)
@@ -77,7 +76,7 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 def read_dataset(path: PathLike) -> "xarray.Dataset":
     """Read a Dataset from a NetCDF file into memory.
 
-    A separate process reads the file, so that a damaged file cannot block or end this one.
+    A separate process reads the file, so that a damaged file cannot block or crash the calling process.
 
     Parameters
     ----------
@@ -89,8 +88,8 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
 
     Raises
     ------
-    UnreadableFile : a missing file, a file that is not NetCDF, or one that exceeds the limits of `feemodel.io._bounds`
-        on size and time.
+    UnreadableFile : the file is missing or is not NetCDF, or reading the file exceeds a limit of
+        `feemodel.io._bounds`.
 
     >>> read_dataset("no such file.nc")
     Traceback (most recent call last):

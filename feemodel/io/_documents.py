@@ -1,4 +1,4 @@
-"""Read TOML files, JSON with unique names in each object, and files that may be gzipped."""
+"""Read TOML, JSON and gzip files. JSON objects with duplicate names are refused."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.io._bounds import bounded, max_bytes, max_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
-_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names in an error message, but not '=' or ']'
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names, but not quoted symbols such as '='
 
 
 def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     path : the file.
-    secret : whether the file may contain keys: errors then show the position of the fault but no names from the file.
+    secret : whether the file may contain secret keys. If so, errors show the position of the fault but no names.
 
     Raises
     ------
@@ -52,10 +52,10 @@ def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed
     ----------
     path : the file.
     maximum : maximum number of decompressed bytes; `None` means `feemodel.io._bounds.max_bytes()`.
-    streamed : whether the caller limits the size itself, such as for each line; the file may then have any length.
+    streamed : whether the file may have any length, because the caller limits the size of each line or value.
 
-    Raises `UnreadableFile` for gzip data that is truncated or corrupt and for more bytes than the limit; `OSError` as
-    `open` does.
+    Raises `UnreadableFile` if gzip data is truncated or corrupt, or if the file exceeds the limit. Raises `OSError` if
+    the file cannot be opened.
     """
     maximum = max_bytes() if maximum is None else maximum
     with Path(path).open("rb") as file, reported(file, path) as read:
@@ -74,7 +74,7 @@ def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """Return a whole document, decompressed if it is gzip, of at most `max_json_bytes()` bytes.
+    """Return the content of a file, decompressed if it is gzip. The maximum is `max_json_bytes()`.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,7 @@ def contents(path: str | os.PathLike[str]) -> bytes:
 def parse_json(text: str | bytes, position: str = "the document") -> Any:
     """Parse a JSON value.
 
-    Raises `InvalidInput` with the position at which the text is not valid JSON, or the name that an object has twice.
+    Raises `InvalidInput` if the text is not valid JSON, or if an object has two members with the same name.
 
     >>> parse_json('{"value": 1, "gas": 2}')
     {'value': 1, 'gas': 2}
@@ -106,7 +106,7 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object, as an `object_pairs_hook`; raises `InvalidInput` for a duplicate name.
+    """Build a JSON object (an `object_pairs_hook` of `json`); raises `InvalidInput` for a duplicate name.
 
     >>> unique_names([("value", 1), ("gas", 2)])
     {'value': 1, 'gas': 2}
@@ -119,7 +119,7 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def encoded(name: str, data: Any) -> bytes:
-    """Return a document's bytes, or encode its text; raises `InvalidInput` for other types.
+    """Return bytes unchanged and text as UTF-8; raises `InvalidInput` for other types.
 
     >>> encoded("data", "0x02")
     b'0x02'

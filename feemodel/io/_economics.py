@@ -8,7 +8,8 @@
 | blob_fee         | blob_fee_native           | costs_blobs_eth                                 |
 | l1_fee           | l1_fee_native             | costs_total_eth, and rent_paid_eth              |
 
-`l1_execution_fee` is data_fee + verification_fee. growthepie publishes only this sum; the two parts are then missing.
+`l1_execution_fee` is data_fee + verification_fee. growthepie publishes only this sum, so that
+`data_fee` and `verification_fee` are missing in tables of growthepie.
 
 Sources: docs.dune.com/data-catalog/curated/rollup-economics/l1_fees; duneanalytics/spellbook at 256fa10,
 rollup_economics_ethereum_l1_fees.sql; docs.growthepie.xyz/api (fundamentals_full.json).
@@ -32,7 +33,7 @@ GROWTHEPIE = {
     "fees_paid_eth": "fees_paid", "costs_l1_eth": "l1_execution_fee", "costs_blobs_eth": "blob_fee",
     "costs_total_eth": "l1_fee", "rent_paid_eth": "l1_fee",
 }  # fmt: skip
-TOLERANCE = 1e-9  # relative tolerance of a sum, because both sources publish doubles
+TOLERANCE = 1e-9  # relative tolerance of total == sum of parts, because both sources publish doubles
 
 
 def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
@@ -40,7 +41,7 @@ def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : rows with `day`, `name` and at least one amount of rollup_economics [ETH].
+    table : rows with `day`, `name` and at least one column of amounts, such as `l1_fee_native` [ETH].
 
     Returns
     -------
@@ -112,7 +113,7 @@ def to_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    Table of the same rows; missing amounts stay missing [ETH].
+    Table with the same rows and the same missing amounts [ETH].
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Fetch blocks from a node, with the tips paid in them, into a table or a Parquet file."""
+"""Fetch blocks, and the tips paid in the blocks, from a node into a table or a Parquet file."""
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,7 +24,7 @@ from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # number of blocks in memory at a time: a few megabytes
 MAX_CONNECTIONS = 256
-CALLS_PER_REQUEST = 20  # providers limit batches; an L1 block with its transaction hashes has about 20 kB
+CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
 _NUMBER, _HASH, _PARENT, _BASE_FEE, _EXCESS_BLOB_GAS, _BLOB_BASE_FEE, _TIP = (
@@ -50,7 +50,7 @@ def parse_block_range(text: str) -> range:
 
     Raises
     ------
-    InvalidInput : another form, or A not below B.
+    InvalidInput : the text does not have the form `A:B`, or A is not less than B.
 
     >>> parse_block_range("19426587:19426590")
     range(19426587, 19426590)
@@ -79,10 +79,10 @@ def get_blocks(
     ----------
     node : node that answers `eth_getBlockByNumber`.
     blocks : consecutive block numbers.
-    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. The tip is the priority
-        fee at this percentile, with transactions ordered by priority fee; it is 0 for a block without transactions.
-        Fills the columns `tip` and `blob_base_fee` from `eth_feeHistory`, with one more request per batch. `None`
-        leaves both empty.
+    tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
+        fee, and the tip of the block is the priority fee at this percentile, or 0 if the block has no transactions. The
+        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. `None`
+        leaves both columns empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
@@ -96,8 +96,8 @@ def get_blocks(
     ------
     InvalidInput : an invalid range, percentile, concurrency or batch size.
     UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
-        child of the previous block; or, with tips, the node has no fee history of these blocks. The message names the
-        block.
+        child of the previous block; or `tip_percentile` is given and the node has no fee history of these blocks. The
+        message names the block.
 
     >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
     Traceback (most recent call last):
@@ -128,8 +128,8 @@ def fetch_blocks(
     """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
 
     The file has the columns of `feemodel.io._tables.BLOCKS`; the metadata of each field states its unit and meaning.
-    The file appears once it is complete: an error or an interrupt leaves no file. Memory holds 10,000 blocks and the
-    pending requests.
+    The file becomes visible only after it is complete; an error or an interrupt leaves no file. At most 10,000 blocks
+    and the pending requests are in memory.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ def fetch_blocks(
     blocks : consecutive block numbers.
     out : path of the file.
     overwrite : whether to replace a file that exists.
-    tip_percentile : percentile of gas used at which the tip of a block is taken, from 0 to 100. Fills the columns `tip`
-        and `blob_base_fee` from `eth_feeHistory`; `None` leaves both empty.
+    tip_percentile : percentile of a block's gas used at which the tip of the block is taken, from 0 to 100. The columns
+        `tip` and `blob_base_fee` are filled from `eth_feeHistory`; `None` leaves both columns empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
@@ -151,7 +151,7 @@ def fetch_blocks(
     InvalidInput : an invalid range, address or limit, a file that exists although `overwrite` is not set, or a folder
         that is not writable.
     UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
-        child of the previous block; or, with tips, the node has no fee history of these blocks.
+        child of the previous block; or `tip_percentile` is given and the node has no fee history of these blocks.
 
     >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
     Traceback (most recent call last):
@@ -220,7 +220,7 @@ def _part(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> l
 
 
 def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHistory:
-    """Return the fee history of consecutive blocks; raises `UpstreamError` if it is not available for all of them."""
+    """Return the fee history of consecutive blocks; raises `UpstreamError` if the history lacks any of the blocks."""
     where = f"{node.name}: eth_feeHistory of blocks {numbers[0]} to {numbers[-1]}"
     asked = int(percentile) if percentile == int(percentile) else percentile
     try:
@@ -244,7 +244,7 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
 
 
 def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
-    """Fill those columns of the rows whose values are in a fee history of the same blocks."""
+    """Fill the tip and the blob base fee of rows from the fee history of the same blocks."""
     for index, row in enumerate(rows):
         if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
             raise UpstreamError(
@@ -273,7 +273,7 @@ def _row(node: Node, number: int, answer: Any) -> Row:
 
 
 def _check_head(node: Node, last: int) -> None:
-    # Check this first, to fail before an hour of downloads rather than afterwards.
+    # Check this before the download, which may take an hour.
     answer = node.call("eth_blockNumber")
     try:
         head = from_quantity(answer, "eth_blockNumber")

@@ -1,4 +1,4 @@
-"""Open and write files. A file that is not valid raises `UnreadableFile`, which names the file and the fault."""
+"""Open and write files. Readers raise `UnreadableFile` for an invalid file; the message has its path and the fault."""
 
 import csv
 import json
@@ -29,14 +29,14 @@ BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 te
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time; fewer for columns of variable size
-BATCHES_IN_BOUND = 4  # number of batches, with rows of mean size, that fit into the limit on memory
-CSV_BLOCK = 1 << 26  # bytes; a whole row must fit, and each byte of calldata takes two digits
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # Parquet rows read at a time: usual number, and for columns of variable size
+BATCHES_IN_BOUND = 4  # maximum bytes of a batch = maximum bytes of a file / BATCHES_IN_BOUND
+CSV_BLOCK = 1 << 26  # bytes that the CSV parser reads at a time; a longer row cannot be read
 
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
-    """Convert errors that concern the file to `UnreadableFile`, with the path in front of the message."""
+    """Convert errors about a file or its content to `UnreadableFile`. The message begins with the path."""
     try:
         yield
     except UnreadableFile:
@@ -51,12 +51,12 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including those of pyarrow if it is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent while another thread imports it
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent during an import of pyarrow
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
 def container_of(path: PathLike) -> Container:
-    """Return the container of a file, recognised by its first bytes: Parquet, CSV, JSON or hexadecimal lines."""
+    """Return whether a file is Parquet, CSV, JSON or hexadecimal lines, according to the first bytes of the file."""
     check_regular(path)
     with Path(path).open("rb") as file:
         packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -85,7 +85,7 @@ def container_of(path: PathLike) -> Container:
 
 
 def check_regular(path: PathLike) -> None:
-    """Raise `UnreadableFile` for a pipe or a device; a directory raises an error only when it is opened."""
+    """Raise `UnreadableFile` for a pipe or a device. Directories pass; opening a directory raises an error."""
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
@@ -120,7 +120,7 @@ def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> 
 
 
 def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
-    """Read columns; columns of bytes and text are dictionary-encoded, so that each distinct value is stored once."""
+    """Read columns. Bytes and text are dictionary-encoded, so that each distinct value is stored only once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -157,7 +157,7 @@ def _schema(file: Any, names: Sequence[str]) -> "pa.Schema":
 
 
 def _unpacked(array: "pa.Array") -> int:
-    """Return the size of a column without dictionary encoding [byte]."""
+    """Return the size that a column would have without dictionary encoding [byte]."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -182,7 +182,7 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
         try:
             table = arrow_csv.read_csv(
                 source,
-                # One thread, because with several threads the parser does not count rows for its errors.
+                # Use one thread: with several threads, errors of the parser do not contain the row number.
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
                 parse_options=arrow_csv.ParseOptions(invalid_row_handler=on_wrong_row),
                 convert_options=arrow_csv.ConvertOptions(
@@ -219,7 +219,7 @@ class _EndsWithLineBreak:
 
 
 def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
-    """Yield the JSON values of a document or of JSON Lines, each with its position, "line 3", or "" for a document."""
+    """Yield JSON values with their positions: one value with "" for a document, or each line with, say, "line 3"."""
     try:
         text = encoded("data", data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -237,13 +237,13 @@ def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
 def json_items(
     data: bytes | str, kind: str, only: str, *, inside: Callable[[Any], Any] = lambda document: document
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the items of JSON documents that are lists, and all other documents unchanged, each with its position.
+    """Yield the items of JSON lists with their positions. A document that is not a list is yielded as one item.
 
     Parameters
     ----------
     kind : word for an item in its position, such as "block" in "block 2".
     only : position of a single document that is not a list.
-    inside : function that returns the part of a document in which the items are.
+    inside : function that returns the part of a document that contains the items.
     """
     for line, document in json_documents(data):
         found = inside(document)
@@ -262,7 +262,7 @@ def _is_json(text: str) -> bool:
 
 @contextmanager
 def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a new file that appears under its name once it is complete and on disk.
+    """Open a new file for writing. The file becomes visible only after it is complete and on disk.
 
     The file is written under another name in the same directory, flushed to disk, and renamed. If an exception occurs,
     including an interrupt, the file is removed.
@@ -297,7 +297,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # The rename is durable once the folder is synced; some systems cannot open folders.
+    # Sync the folder, which makes the rename durable. Some systems cannot open folders.
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -22,9 +22,9 @@ PART_FILE = re.compile(r"part-(\d{7,})\.npz")
 
 
 class FinishedFolder:
-    """Folder of one experiment, with a file for each finished block of `sweep` or path of `simulate`.
+    """Folder of one experiment, with one file per finished block of a `sweep` or finished path of a `simulate` run.
 
-    Each file appears once it is complete, and has a checksum.
+    A file is visible only after it is complete, and contains a checksum.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,12 +63,12 @@ class FinishedFolder:
             raise InvalidInput("folder", reason, str(self.folder))
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the finished parts, in order."""
+        """Return the numbers of the finished parts in ascending order."""
         found = (PART_FILE.fullmatch(file.name) for file in self.folder.iterdir())
         return sorted(int(match[1]) for match in found if match)
 
     def get(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a part by name; raises `UnreadableFile` if it is missing or corrupt."""
+        """Return the arrays of a part by name; raises `UnreadableFile` if the part is missing or corrupt."""
         file = self._file(number)
         try:
             columns = read_arrays(file)
@@ -88,7 +88,7 @@ class FinishedFolder:
         return self.folder / f"part-{number:07d}.npz"
 
     def _checksum(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> str:
-        """Return the checksum of the experiment, the part's number, and every array with its name, type and shape."""
+        """Return a checksum of the experiment, the part's number, and the name, type, shape and data of every array."""
         told = [self._experiment, number, *((name, array_digest(arrays[name])) for name in sorted(arrays))]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 

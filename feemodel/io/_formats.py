@@ -1,11 +1,13 @@
-"""File formats, recognised by their columns: one row per extractor with its column names.
+"""File formats of data extractors such as cryo, and their column names. Formats are recognised by column names.
 
-Transaction fields have the names in `feemodel.ethereum._transaction_fields`; a file may mix names of several sources.
+A transaction field may have any of its names in `feemodel.ethereum._transaction_fields`. One file may use names of
+several sources.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters; ethpandaops/xatu-data at 00014e9, schema/canonical_beacon_.md and at 00838fa,
-schema/canonical_execution_.md, in Parquet as ClickHouse writes it (clickhouse.com/docs/interfaces/formats/Parquet, read
-in November 2026): a date is a number of seconds or a timestamp, a 128-bit integer is 16 bytes, little-endian.
+schema/canonical_execution_.md. ClickHouse writes the Parquet files of xatu: a date is a number of seconds or a
+timestamp, and a 128-bit integer is 16 bytes in little-endian order (clickhouse.com/docs/interfaces/formats/Parquet,
+read in November 2026).
 """
 
 import warnings
@@ -37,27 +39,27 @@ from feemodel.io._tables import (
 from feemodel.io._values import ONE
 from feemodel.io._values import column as convert
 
-EXACT_VALUES = ("value_string", "value_binary", "value")  # columns of cryo that have all digits of the value
+EXACT_VALUES = ("value_string", "value_binary", "value")  # columns of cryo with the exact value
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Names of columns in a file format, if they differ from the names in the table."""
+    """A file format: the columns of the table, and their names in the file."""
 
     name: str
     reader: str  #: name of the function that reads this format
     columns: Columns
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: preferred name first
-    needs: tuple[str, ...] = ()  #: optional columns that this format must have
+    needs: tuple[str, ...] = ()  #: columns that this format requires although they are optional in the table
     ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
 
     def source_names(self, column: str) -> tuple[str, ...]:
-        """Return the names that a column may have in the file."""
+        """Return the names that a column of the table may have in the file."""
         return self.names.get(column, (column,))
 
     def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
-        """Return the required columns that a file lacks; `given` has the columns whose names the caller gave."""
+        """Return the required columns that a file lacks. `given`: columns whose names were given by the caller."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
@@ -73,7 +75,7 @@ HEADER_NAMES = frozenset(
     transactions_root receipts_root withdrawals_root withdrawals parent_beacon_block_root requests_hash difficulty
     total_difficulty size extra_data chain_id transaction_count timestamp gas_used gas_limit base_fee_per_gas
     blob_gas_used excess_blob_gas block_number date time
-    """.split()  # noqa: SIM905 as text the names can be read
+    """.split()  # noqa: SIM905 one string is easier to read than a list
 )
 CRYO_BLOCKS = Format("blocks of cryo or `feemodel fetch`", "read_blocks", BLOCKS, ignored=HEADER_NAMES)
 ETL_BLOCKS = Format(
@@ -115,7 +117,7 @@ XATU_NAMES = frozenset(
     meta_client_geo_autonomous_system_organization meta_network_id meta_network_name meta_consensus_version
     meta_consensus_version_major meta_consensus_version_minor meta_consensus_version_patch
     meta_consensus_implementation meta_labels
-    """.split()  # noqa: SIM905 as text the names can be read
+    """.split()  # noqa: SIM905 one string is easier to read than a list
 )
 L1_FEE_FILES = Format(
     "L1 fees",
@@ -137,7 +139,7 @@ L1_FEE_FILES = Format(
         "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
-    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # "blocks" is the number of blocks in a mean
+    ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # "blocks" is the number of blocks that a mean covers
 )  # fmt: skip
 PRICED_FILES = Format(
     "transactions with their gas and price",
@@ -152,7 +154,7 @@ PRICED_FILES = Format(
     ignored=IGNORED_NAMES | FIELD_OF.keys() | XATU_NAMES | {"block_hash", "block_timestamp"},
 )
 
-#: Columns of L1 fees; a table must have at least one of them.
+#: Fee columns; a table of L1 fees must have at least one of these columns.
 _FEES_OF_L1 = tuple(
     name for ours in ("base_fee", "blob_base_fee", "excess_blob_gas") for name in L1_FEE_FILES.names[ours]
 )
@@ -166,11 +168,11 @@ UNITS = {
 
 SHOWN = 12  # maximum number of column names in a message
 
-#: Columns that extractors write several times, in several forms; the first form that is found is used.
+#: Columns that a file may contain several times under different names; the first name found is used.
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
 
 
-#: Factors for columns whose names imply a unit that differs from ours.
+#: Column name in the file → factor that converts the unit implied by the name to the unit of the table.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
 
@@ -178,16 +180,18 @@ class Source(NamedTuple):
     """Column of a file from which a column of the table is read."""
 
     name: str
-    scale: Fraction  #: factor that converts its unit to ours
+    scale: Fraction  #: unit of the file / unit of the table
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """Return a source whose unit follows from its name."""
+        """Return a source whose scale follows from the column name."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 
 def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
-    """Parse column names (ours → name in the file), with `:UNIT` (wei, kwei, gwei, eth; s, ms) for another unit.
+    """Parse a mapping from columns of the table to column names of the file.
+
+    A name may end in `:UNIT` (wei, kwei, gwei, eth, s or ms) if the file does not use the unit of the table.
 
     >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEE_FILES)["base_fee"].scale
     Fraction(1000000000, 1)
@@ -222,10 +226,10 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
 def sources(
     found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
 ) -> dict[str, Source]:
-    """Return the source of each column of the table; missing columns are left out.
+    """Return the source of each column of the table. Columns that are not in the file are left out.
 
-    Raises `InvalidInput` if the file has several names for one column, unless the `values` of a single row are equal
-    for all these names.
+    Raises `InvalidInput` if several columns of the file match one column of the table. If `values` (a single row) is
+    given, columns with equal values do not conflict.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -247,7 +251,7 @@ def sources(
 
 
 def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
-    """Warn about columns of a file that are not read.
+    """Warn about columns of a file that will not be read.
 
     Raises `InvalidInput` for a name that is probably a misspelling of a column that the file lacks.
     """
@@ -282,9 +286,9 @@ def read_format(
 def read_each_row(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield the rows of a Parquet or CSV file: tables of rows that can be read, and an error for each other row.
+    """Yield tables of readable rows of a Parquet or CSV file, and an error for each row that cannot be read.
 
-    Yields the number of the first row, counted from 1, with the table or the error.
+    Each item is the number of its first row, counted from 1, with the table or the error.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []
@@ -303,7 +307,7 @@ def read_each_row(
 def _read_table(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None
 ) -> tuple[Format, dict[str, Source], Any]:
-    """Return the first format whose columns a file has, the sources of its columns, and the content."""
+    """Return the first format that matches a file, the source of each column, and the content of the file."""
     found = column_names(path, container)
     given = {form.name: parse_columns(columns, form) for form in formats}
     chosen = next((form for form in formats if not form.missing(found, given[form.name])), None)
@@ -351,9 +355,9 @@ def table_of_objects(
     *,
     decimal: bool = True,
 ) -> pd.DataFrame:
-    """Return JSON objects, each with its position, as the table of a format; fields may have any name of the format.
+    """Convert JSON objects, each with its position, to a table. Fields may have any column name of the format.
 
-    `decimal` : whether text may contain decimal integers; a node never writes them.
+    `decimal` : whether integers in text may be decimal; a node writes only hexadecimal integers.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))

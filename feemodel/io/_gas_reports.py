@@ -1,12 +1,12 @@
 """Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
-read_project : a file of any of these kinds, or the folder of a Foundry project
+read_project : any of the files below, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry
 read_forge_report : output of `forge test --gas-report --json`
 read_hardhat_report : JSON file of hardhat-gas-reporter
 
-Gas reports have signatures but no calldata, which `feemodel.ethereum._abi.example_calldata` generates instead. The init
-code of a deployment is read from the project's artifacts, without constructor arguments.
+Gas reports contain function signatures but no calldata; `feemodel.ethereum._abi.example_calldata` generates calldata
+from a signature. The init code of a deployment is read from the project's artifacts, without constructor arguments.
 
 Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (2025).
 """
@@ -45,28 +45,28 @@ class Use(NamedTuple):
     gas_used: int  #: [gas]
     gas_limit: int  #: [gas]
     chain_id: int  #: chain id of the project's own chain
-    source: str  #: file from which it was read
+    source: str  #: path of the file
 
 
 class Project(NamedTuple):
-    """Content of the files that were read, with sentences that state assumptions and omissions."""
+    """Transactions, functions and deployments of a project, with notes on assumptions and omissions (`said`)."""
 
     uses: list[Use]
     said: list[str]
 
 
 def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLike | None = None) -> Project:
-    """Read a broadcast, a gas report, or all latest broadcasts of a Foundry project.
+    """Read a broadcast, a gas report, or all `run-latest.json` files of a Foundry project.
 
     Parameters
     ----------
     path : a file, or the folder of a project.
-    statistic : statistic of the gas of a function's calls: "min", "mean", "median" or "max".
+    statistic : statistic of the gas used over all calls of a function: "min", "mean", "median" or "max".
     artifacts : folder with the compiled contracts; `None` means `out` or `artifacts` next to the file.
 
     Raises
     ------
-    UnreadableFile : another kind of file, or a folder without a broadcast.
+    UnreadableFile : the file is of another kind, or the folder contains no broadcast.
     InvalidInput : an unknown statistic.
     """
     choice("statistic", statistic, STATISTICS)
@@ -90,12 +90,12 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
 
 
 def read_broadcast(path: PathLike) -> Project:
-    """Read the transactions of one run of `forge script`, with the gas that each used.
+    """Read the transactions of one run of `forge script`, with their gas used.
 
-    For a transaction without a receipt, gas used is its gas limit. If the file has no fees for a transaction of type 2,
-    both fees are the effective price of its receipt.
+    If a transaction has no receipt, its gas limit is taken as the gas used. If the file has no fees for a transaction
+    of type 2, both fees are the effective price in its receipt.
 
-    Raises `UnreadableFile`, which names the field, for any other file.
+    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """
     said: list[str] = []
     with reading(path):
@@ -143,7 +143,7 @@ def _transaction_name(entry: Mapping[str, Any]) -> str:
 def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
     """Read the output of `forge test --gas-report --json`: functions and deployments with their gas.
 
-    Raises `UnreadableFile`, which names the field, for any other file.
+    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """
     said: list[str] = []
     uses: list[Use] = []
@@ -163,7 +163,7 @@ def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts")
 def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
     """Read the JSON file of hardhat-gas-reporter: methods and deployments with their gas.
 
-    Raises `UnreadableFile`, which names the field, for any other file.
+    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """
     said: list[str] = []
     uses: list[Use] = []
@@ -183,7 +183,7 @@ def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts
 
 
 def _statistic(name: str, values: Any, statistic: str) -> int:
-    """Return a statistic of the gas of several calls, or 0 if there are no calls."""
+    """Return a statistic of the gas used by several calls, or 0 if there are no calls."""
     amounts = [whole_scalar(name, value) for value in sequence(name, values)]
     if not amounts:
         return 0
@@ -225,14 +225,14 @@ class Artifacts:
 
     Parameters
     ----------
-    folder : `out` of Foundry or `artifacts` of Hardhat; it need not exist.
+    folder : `out` of Foundry or `artifacts` of Hardhat; the folder need not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def init_code(self, contract: str, file: str = "") -> bytes | None:
-        """Return the init code of a contract without arguments; `None` if there is no such file or it is not linked."""
+        """Return a contract's init code without arguments; `None` if the artifact is missing or not linked."""
         name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
         for path in sorted(self.folder.rglob(f"{contract}.json")):
             if not path.as_posix().endswith(f"/{name}"):
@@ -246,7 +246,7 @@ class Artifacts:
 
 
 def _beside(path: Path) -> Path:
-    """Return the folder of artifacts that is in the same folder as a report, which is a project's top folder."""
+    """Return the artifacts folder next to a report. Reports are written to a project's top folder."""
     return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
 
 

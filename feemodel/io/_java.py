@@ -1,9 +1,9 @@
-"""Parse bytes and numbers in JSON from Java programs that write an object's fields instead of text.
+"""Parse bytes and numbers from JSON in which a Java program wrote the private fields of objects.
 
 | class                                       | as JSON                                                             |
 |---------------------------------------------|---------------------------------------------------------------------|
 | byte[]                                      | [7, -24], signed or unsigned                                        |
-| Tuweni ArrayWrappingBytes, and slices of it | {"bytes": [0, 7, 0], "offset": 1, "length": 1}; the inner one nests |
+| Tuweni ArrayWrappingBytes, and slices of it | {"bytes": [0, 7, 0], "offset": 1, "length": 1}; may be nested       |
 | Tuweni ConcatenatedBytes                    | {"values": [bytes, bytes], "size": 2}                               |
 | Tuweni ConstantBytes32Value                 | {"value": 0, "size": 32}                                            |
 | Tuweni ByteBufferWrappingBytes              | {"byteBuffer": {"hb": [7], "offset": 0}, "offset": 0, "length": 1}  |
@@ -20,7 +20,7 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex
 
-MAX_NESTED = 16  # maximum depth of slices of slices
+MAX_NESTED = 16  # maximum depth of nested slices
 INT32 = 4  # bytes
 WORD = 32  # bytes
 CACHED = frozenset({"hashCode", "hash"})
@@ -29,8 +29,8 @@ CACHED = frozenset({"hashCode", "hash"})
 def java_bytes(value: Any, name: str) -> bytes:
     """Return the bytes of a list or an object that Java serialized.
 
-    Raises `InvalidInput` that names the field for another form, an offset or a length beyond the bytes, and a number
-    that is out of range for its type.
+    Raises `InvalidInput`, which names the field, if the value has another form, if an offset or a length exceeds the
+    bytes, or if a number is out of range for its type.
 
     >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}, "fee").hex()
     '03e8'
@@ -96,7 +96,7 @@ def _words(words: list[Any], name: str) -> bytes:
 
 
 def _integer(value: Any, name: str, bits: int) -> int:
-    """Return a number of this many bits as an unsigned integer; Java may have written it signed or unsigned."""
+    """Convert an integer of `bits` bits to unsigned. Java may have written the integer as signed or unsigned."""
     if type(value) is not int or not -(1 << (bits - 1)) <= value < 1 << bits:
         raise InvalidInput(name, f"expected a whole number of {bits} bits", value)
     return value % (1 << bits)

@@ -19,7 +19,7 @@ from feemodel.io._tables import L1_FEES, in_order
 from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-#: Columns that an upgrade of L1 introduced; they may lack values before the first value.
+#: Columns that may have no values before an upgrade of L1. After the first value, no value may be missing.
 SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
@@ -28,17 +28,18 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
     Parameters
     ----------
-    path : CSV, Parquet or JSON rows with a time and a base fee; or, without base fees, with a time and `blob_base_fee`,
-        or `excess_blob_gas` and `blob_count` or `blob_gas_used`; or L1 blocks that `feemodel.io.read_blocks` reads.
-        Other columns of the table are optional. CSV and JSON may be gzipped. Fees may have a fraction of a wei.
-    columns : our column → name in the file, with the unit where it differs: `{"base_fee": "fee:gwei"}`. Fees without a
-        unit are read as wei, and refused if they are probably in another unit, see `feemodel.ethereum._fee_units`;
-        `:wei` disables this check.
+    path : CSV, Parquet or JSON file of samples, or L1 blocks that `feemodel.io.read_blocks` reads. CSV and JSON may be
+        gzipped. A sample needs a time and a base fee. Without base fees, it needs a time and `blob_base_fee`, or a
+        time, `excess_blob_gas`, and `blob_count` or `blob_gas_used`. Other columns of the table are optional. Fees may
+        have a fraction of a wei.
+    columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
+        without a unit are read as wei. They are refused if they are probably in another unit (see
+        `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.L1_FEES`, one row per block or sample. Values that the file does not
-    have are `<NA>`; `gas_used_ratio` is computed from `gas_used` and `gas_limit`.
+    Table with the columns of `feemodel.io._tables.L1_FEES`, one row per block or sample. Values that are not
+    in the file are `<NA>`; `gas_used_ratio` is computed from `gas_used` and `gas_limit`.
     `feemodel.simulation.scenarios.replay` fills missing values and states its assumptions.
 
     Raises
@@ -133,7 +134,7 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
 
 
 def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with `gas_used_ratio`, computed from gas used and gas limit if both are known."""
+    """Add the column `gas_used_ratio` = gas used / gas limit to the table if both are known."""
     if table["gas_used_ratio"].notna().any() or table["gas_limit"].isna().any() or table["gas_used"].isna().any():
         return table
     if (wrong := (table["gas_used"] > table["gas_limit"]).to_numpy()).any():
@@ -155,13 +156,14 @@ class FeeHistory:
     rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
 
     def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
-        """Return the columns that `feemodel.simulation.scenarios.replay` takes, one row per block.
+        """Return the columns that `feemodel.simulation.scenarios.replay` needs, one row per block.
 
-        Blob base fees are left out if all are 0, as geth answers before Cancun.
+        Blob base fees are left out if all of them are 0, because geth returns 0 for blocks before Cancun.
 
         Parameters
         ----------
-        reward : index, from 0, of the percentile whose priority fee is the tip; required if several were requested.
+        reward : index of the percentile that is used as the tip, counted from 0; required if the history has several
+            percentiles.
 
         Returns
         -------
@@ -169,7 +171,7 @@ class FeeHistory:
 
         Raises
         ------
-        InvalidInput : `reward` is missing although several percentiles were requested, or is out of range.
+        InvalidInput : `reward` is out of range, or is missing although the history has several percentiles.
 
         >>> FeeHistory(16, (7, 8), (0.5,), (), (), ((3,),)).as_table()["tip"]
         [3]
@@ -197,7 +199,7 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
 
     Parameters
     ----------
-    answer : JSON text or the parsed object: the result, or the whole JSON-RPC response.
+    answer : result of the method, or the whole JSON-RPC response, as JSON text or as the parsed object.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""L1 fees of the last weeks, read from a node and updated on each request."""
+"""Recent L1 fees (30 days by default), read from a node and updated on each request."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from feemodel.io._polled import ChainId, Head
 
 PART = 1_024  # maximum number of blocks in a response of eth_feeHistory, as in geth
 TOGETHER = 4  # number of concurrent requests
-REORGANISED = 64  # newest blocks that are requested again: two epochs, because older blocks are final
+REORGANISED = 64  # number of newest blocks to request again, as they may be reorganised: two epochs
 BLOCKS = 30 * 7_200  # 30 days of slots
 
 
@@ -31,22 +31,22 @@ class Part:
 class Window:
     """Fees of the newest blocks of L1."""
 
-    columns: dict[str, Any]  #: input of `feemodel.simulation.scenarios.replay`; every row has the newest tip
+    columns: dict[str, Any]  #: input of `feemodel.simulation.scenarios.replay`; all rows have the same tip
     chain_id: int
 
 
 class L1Window:
-    """L1 fees of the last weeks, for one event loop.
+    """L1 fees of the newest blocks, for use in one event loop.
 
-    The time of every 1,024th block is requested; the times between are interpolated linearly.
+    The time of every 1,024th block is requested; the times of the blocks in between are interpolated linearly.
 
     Parameters
     ----------
     node : node of L1.
-    chain_id : chain id that the node must have; the first response sets it if it is unknown.
+    chain_id : chain id that the node must report; if unknown, the first response sets the chain id.
     blocks : length of the window [blocks].
-    tip_blocks, tip_percentile : the tip is the median, over this number of newest blocks, of the priority fee at this
-        percentile of each block [%].
+    tip_blocks : number of newest blocks; the tip is the median over these blocks.
+    tip_percentile : percentile of the gas used in a block at which the priority fee of the block is taken [%].
     max_age : maximum age of the newest block [s].
     """
 
@@ -62,7 +62,7 @@ class L1Window:
     ) -> None:
         self._node, self._chain_id, self._blocks, self._max_age = node, chain_id, blocks, max_age
         self._tips = (tip_blocks, tip_percentile)
-        self._parts: dict[int, Part] = {}  # by number of the part's first block
+        self._parts: dict[int, Part] = {}  # number of the first block → part
         self._reading: asyncio.Task[Window] | None = None
 
     async def read(self, seconds: float) -> Window:
@@ -116,7 +116,7 @@ class L1Window:
         return window
 
     async def _part(self, start: int, head: int) -> Part:
-        """Return the part of the window that begins with a block; raises `NodeError` with the node's error."""
+        """Return the part of the window that begins at a block; raises `NodeError` if the node returns an error."""
         count = min(PART, head + 1 - start)
         history, block = await self._node.outcomes(
             [
@@ -151,7 +151,7 @@ class L1Window:
 
 
 def _retrieved(task: asyncio.Task[Window]) -> None:
-    """Retrieve the error of a task that may have no waiter, so that asyncio does not log it."""
+    """Retrieve the error of a task, so that asyncio does not log an error that was never retrieved."""
     if not task.cancelled():
         task.exception()
 
@@ -180,9 +180,9 @@ async def fetch_fee_history(
     node : node of L1.
     chain : chain id that the node must have.
     blocks : number of blocks in the history.
-    percentile : percentile of the tips, by gas [%].
+    percentile : percentile of a block's gas used at which the tip of the block is taken [%].
 
-    Raises `UpstreamError` if the node has another chain id, or responds with another block.
+    Raises `UpstreamError` if the node has another chain id, or returns a block that was not requested.
     """
     asked = [to_quantity(blocks), "latest", [percentile]]
     chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))

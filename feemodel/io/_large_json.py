@@ -1,4 +1,4 @@
-"""Read a JSON document one value at a time, if it is too large to parse as a whole."""
+"""Read a large JSON document one value at a time."""
 
 import json
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ class JsonText:
         self._file = file
         self._part, self._position, self._before = "", 0, 0
         self._is_whole = False  # whether the last part was read
-        self._maximum = max_json_bytes()  # characters of one value
+        self._maximum = max_json_bytes()  # maximum number of characters of one value
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the next object; the caller reads each value before it asks for the next name."""
+        """Yield the names of the next object. The caller must read the value of a name before the next name."""
         if self._next() != "{":
             raise InvalidInput("JSON", "expected an object", self._part[self._position : self._position + 40])
         self._position += 1
@@ -64,7 +64,7 @@ class JsonText:
                 if end < len(self._part) or self._is_whole:
                     self._position = end
                     return value
-                self._more()  # because a number may continue
+                self._more()  # the number may continue in the next part
 
     def end(self) -> None:
         """Raise `InvalidInput` unless the text ends here."""
@@ -87,7 +87,7 @@ class JsonText:
                 return ""
 
     def _more(self) -> bool:
-        """Read another part; return whether there was one."""
+        """Read the next part of the text. Return whether there was another part."""
         if self._is_whole:
             return False
         kept = self._part[self._position :]

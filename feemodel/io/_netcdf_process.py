@@ -18,7 +18,7 @@ from feemodel.io._files import PathLike, check_regular
 if TYPE_CHECKING:
     import xarray
 
-ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers; the format that SciPy writes does not
+ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers, unlike the format that SciPy writes
 WORKING_MEMORY = 1 << 28  # memory for the libraries [byte]
 COPIES = 4  # number of copies of the data in memory while the process reads and responds
 
@@ -30,7 +30,7 @@ def read_netcdf(path: PathLike) -> "xarray.Dataset":
     for a missing file.
     """
     check_regular(path)
-    with Path(path).open("rb"):  # raises the system's error if it cannot be read
+    with Path(path).open("rb"):  # raises `OSError` if the file cannot be opened
         pass
     command = [sys.executable, "-m", "feemodel.io._netcdf_process", os.fspath(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -45,15 +45,15 @@ def read_netcdf(path: PathLike) -> "xarray.Dataset":
     if done.returncode:
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
         raise UnreadableFile(f"{path}: a damaged NetCDF file: its reader ended with {how}")
-    found = pickle.loads(done.stdout)  # written by this module
+    found = pickle.loads(done.stdout)  # safe, because this module wrote the bytes
     if isinstance(found, str):
         raise UnreadableFile(found)
     return found  # type: ignore[no-any-return]
 
 
 def answer(path: str) -> "xarray.Dataset | str":
-    """Return the Dataset of a file, or the text of an error; limits the memory of this process."""
-    import h5netcdf  # noqa: F401 (before memory is bounded)
+    """Limit the memory of this process, and return the Dataset of a file or the text of an error."""
+    import h5netcdf  # noqa: F401 (imported before memory is limited)
     import xarray
 
     maximum = max_bytes()

@@ -21,22 +21,23 @@ Result = TypeVar("Result")
 class Node:
     """Client of one node. Thread-safe; close it with `close` or use it as a context manager.
 
-    A request is retried if the connection fails, the status is 429, 502, 503 or 504, or the response is a rate limit.
-    Before a retry, the client waits as long as the node asks, or for an exponential backoff with jitter. A method that
-    changes state (`eth_send…`) is retried only if the node cannot have received it or has rejected it.
+    A request is retried if the connection fails, if the status is 429, 502, 503 or 504, or if the node reports that a
+    rate limit is exceeded. Before a retry, the client waits for an exponential backoff with jitter, or longer if the
+    node asks for a longer wait. A call that changes state (`eth_send…`) is retried only if the node has rejected the
+    call or cannot have received the call.
 
     Parameters
     ----------
     url : http:// or https:// address, with user, password, path and query. Errors show only scheme, host and port.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
-    backoff : pause before the first retry, doubled for each further one [s].
+    backoff : pause before the first retry; the pause doubles with each further retry [s].
     connections : maximum number of open connections.
     max_response : maximum size of a decompressed response [byte].
 
     Raises
     ------
-    InvalidInput : `url` does not have this form, or a limit is invalid.
+    InvalidInput : `url` is not an http:// or https:// address, or a limit is invalid.
     """
 
     def __init__(
@@ -66,18 +67,18 @@ class Node:
         )
         self.name = self._node.name
         self._loop = _LoopThread(self._node)
-        weakref.finalize(self, self._loop.end)  # if it is never closed
+        weakref.finalize(self, self._loop.end)  # for clients that are never closed
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
         """Return the result of one call.
 
-        Raises `NodeError` with the node's error, or `UpstreamError` if the node cannot be reached or its response does
-        not belong to this call.
+        Raises `NodeError` if the node returns an error, and `UpstreamError` if the node cannot be reached or if its
+        response does not belong to this call.
         """
         return self._loop.run(self._node.call(method, list(params)))
 
     def batch(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """Return the results of calls sent in one request, in order; raises the first error among them."""
+        """Send calls in one request, and return the results in order. Raises the first error among the results."""
         outcomes = self.outcomes(calls)
         for outcome in outcomes:
             if isinstance(outcome, NodeError):
@@ -85,7 +86,7 @@ class Node:
         return outcomes
 
     def outcomes(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """Return the results of calls sent in one request, in order, with a `NodeError` for each call that failed.
+        """Send calls in one request, and return the results in order. The result of a failed call is a `NodeError`.
 
         If the node refuses batches, the calls of this and of later batches are sent one by one.
         """
@@ -115,7 +116,7 @@ class _LoopThread:
         self._ended, self._end = False, asyncio.Event()
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of a coroutine; an interrupt of the caller cancels it."""
+        """Return the result of a coroutine. An interrupt in the calling thread cancels the coroutine."""
         try:
             running = asyncio.run_coroutine_threadsafe(coroutine, self._started())
         except BaseException:
@@ -138,7 +139,7 @@ class _LoopThread:
             return
         with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(self._end.set)
-        if thread is not threading.current_thread():  # the garbage collector may run in it
+        if thread is not threading.current_thread():  # the garbage collector may call `end` in the thread itself
             thread.join(CLOSING_SECONDS)
 
     def _started(self) -> asyncio.AbstractEventLoop:
@@ -157,7 +158,7 @@ class _LoopThread:
         started.set_result(asyncio.get_running_loop())
         await self._end.wait()
         await self._node.close()
-        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # they fail: the connections are closed
+        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # they fail, as the connections are closed
             await asyncio.wait(calls, timeout=CLOSING_SECONDS / 2)
 
     def _closed(self) -> UpstreamError:

@@ -1,4 +1,4 @@
-"""Values that are polled from a node, such as its chain id and newest block, and their ages."""
+"""Poll values from a node, such as its newest block, and limit the age of these values."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ class ChainId:
         self.known = known
 
     def check(self, answer: Any) -> int:
-        """Return the chain id in a response; raises `UpstreamError`, or `OtherChain` if the id has changed."""
+        """Return the chain id in a response; raises `OtherChain` if the known chain id is different."""
         found = quantity_in("eth_chainId", answer)
         if found >= MAX_CHAIN_ID:
             raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
@@ -41,7 +41,7 @@ class ChainId:
 
 
 def quantity_in(method: str, answer: Any) -> int:
-    """Return the quantity in a response to a method; raises `UpstreamError`."""
+    """Return the quantity in a response to a method; raises `UpstreamError` if it is not a valid quantity."""
     try:
         return from_quantity(answer, method)
     except InvalidInput as error:
@@ -49,7 +49,7 @@ def quantity_in(method: str, answer: Any) -> int:
 
 
 def check_block_hash(number: int, known: bytes, answer: Any) -> None:
-    """Raise `OtherChain` if the block in a response does not have the known hash of the block with this number.
+    """Raise `OtherChain` if the hash of the block in a response is not the known hash of block `number`.
 
     >>> check_block_hash(1, bytes(32), {"hash": "0x" + "00" * 32})
     """
@@ -87,9 +87,9 @@ class Head:
     def next_base_fee(self) -> int:
         """Return the base fee of the next block [wei / gas].
 
-        This is the base fee that the node announces, because chains may have their own parameters and exceptions.
-        Without an announcement, it is computed by EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a
-        block without the necessary fields.
+        If the node announces the base fee of the next block, the announced value is returned, because chains may differ
+        from EIP-1559. Otherwise the base fee is computed by EIP-1559 with Ethereum's parameters. Raises `UpstreamError`
+        for a block without the necessary fields.
         """
         if self.announced is not None:
             return self.announced
@@ -102,12 +102,12 @@ class Head:
             raise UpstreamError(f"the newest block: {error}") from None
 
     def extra_data(self) -> bytes:
-        """Return the extra data, which contains the pricing record."""
+        """Return the block's extra data, in which Linea publishes its pricing record."""
         return from_hex(self.block.get("extraData") or "0x", "extraData")
 
 
 def _announced(fee_history: Any, number: int) -> int | None:
-    """Return the next base fee in a fee history; `None` if it is not the history of this block."""
+    """Return the base fee of the next block from a fee history; `None` if the history is of another block."""
     fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
     if not isinstance(fees, list) or len(fees) != 2 or _read_number(fee_history, "oldestBlock") != number:
         return None
@@ -146,8 +146,8 @@ class Polled(Generic[Value]):
     what : name of the value, for messages.
     fetch : functions that return the value, tried in this order.
     every : pause between two fetches [s].
-    max_age : maximum of both ages for the value to be used [s].
-    name : name of the node, for the log; callers do not see it.
+    max_age : maximum age of the block, and maximum age of the last poll, for the value to be used [s].
+    name : name of the node in the log; not shown to callers.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class Polled(Generic[Value]):
     ) -> None:
         self._name, self._what, self._fetch = name, what, fetch
         self._every, self._max_age = every, max_age
-        self._held: tuple[Value, float] | None = None  # value, and when it was fetched (monotonic clock)
-        self.error: str | None = None  #: why the last fetch failed
+        self._held: tuple[Value, float] | None = None  # value, and time of the fetch (monotonic clock)
+        self.error: str | None = None  #: reason why the last fetch failed, or `None`
 
     @property
     def value(self) -> Value:
-        """Last value; raises `UpstreamError` if there is none or it is too old."""
+        """Last value; raises `UpstreamError` if no value was received yet or the last value is too old."""
         if self._held is None:
             raise UpstreamError(f"{self._what}: none yet{f', {self.error}' if self.error else ''}")
         value, since = self._held
@@ -190,7 +190,7 @@ class Polled(Generic[Value]):
         return None if self._held is None else monotonic() - self._held[1]
 
     def note(self, value: Value) -> None:
-        """Store a value that was received with another response."""
+        """Store a value that was part of the response to another request."""
         self._held, self.error = (value, monotonic()), None
 
     def fail(self, error: Exception) -> None:
@@ -203,12 +203,12 @@ class Polled(Generic[Value]):
         self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
 
     async def refresh(self) -> None:
-        """Fetch once; a failure keeps the last value and sets `error`."""
+        """Fetch the value once. If the fetch fails, keep the last value and set `error`."""
         failure: Exception | None = None
         for fetch in self._fetch:
             try:
                 value = await fetch()
-            except Exception as error:  # polling continues after any invalid response
+            except Exception as error:  # polling must continue after any error
                 failure = failure or error
             else:
                 self.note(value)
@@ -217,7 +217,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Fetch repeatedly, until cancelled, starting after one pause."""
+        """Pause and fetch in turn, until cancelled."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

@@ -1,8 +1,8 @@
-"""Read captures of real blocks with the state that they access, as Linea's tracer records them for tests.
+"""Read captures of real blocks and of the state that the blocks access. Linea's tracer records them for tests.
 
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 
-Accounts and storage slots have their values before the first block. The `outcome` of each transaction lists the
+`accounts` and `storage` contain the values before the first block. The `outcome` of each transaction lists the
 accounts and slots that the transaction accessed, with their values after the transaction, but before self-destructed
 accounts are removed. Some captures are JSON text inside a JSON string, and some have bytes and numbers as fields of
 Java objects, see `feemodel.io._java`. Fields that execution does not need are ignored.
@@ -23,7 +23,7 @@ from feemodel.io._files import PathLike, reading
 from feemodel.io._java import java_bytes
 from feemodel.io._values import WORD, cell
 
-#: Account as (address, balance, nonce, code), and slot as (address, slot, value).
+#: An account is (address, balance, nonce, code). A storage slot is (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
 
@@ -37,9 +37,9 @@ _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
 _PROTECTED_V = 35  # EIP-155: with a smaller v, a legacy signature has no chain id, even if `chainId` is set
 
-#: Fork assumed for captures that name no fork.
+#: Fork of captures that do not name a fork.
 DEFAULT_FORK = "osaka"
-#: Chain id assumed for captures whose transactions have no chain id.
+#: Chain id of captures in which no transaction has a chain id.
 DEFAULT_CHAIN_ID = 59_144
 
 
@@ -90,7 +90,7 @@ class ReplayBlock:
     prev_randao: bytes
     difficulty: int
     extra_data: bytes
-    blob_base_fee: int | None  #: result of BLOBBASEFEE, if recorded [wei / blob gas]
+    blob_base_fee: int | None  #: result of the opcode BLOBBASEFEE, if recorded [wei / blob gas]
     transactions: tuple[ReplayTransaction, ...]
 
 
@@ -115,7 +115,7 @@ def read_replay(path: PathLike) -> Replay:
 
     Returns
     -------
-    The blocks and the state before the first of them.
+    The blocks, and the state before the first block.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def parse_replay(text: bytes | str) -> Replay:
 
     Returns
     -------
-    The blocks and the state before the first of them.
+    The blocks, and the state before the first block.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def parse_replay(text: bytes | str) -> Replay:
 
 
 def _chain_id(document: "_Object") -> int:
-    """Return the chain id that the transactions have."""
+    """Return the chain id of the transactions."""
     transactions = [entry for block in document.objects("blocks") for entry in block.objects("txs")]
     protected = (entry for entry in transactions if _type(entry) or entry.bare_hex("v") >= _PROTECTED_V)
     chain_ids = {entry.whole("chainId") for entry in protected}
@@ -211,7 +211,7 @@ class _Object:
         return [] if self.get(name) is None else self.objects(name)
 
     def data_list(self, name: str, size: int) -> list[bytes]:
-        """Return byte strings of equal size; none if the field is absent."""
+        """Return a field's list of byte strings of the given size; an absent field is an empty list."""
         path, entries = f"{self.position}.{name}", self.get(name)
         listed = () if entries is None else sequence(path, entries)
         return [_data(entry, f"{path}[{index}]", size) for index, entry in enumerate(listed)]

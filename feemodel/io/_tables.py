@@ -6,19 +6,19 @@ A column has one of these kinds:
 |--------|-------------------------------------------------------------------------------------------------------------|
 | whole  | int64, or pandas' Int64 where a value may be missing                                                        |
 | time   | as whole: seconds since 1970                                                                                |
-| type   | as whole: one byte, also where the file has a name such as DynamicFee                                       |
-| fee    | Int64; Float64 where the file has means, with a fraction of a wei                                           |
+| type   | as whole: 0 to 255; a name in the file, such as DynamicFee, is converted to its number                      |
+| fee    | Int64; Float64 if the file has means with fractions of a wei                                                |
 | real   | Float64                                                                                                     |
-| accesses | an object column of tuples: an address and its storage keys each                                          |
-| list   | an object column of tuples, as the file has them                                                            |
-| amount | Python ints in an object column: wei may exceed 64 bits, and a double would lose the last digits            |
+| accesses | object column; a value is a tuple of pairs: an address, and its storage keys                              |
+| list   | object column; a value is a tuple of the items of a list in the file                                        |
+| amount | object column of Python ints, because amounts in wei may exceed 64 bits                                     |
 | data   | bytes, as pandas' binary[pyarrow]                                                                           |
 | flag   | pandas' boolean                                                                                             |
 | text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that is not in the file contains only `<NA>`. Rows are sorted by block number (and
-index within the block); a duplicate block or transaction is refused. Gaps between block numbers are allowed, such as in
-a sample of every tenth block.
+index within the block); duplicate blocks or transactions are refused. Gaps between block numbers are
+allowed, for example in a sample of every tenth block.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -179,7 +179,7 @@ L1_FEES: Columns = (
 
 
 def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
-    """Return a table of the given columns from Arrow arrays (object arrays for amounts), after checking them.
+    """Check Arrow arrays (object arrays for amounts), and return them as a table with the given columns.
 
     Raises `InvalidInput` that names the column and the row, counted from 1, if a required value is missing or has the
     wrong length.
@@ -190,7 +190,7 @@ def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.Dat
 def table_of_rows(
     columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Return a table from JSON objects, each with its position for errors; `names`: column → name in the objects."""
+    """Convert JSON objects, each with its position for errors, to a table. `names`: column → name in the objects."""
     return table_of_cells(columns, (cells_of_row(columns, position, row, names or {}) for position, row in rows))
 
 
@@ -203,7 +203,7 @@ def cells_of_row(
     *,
     decimal: bool = False,
 ) -> list[Any]:
-    """Return the values of a JSON object in the order of the columns, `None` where missing.
+    """Return the values of a JSON object in the order of the columns; missing values are `None`.
 
     Raises `InvalidInput` that names the position and the field.
     """
@@ -247,7 +247,7 @@ def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_
 
 
 def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Return the table sorted by its keys, or unchanged if a key is missing; raises `InvalidInput` for equal keys."""
+    """Sort a table by keys, unless a key is missing; raises `InvalidInput` if two rows have the same keys."""
     if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table
     first = table[keys[0]].to_numpy()

@@ -1,7 +1,8 @@
 """Compute tips of blocks from their transactions, in the same way as `eth_feeHistory`.
 
-Source: go-ethereum, eth/gasprice/feehistory.go: transactions of a block are ordered by priority fee; the tip is the fee
-of the first transaction at which cumulative gas reaches the percentile of the block's gas, rounded down to whole gas.
+Source: go-ethereum, eth/gasprice/feehistory.go: transactions of a block are sorted by priority fee. The tip is the
+priority fee of the first transaction at which the cumulative gas reaches `percentile` of the block's gas used, rounded
+down to whole gas.
 """
 
 import os
@@ -34,10 +35,11 @@ def percentile_tips(
 
     Raises
     ------
-    InvalidInput : a percentile out of range, arrays of different lengths, values that are not whole numbers of at
-        least 0.
+    InvalidInput : a percentile out of range, arrays of different lengths, or values that are not whole numbers
+        of at least 0.
 
-    A block has 21,000 gas at 3 wei and 79,000 gas at 5 wei. The first transaction reaches percentile 21, not 22.
+    In the example, a transaction with a tip of 3 wei uses 21,000 gas, and a transaction with a tip of 5 wei uses 79,000
+    gas. The tip is 3 wei at percentile 21, and 5 wei at percentile 22.
 
     >>> both = [np.array([7, 7]), np.array([5, 3]), np.array([79_000, 21_000])]
     >>> [percentile_tips(*both, percentile=at)[1].tolist() for at in (21, 22)]
@@ -59,19 +61,19 @@ def percentile_tips(
 
 
 def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike], *, percentile: float) -> pd.DataFrame:
-    """Add the column `tip` to a table of L1 fees, from files with all transactions of its blocks.
+    """Add the column `tip` to a table of L1 fees, from files that contain all transactions of these blocks.
 
     Parameters
     ----------
     l1_fees : table of `feemodel.io.read_l1_fees` with block numbers, base fees and gas used.
-    transactions : one file or several, Parquet or CSV of xatu (canonical_execution_transaction), of cryo, or of another
-        source with `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`. Transactions of other blocks
-        are ignored.
+    transactions : path or paths of Parquet or CSV files from xatu (canonical_execution_transaction), cryo, or another
+        source. The columns are `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`. Transactions of
+        other blocks are ignored.
     percentile : percentile of a block's gas used, from 0 to 100.
 
     Returns
     -------
-    Table of the same rows with tips [wei / gas]; the tip of a block without transactions is 0, as nodes report it.
+    Table of the same rows with tips [wei / gas]; the tip of a block without transactions is 0, as in `eth_feeHistory`.
 
     Raises
     ------

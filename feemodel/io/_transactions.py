@@ -30,7 +30,7 @@ from feemodel.io._tables import RAW_TRANSACTIONS, Column, in_order, table_of_row
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 
-#: Other spellings of a field.
+#: Alternative name → column.
 _ALIASES = {"block": "block_number"}
 
 
@@ -67,8 +67,8 @@ def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
     Parameters
     ----------
     lines : JSON objects, or signed EIP-2718 encodings in hexadecimal with 0x; empty lines are skipped. An object has
-        `raw` (the signed encoding) or `sender_and_unsigned_transaction`, and any other columns of the table; integers
-        are JSON integers or hexadecimal quantities. Other fields are ignored.
+        `raw` (the signed encoding) or `sender_and_unsigned_transaction`, and may have other columns of the table.
+        Integers are JSON integers or hexadecimal quantities. Other fields are ignored.
 
     Returns
     -------
@@ -128,10 +128,12 @@ def read_transactions(
     path : Parquet or CSV file of cryo, ethereum-etl, Dune or another source; JSON that `parse_transactions` accepts; or
         raw transactions, one per line, which stay in the order of the file. CSV and JSON may be gzipped. The format is
         recognised by the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not exact.
-    columns : our column → name in the file, for names that are not in `feemodel.ethereum._transaction_fields`, with the
-        unit where it differs: `{"input": "payload", "gas_price": "price:gwei"}`.
+    columns : column of the table → column of the file, for names that are not in
+        `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
+        the table: `{"input": "payload", "gas_price": "price:gwei"}`.
     receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
-        `eth_getTransactionReceipt`. Fills `gas_used`, `success` and `effective_gas_price`.
+        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price`
+        are filled from these receipts.
 
     Returns
     -------
@@ -140,8 +142,8 @@ def read_transactions(
 
     Raises
     ------
-    UnreadableFile : the file is missing, truncated or of an unknown format, has an invalid value or a transaction
-        twice, or a transaction has no receipt. The message names the file, the row and the value.
+    UnreadableFile : a file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
+        transaction; or `receipts` lacks a transaction. The message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -168,7 +170,8 @@ def read_each_transaction(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield the transactions of a CSV or Parquet file in tables, and an error for each row that cannot be read.
 
-    Yields the number of the first row, counted from 1, with the table or the error, in the order of the file.
+    Each item is the number of its first row, counted from 1, with the table or the error. The items are in the order
+    of the file.
 
     Raises `UnreadableFile` for a file that is not a table of transactions.
     """
@@ -187,12 +190,12 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Parameters
     ----------
-    data : blocks that `feemodel.io.parse_blocks` accepts, with full transactions; responses of
-        `eth_getTransactionByHash`; transactions in a list or one per line, with any names of
-        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions that
+    data : one of the following: blocks with full transactions, in a form that `feemodel.io.parse_blocks` accepts;
+        responses of `eth_getTransactionByHash`; transactions in a list or one per line, with the field names of
+        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions in a form that
         `feemodel.io.parse_raw_transactions` accepts.
-    columns : our column → name in the data, for other names, with the unit where it differs:
-        `{"gas_price": "price:gwei"}`.
+    columns : column of the table → field of the data, for other field names. A name may be followed by a unit, if the
+        data does not use the unit of the table: `{"gas_price": "price:gwei"}`.
 
     Returns
     -------
@@ -283,7 +286,7 @@ def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> No
     raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))
 
 
-#: Other columns of `data/linea_transactions.csv`.
+#: Columns that only `data/linea_transactions.csv` has.
 _SHIPPED = frozenset((
     "set", "creation", "measured_bytes", "signed_bytes", "zstd", "zstd_signed", "brotli", "deflate", "fastlz", "lzss",
     "lzss_packed",
@@ -293,15 +296,16 @@ _SHIPPED = frozenset((
 def read_measured(
     path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Read a workload from a CSV or Parquet file, as keyword arguments; `None` if the file has no column of sizes.
+    """Return keyword arguments for a workload from a CSV or Parquet file, or `None` if the file has no sizes.
 
     Rows without a size or without gas are left out, and the workload's name states how many.
 
     Parameters
     ----------
-    path : the file. Also reads `timestamp` [s] and `calldata_bytes` [byte] if it has them.
-    size, gas : names of the columns of compressed sizes [byte] and of gas [gas].
-    columns : our column → name in the file, with the unit where it differs.
+    path : the file. The columns `timestamp` [s] and `calldata_bytes` [byte] are read too, if the file has them.
+    size : name of the column with compressed sizes [byte].
+    gas : name of the column with gas [gas].
+    columns : column of the table → column of the file, with the unit if it is not that of the table.
 
     Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas.
     """
@@ -337,7 +341,7 @@ def read_measured(
 
 
 def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that have values in all these columns, and for each column a sentence about omitted rows."""
+    """Return the rows with values in all named columns, and a note on the omitted rows for each column."""
     reasons = []
     for name in names:
         missing = table[name].isna()

@@ -1,8 +1,8 @@
-"""Parse values as files and nodes write them, one at a time (`cell`) or a whole Arrow column at once (`column`).
+"""Parse values of files and nodes: a single JSON value (`cell`) or a whole Arrow column (`column`).
 
 Integers are hexadecimal quantities, JSON integers or decimal digits. Bytes are `0x` and hexadecimal digits, or binary.
-Times are seconds since 1970, or a date and time, in UTC if they have no zone. Nothing is rounded: a number with a
-fraction is refused where an integer is required, and so is a double that may have lost digits. A value that is not
+Times are seconds since 1970, or a date and time (UTC if there is no time zone). Nothing is rounded: where an integer is
+required, a number with a fraction and a double that may have lost digits are refused. A value that is not
 valid raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
 """
 
@@ -26,7 +26,7 @@ from feemodel.ethereum._call import MAX_TYPE, read_access_list, read_type
 from feemodel.ethereum._quantities import from_hex, from_number, from_quantity
 from feemodel.io._documents import parse_json
 
-#: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
+#: whole: integer below 2**63. amount: integer below 2**256. fee: wei, integer or mean. real: double. time: seconds.
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
 
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
@@ -45,7 +45,8 @@ NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: bool = False) -> Any:
     """Return a value of a JSON object as a Python int, float, bytes, bool or str.
 
-    `scale` converts its unit to ours. Text of an integer is a hexadecimal quantity, or, with `decimal`, decimal digits.
+    `scale` is unit of the value / unit of the table. An integer in text is a hexadecimal quantity; if `decimal` is set,
+    decimal digits are accepted too.
 
     >>> cell("whole", "0x5208", "gas_used")
     21000
@@ -71,7 +72,7 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
 
 
 def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
-    """Convert an Arrow column of a Parquet or CSV file (all text in CSV) to the Arrow type of its kind.
+    """Convert an Arrow column of a Parquet file, or of a CSV file (as text), to the Arrow type of its kind.
 
     Empty strings and `NO_VALUE` are missing values. Amounts and access lists become a NumPy array of objects.
     """
@@ -124,7 +125,7 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
         return _seconds(value, name, scale)
     if kind == "accesses":
         return read_access_list(_json_list(value, name), name)
-    if kind == "list":  # ethereum-etl joins the hashes in CSV files
+    if kind == "list":  # ethereum-etl writes a list in CSV as text with separators
         joined = isinstance(value, str) and not value.startswith("[")
         return sequence(name, value.replace(";", ",").split(",") if joined else _json_list(value, name))
     if kind == "amount" and isinstance(value, bytes):
@@ -149,11 +150,11 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
-_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # if the unit is not ours
+_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # if a unit was converted
 
 
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
-    """Convert a number to our unit without rounding; a fee may have a fraction of a wei."""
+    """Convert a number to the unit of the table without rounding; a fee may have a fraction of a wei."""
     exact = _number(value, name, whole=kind != "fee" and scale == ONE) * scale
     maximum = UINT256_MAX if kind == "amount" else INT64_MAX
     if exact > maximum:
@@ -171,7 +172,7 @@ def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
 
 
 def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
-    """Convert an integer, a finite double (its shortest decimal form) or its text to a fraction of at least 0."""
+    """Convert an integer, a finite double (by its shortest decimal form) or text to a fraction of at least 0."""
     if isinstance(value, str) and value[:2] in ("0x", "0X"):
         return Fraction(from_number(value, name, maximum=UINT256_MAX))
     found: Decimal | None = None
@@ -189,7 +190,7 @@ def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
 _REAL = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?\Z")  # 2**256 - 1 has 78 digits
 
 
-# A double as Python writes it, or as Java writes it with "E".
+# A double as text: Python writes the exponent with "e", and Java with "E".
 _DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 
 
@@ -297,7 +298,7 @@ def _flag_column(array: Arrow, name: str) -> Arrow:
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
         return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
-    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # pandas: flags with missing values
+    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # pandas, if values are missing
         array = _whole_column(array, name)
     if pa.types.is_integer(array.type):
         return _flag_column(array.cast(pa.string()), name)

@@ -1,4 +1,4 @@
-"""Data that ships with the project. `data/README.md` describes every column, its source and its origin."""
+"""Read the data files that ship with the package. `data/README.md` describes every column and its source."""
 
 import csv
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
 
     Parameters
     ----------
-    name : name of the argument with the time, for the error.
+    name : name of the argument `timestamp` in the error message.
     timestamp : any second of the day, Unix time [s].
     quantile : from 0 to 1, applied to each fee separately.
 
@@ -106,7 +106,7 @@ def _fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
 
 
 def shipped_l1_samples() -> list[L1Sample]:
-    """Return the samples of `read_shipped_l1_fees`; does not need pandas.
+    """Return the samples of `read_shipped_l1_fees` without using pandas.
 
     >>> samples = shipped_l1_samples()
     >>> len(samples), samples[0].day

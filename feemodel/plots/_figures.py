@@ -38,7 +38,7 @@ def plot_recovery(
 
     Parameters
     ----------
-    surface : result of `recovery_over_l1_fees`; `recovery` (margin, base_fee, blob_base_fee) [1].
+    surface : result of `recovery_over_l1_fees`, with `recovery` (margin, base_fee, blob_base_fee) [1].
     ax : axes to draw on; `None` makes a new figure.
     margin : margin whose recovery is shown by colours [1]. The break-even line is drawn for every margin of `surface`.
     observed : observed L1 base fees and blob base fees, each of shape (n,), drawn as dots [wei / gas].
@@ -124,7 +124,7 @@ def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None,
 
     Parameters
     ----------
-    surface : result of `verification_surface`; `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and
+    surface : result of `verification_surface`, with `recovery` (margin, verification_gas_cost, gas_price_ratio) [1] and
         `fee_quantile` [wei].
     ax : axes to draw on; `None` makes a new figure.
     margin : margin for which the surface is drawn [1].
@@ -323,7 +323,7 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     ----------
     table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
     ax : axes to draw on; `None` makes a new figure.
-    transactions : number of transactions by which the fees of a row are divided.
+    transactions : number of transactions in a row; the mean fee is the fee of the row / `transactions`.
 
     Returns
     -------
@@ -365,7 +365,7 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
 
 
 def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
-    """Plot the factors by which a fee must be multiplied so that it suffices in a later block (log axis).
+    """Plot the factors by which a fee must be multiplied to be sufficient in a later block (log axis).
 
     A dot marks the 99 % quantile, a ring the maximum that the protocol allows, and a vertical line the constant factor
     of a wallet.
@@ -407,7 +407,7 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
 
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
-    """Plot the L1 gas of postings today and under a draft protocol change, with the relative change (log axis).
+    """Plot the L1 gas of postings under the rules of today and of a draft, with the relative change (log axis).
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) ->
 
 
 def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:
-    """Fill the contours of a ratio, red below 1 and blue from 1 on, and add a colour bar."""
+    """Fill the contours of a ratio, in red below 1 and in blue at 1 and above, and add a colour bar."""
     low, high = np.searchsorted(RATIO_STEPS, (values.min(), values.max()), side="right")
     steps = RATIO_STEPS[max(low - 1, 0) : high + 1]
     above = sum(step >= 1.0 for step in steps[:-1])
@@ -517,7 +517,7 @@ def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
-    """Set ticks at 1, 2 and 5 if the ends of the axis differ by a factor below `span`, otherwise at powers of ten."""
+    """Set ticks at 1, 2 and 5 times powers of ten if maximum / minimum is below `span`, otherwise at powers of ten."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))

@@ -1,4 +1,4 @@
-"""Fan charts of forecasts, and the effect of recommended parameters on them."""
+"""Plot forecasts of L1 fees, and the prices and loss probabilities under recommended parameters."""
 
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,8 @@ def plot_forecast(
     found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     fee : "base_fee" or "blob_base_fee".
-    history : scenario with times. The history is drawn from one forecast length before the start of the forecast to
-        the end of the forecast.
+    history : observed fees, as a scenario with times. If the forecast extends from time `a` to `b`, the fees from
+        `a - (b - a)` to `b` are drawn.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 
     Parameters
     ----------
-    outlook : result of `feemodel.recommend`; `cost_per_byte` and `price_per_byte` (quantile, time) [wei / byte].
+    outlook : result of `feemodel.recommend`, with `cost_per_byte` and `price_per_byte` (quantile, time) [wei / byte].
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -116,13 +116,13 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 def plot_loss_probability(
     outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, valid_for: float, target: float | None = None
 ) -> Axes:
-    """Plot the probability that fees up to each time do not cover posting costs.
+    """Plot the probability, at each time, that all fees received so far are less than the posting costs so far.
 
     Parameters
     ----------
-    outlook : result of `feemodel.recommend`; `loss_probability` (time) [1] and `elapsed` (time) [s].
+    outlook : result of `feemodel.recommend`, with `loss_probability` (time) [1] and `elapsed` (time) [s].
     ax : axes to draw on; `None` makes a new figure.
-    hold : time for which the parameters are planned to be used [s].
+    hold : planned duration of use of the parameters [s].
     valid_for : time after which the parameters must be set again [s].
     target : target of the loss probability, drawn as a line; `None` means no line [1].
 

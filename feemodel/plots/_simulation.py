@@ -43,7 +43,7 @@ ATTACK_NAMES = {
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Plot revenue divided by posting cost, for each hour and for the last 24 hours (log axis).
+    """Plot the ratio revenue / posting cost, of each hour and of the trailing 24 hours (log axis).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
     step = high[1] / low[1]
-    left = np.where(low > 0.0, low, high / step)  # the two unbounded bins are drawn as wide as the others
+    left = np.where(low > 0.0, low, high / step)  # draw the two unbounded bins with the width of the other bins
     right = np.where(np.isfinite(high), high, low * step)
     colour = np.where(high <= 1.0, VERMILION, BLUE)
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
@@ -189,13 +189,13 @@ def plot_fee_fan(
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
-    """Plot how a result changes with each input alone, sorted so that the largest change is at the top.
+    """Plot the change of a result if one input changes at a time. The input with the largest change is at the top.
 
     Parameters
     ----------
-    swings : Dataset with `at_low` and `at_high` (input), the results at the ends of the input's range; `low` and `high`
-        (input), the ends of the range as text; and the attribute `base`, the result with all inputs at their base
-        values.
+    swings : Dataset with four variables of dimension input. `low` and `high` are the ends of an input's range, as text;
+        `at_low` and `at_high` are the results at these ends. The attribute `base` is the result with all inputs at
+        their base values.
     ax : axes to draw on; `None` makes a new figure.
     label : label of the result, with its unit.
     logarithmic : whether the result's axis is logarithmic.
@@ -229,7 +229,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
         other = "high" if end == "low" else "low"
         values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
         ax.barh(positions, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
-        right = (values > others) | ((values == others) & (end == "high"))  # whether this end's label is on the right
+        right = (values > others) | ((values == others) & (end == "high"))  # label at the right end of the bar
         for position, value, side, text in zip(positions, values, right, ordered[end].to_numpy(), strict=True):
             at, offset = (max(value, base), 4) if side else (min(value, base), -4)
             ax.annotate(
@@ -250,7 +250,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
     Parameters
     ----------
-    runs : label → result (block) of `feemodel.simulation.attacks.denial`; costs [wei], fees [wei / gas].
+    runs : label → result of `feemodel.simulation.attacks.denial` over blocks; costs [wei], fees [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
 
@@ -280,7 +280,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
 
 def _trailing(values: RealArray) -> RealArray:
-    """Return sums over the last 24 hours, or over fewer hours at the start."""
+    """Return, for each hour, the sum over the last 24 hours; over fewer hours at the start."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
