@@ -83,7 +83,7 @@ feemodel --help lists every verb. feemodel VERB --help lists its options.
 
 
 class UsageError(FeeModelError):
-    """Raised for arguments that a verb does not accept. The message names the verb whose `--help` lists them."""
+    """Raised for arguments that a verb does not accept. The message refers to the `--help` of the verb."""
 
 
 class VerbParser(argparse.ArgumentParser):

@@ -38,7 +38,7 @@ OF_RULE = (
 
 
 class BacktestArguments(NamedTuple):
-    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, by the names of their parameters."""
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`. Fields have the names of the parameters."""
 
     workload: Any
     l1_fees: Any

@@ -211,7 +211,7 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """Return the L1 fees of the options, or a quantile over the month in the package or the day `--at` [wei / gas]."""
+    """Return the given L1 fees, or quantiles of L1 fees over the month in the package or the day `--at` [wei / gas]."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked_folder(options: argparse.Namespace) -> Path:
-    """Create the folder for the figures if it is missing, and check it before the computation starts."""
+    """Check the folder for the figures before the computation starts. A missing folder is created."""
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     there = [str(folder / name) for name in FIGURES if (folder / name).exists()]

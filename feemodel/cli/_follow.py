@@ -88,7 +88,7 @@ def _blocks(options: argparse.Namespace) -> "Iterator[BlockChanges]":
 
 
 def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
-    """Create a ledger with its first block. The file appears under its name only when it is complete."""
+    """Create a ledger with its first block. The file becomes visible only after it is complete."""
     first = None if options.genesis is not None else next(blocks, None)
     if options.genesis is None and first is None:
         raise UnreadableFile(f"{path}: no such ledger; --genesis FILE makes one")

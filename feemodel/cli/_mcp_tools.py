@@ -1,8 +1,9 @@
 """Tools of the Model Context Protocol, with which other programs explain, compare and forecast fees.
 
-The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves them on standard input and output.
-The parameters of a tool are a struct, as in the JSON-RPC methods. The struct parses the arguments and defines their
-schema. Results contain large amounts in wei as strings of decimal digits, because some clients round large integers.
+The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves the tools on standard input and
+output. The parameters of a tool are a struct, as in the JSON-RPC methods. The struct parses the arguments and defines
+their schema. Results contain large amounts in wei as strings of decimal digits, because some clients round large
+integers.
 
 Source: Model Context Protocol, revision 2025-11-25.
 """
@@ -52,7 +53,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     gas: Uint64 | None = None
 
     def read(self) -> tuple[Call | Transaction, int]:
-        """Return the subject and its gas: the given gas, the subject's gas limit, or that of a transfer."""
+        """Return the subject and its gas: the given gas, the subject's gas limit, or the gas of a plain transfer."""
         if (self.call is None) == (self.transaction is None):
             raise InvalidInput("call", "expected either a call or a transaction", None)
         if self.call is None:
@@ -107,7 +108,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
         return {"l1BaseFee": base_fee, "blobBaseFee": blob_base_fee, "rules": [row._asdict() for row in rows]}
 
     def _l1_fees(self) -> tuple[int, int]:
-        """Return the given L1 fees, or their medians over the month in the package or over the given day."""
+        """Return the given L1 fees, or median L1 fees over the month in the package or over the given day."""
         if self.l1_base_fee is not None and self.blob_base_fee is not None:
             return self.l1_base_fee, self.blob_base_fee
         known = month_l1_fees() if self.at is None else day_l1_fees("at", chain_rows.timestamp("at", self.at))
@@ -203,7 +204,7 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Tool(NamedTuple):
-    """A tool: its name, and the struct that parses its arguments and computes its result."""
+    """Tool with a name, and a struct that parses the arguments and computes the result."""
 
     name: str
     arguments: type[Any]
@@ -252,7 +253,7 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exact(value: Any) -> Any:
-    """Return the result with integers that a double cannot represent as strings of decimal digits."""
+    """Convert the integers of a result that a double cannot represent to strings of decimal digits."""
     if isinstance(value, dict):
         return {key: _exact(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -101,7 +101,7 @@ def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
 
 
 def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
-    """Return the folder of finished parts, if given. Raises `InvalidInput` if it does not exist."""
+    """Return the folder of finished parts, if given. Raises `InvalidInput` if the folder does not exist."""
     from feemodel.io._finished import FinishedFolder
 
     if options.resume is None:

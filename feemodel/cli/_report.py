@@ -34,7 +34,7 @@ Exit codes: 0 success, 1 a fee is above --max-usd or --max-wei, 2 invalid input,
 
 
 class Line(NamedTuple):
-    """A transaction or function of the project under one rule."""
+    """Fee of a transaction or function of the project under one rule."""
 
     use: "Use"
     payment: "Payment"
@@ -148,7 +148,7 @@ def _line(use: "Use", payment: "Payment", options: argparse.Namespace) -> Line:
 
 
 def _without_a_price(lines: Sequence[Line], rules: "Sequence[Rule]", options: argparse.Namespace) -> list[str]:
-    """Return the chains for which a limit in ETH or USD cannot be checked."""
+    """Return a note for each chain whose fees cannot be compared with a limit in ETH or USD."""
     if options.max_wei is None and options.max_usd is None:
         return []
     unpriced = dict.fromkeys(line.payment.rule for line in lines if line.payment.total_eth is None)

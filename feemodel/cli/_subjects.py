@@ -222,7 +222,7 @@ class TransactionFile(NamedTuple):
         return TransactionFile(self.table.iloc[known_rows], sent, rows, [*self.said, text])
 
     def gas_used(self) -> list[int] | None:
-        """Return the gas used by each transaction, or `None` if the file does not have it [gas]."""
+        """Return the gas used by each transaction, or `None` if the file does not contain gas used [gas]."""
         return known_column(self.table, "gas_used")
 
 
@@ -255,7 +255,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
 
 
 def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
-    """Read the transactions of a file, including type 4 if `set_code`. Errors name the row that cannot be read."""
+    """Read the transactions of a file, with those of type 4 if `set_code`. Errors name the row that cannot be read."""
     from feemodel.io import read_transactions
 
     read = read_transactions(path, columns=read_columns(columns))

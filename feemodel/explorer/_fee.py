@@ -68,7 +68,7 @@ def priced_form(point: Point) -> Form:
 
 
 def unrounded_variable_cost(point: Point) -> float | RealArray:
-    """Return the cost of one compressed byte at the point's L1 fees, within its bounds [wei / byte]."""
+    """Return the cost of one compressed byte at the point's L1 fees, limited to the point's bounds [wei / byte]."""
     cost: float | RealArray = variable_cost(
         point["l1BaseFee"],
         point["l1Tip"],
@@ -246,7 +246,7 @@ def to_wire(name: str, value: Any) -> Any:
 
 
 def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Return integers as minimal hexadecimal quantities. A negative result of a margin below 1 has a minus sign.
+    """Return integers as minimal hexadecimal quantities. Negative integers (margin below 1) have a minus sign.
 
     >>> quantities({"fixed": 30_000_000})
     {'fixed': '0x1c9c380'}

@@ -1,4 +1,4 @@
-"""Fee history: the fee of a transaction for every hour of the month of L1 fees that is part of the package."""
+"""Compute the fee history: the fee of a transaction in every hour of the package's month of L1 fees."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,7 +18,7 @@ from feemodel.linea.pricing_forms import Form
 
 
 def means(samples: Iterable[L1Sample], length: int, minimum: int = 1) -> list[L1Sample]:
-    """Return means of groups of samples. A group has equal first `length` characters in the times of its samples.
+    """Return the mean of each group of consecutive samples whose times begin with the same `length` characters.
 
     Groups of fewer than `minimum` samples are left out.
 
@@ -47,9 +47,9 @@ def fee_history(point: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any
     -------
     dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
         [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost: `cost` [wei] and
-        `recovery` (fee / cost) [1] of each hour; `deficit`, the cumulative cost - cumulative fee of one transaction per
-        hour [wei]; `recoveryOfAll`, the recovery over the whole month [1]; and `below`, the number of hours in which
-        the fee was below the cost.
+        `recovery` (fee / cost) [1] of each hour; `deficit`, the cumulative cost minus the cumulative fee if one
+        transaction is sent per hour [wei]; `recoveryOfAll`, the recovery over the whole month [1]; and
+        `below`, the number of hours in which the fee was below the cost.
 
     Raises
     ------

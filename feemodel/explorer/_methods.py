@@ -1,7 +1,7 @@
 """JSON-RPC methods of the explorer: fees, curves, fee histories, explanations of transactions, fees on other rollups.
 
 The page at `GET /` uses these methods; other clients may call them too. Integers of wei and gas are hexadecimal
-quantities, with a minus sign if negative (a margin below 1); bytes and ratios are plain numbers.
+quantities; negative integers (margin below 1) have a minus sign. Bytes and ratios are plain numbers.
 """
 
 from collections.abc import Callable, Iterable, Mapping

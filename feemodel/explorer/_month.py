@@ -41,8 +41,8 @@ def simulate_month(choices: Any) -> dict[str, Any]:
 
     Returns
     -------
-    dict : `series` by name, each `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full
-        blob (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day,
+    dict : `series`, name → `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full blob
+        (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day,
         data fees / accrued data cost [1]. Further keys are statistics of the month.
 
     Raises

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from feemodel.errors import LimitExceeded
 
-START_SECONDS = 60.0  # maximum time to start, import modules and, the first time, compile them
+START_SECONDS = 60.0  # maximum time to start the process, import modules and compile code
 LOWER_PRIORITY = 10  # value added to the niceness of the process
 
 Found = TypeVar("Found")
@@ -69,7 +69,7 @@ class ChildProcess:
 
 
 def _begin() -> None:
-    """Prepare the child process: lower its priority, and end it when its parent ends."""
+    """Prepare the child process: lower the priority, and end the process when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and ends this process
     os.nice(LOWER_PRIORITY)
     threading.Thread(target=_end_with_parent, daemon=True).start()

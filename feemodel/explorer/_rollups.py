@@ -51,7 +51,7 @@ def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
 
 
 def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters in a request that replace those of the chains, by chain."""
+    """Return the parameters in a request, by chain. They replace parameters of the chains."""
     found: dict[str, Mapping[str, Any]] = {}
     for name, values in mapping(path, {} if given is None else given).items():
         choice(path, name, CHAINS)
@@ -81,7 +81,7 @@ def read_starknet_gas(given: Any) -> dict[str, int]:
 def read_rules(
     given: Any, at: str | None, parameters: Mapping[str, Mapping[str, Any]]
 ) -> "tuple[list[Rule], dict[str, InvalidInput]]":
-    """Return the rules to compare, and for each chain without a rule at that time, the reason."""
+    """Return the rules to compare, and the reasons why chains have no rule at that time, by chain."""
     if given is None:
         found, without = rules_at(at, parameters=parameters)
         return list(found), without
@@ -96,7 +96,7 @@ def read_rules(
 
 
 def unknown_rows(without: Mapping[str, InvalidInput]) -> list[dict[str, str]]:
-    """Return a row for every chain whose parameters are unknown, with the date from which they are unknown."""
+    """Return a row for every chain with unknown parameters, with the date since when the parameters are unknown."""
     return [
         {"rule": name, "token": CHAINS[name].token, "date": error.since, "source": error.reason, "error": error.brief}
         for name, error in without.items()
@@ -115,7 +115,7 @@ def compared(
     chain_id: int,
     starknet_gas: Mapping[str, int],
 ) -> tuple[list[dict[str, Any]], int, str]:
-    """Return a row per rule, the length of the signed transaction [byte], and the rule to which ratios refer."""
+    """Return a row per rule, the length of the signed transaction [byte], and the reference rule of the ratios."""
     from feemodel.rollups.tables import comparison, measured_sizes
 
     senders = None
@@ -128,12 +128,12 @@ def compared(
     table = measured_sizes([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     table |= {name: np.array([amount], dtype=np.int64) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
-    # If any rule has a fee for this transaction, the reference is such a rule.
+    # Prefer a reference rule that has a fee for this transaction.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
     reference = priced.get("linea") or next(iter((priced or by_name).values()))
 
     def row(one: "Rule") -> dict[str, Any]:
-        """Return the row of one rule with its ratio to the reference, or the reason why it has no fee."""
+        """Return the row of one rule: the fee and its ratio to the reference, or the reason why there is no fee."""
         known = {
             "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
             "remarks": list(one.remarks),

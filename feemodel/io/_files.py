@@ -1,4 +1,4 @@
-"""Open and write files. Readers raise `UnreadableFile` for an invalid file; the message has its path and the fault."""
+"""Open and write files. For an invalid file, `UnreadableFile` states the path and the fault."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file wit
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # Parquet rows read at a time: usual number, and for columns of variable size
-BATCHES_IN_BOUND = 4  # maximum bytes of a batch = maximum bytes of a file / BATCHES_IN_BOUND
+BATCHES_IN_BOUND = 4  # maximum bytes of a batch of mean rows = maximum bytes of a file / this
 CSV_BLOCK = 1 << 26  # bytes that the CSV parser reads at a time; a longer row cannot be read
 
 

@@ -272,7 +272,7 @@ def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[
 def read_format(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> tuple[Format, pd.DataFrame]:
-    """Read a Parquet or CSV file in the first format whose columns it has.
+    """Read a Parquet or CSV file in the first of the formats that matches the columns of the file.
 
     The attribute `not_in_file` of the table lists the columns that the file does not have.
     """
@@ -288,7 +288,7 @@ def read_each_row(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield tables of readable rows of a Parquet or CSV file, and an error for each row that cannot be read.
 
-    Each item is the number of its first row, counted from 1, with the table or the error.
+    Each item is a pair: the number of its first row, counted from 1, and the table or the error.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []

@@ -29,7 +29,7 @@ from feemodel.io._files import PathLike, reading
 Kind: TypeAlias = Literal["transaction", "function", "deployment"]
 STATISTICS = ("min", "mean", "median", "max")
 CHAIN_ID = 1  # chain id for reports that name no chain
-#: A transaction of type 2 whose fields have their usual lengths.
+#: Example transaction of type 2 with fields of usual lengths.
 EXAMPLE = Call(
     sender=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000, chain_id=CHAIN_ID
 )
@@ -62,7 +62,7 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
     ----------
     path : a file, or the folder of a project.
     statistic : statistic of the gas used over all calls of a function: "min", "mean", "median" or "max".
-    artifacts : folder with the compiled contracts; `None` means `out` or `artifacts` next to the file.
+    artifacts : folder with the compiled contracts; `None` uses the folder `out` or `artifacts` next to the file.
 
     Raises
     ------

@@ -38,8 +38,8 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.L1_FEES`, one row per block or sample. Values that are not
-    in the file are `<NA>`; `gas_used_ratio` is computed from `gas_used` and `gas_limit`.
+    Table with the columns of `feemodel.io._tables.L1_FEES`, one row per block or sample. Values that are not in the
+    file are `<NA>`, but `gas_used_ratio` is computed from `gas_used` and `gas_limit`. The function
     `feemodel.simulation.scenarios.replay` fills missing values and states its assumptions.
 
     Raises

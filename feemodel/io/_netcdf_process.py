@@ -1,4 +1,4 @@
-"""Read a NetCDF file in a separate process, which is killed if it takes too much time or memory.
+"""Read a NetCDF file in a separate process. The process is killed if reading takes too much time or memory.
 
 The HDF5 library never returns for some damaged files, and crashes on others. As a program,
 `python -m feemodel.io._netcdf_process FILE` writes the pickled Dataset, or the text of an error, to standard output.

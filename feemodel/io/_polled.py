@@ -20,11 +20,11 @@ _log = logging.getLogger(__name__)
 
 
 class OtherChain(UpstreamError):
-    """Error for a node that serves another chain than before."""
+    """Raised if a node serves a different chain than before."""
 
 
 class ChainId:
-    """Chain id that a node must have: a known id, or else the first id that the node reported."""
+    """Chain id that a node must have: a known id or, if no id is known, the first id that the node reports."""
 
     def __init__(self, known: int | None = None) -> None:
         self.known = known
@@ -63,7 +63,7 @@ def check_block_hash(number: int, known: bytes, answer: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Newest block of a node. Fields that are not always needed are parsed on demand."""
+    """Newest block of a node. Fields that are rarely needed are parsed on demand."""
 
     block: Mapping[str, Any]
     number: int
@@ -72,7 +72,7 @@ class Head:
 
     @classmethod
     def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
-        """Return the block in a response; raises `UpstreamError`.
+        """Return the block in a response; raises `UpstreamError` for an invalid response.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Pause and fetch in turn, until cancelled."""
+        """Fetch the value at regular intervals until cancelled. The first fetch follows after one interval."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

@@ -1,4 +1,4 @@
-"""Read captures of real blocks and of the state that the blocks access. Linea's tracer records them for tests.
+"""Read captures of real blocks and of the state that the blocks access, as recorded by Linea's tracer for tests.
 
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 

@@ -5,8 +5,8 @@ A column has one of these kinds:
 | kind   | in the table                                                                                                |
 |--------|-------------------------------------------------------------------------------------------------------------|
 | whole  | int64, or pandas' Int64 where a value may be missing                                                        |
-| time   | as whole: seconds since 1970                                                                                |
-| type   | as whole: 0 to 255; a name in the file, such as DynamicFee, is converted to its number                      |
+| time   | like `whole`: seconds since 1970                                                                            |
+| type   | like `whole`: 0 to 255; a name in the file, such as DynamicFee, is converted to its number                  |
 | fee    | Int64; Float64 if the file has means with fractions of a wei                                                |
 | real   | Float64                                                                                                     |
 | accesses | object column; a value is a tuple of pairs: an address, and its storage keys                              |
@@ -17,8 +17,8 @@ A column has one of these kinds:
 | text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that is not in the file contains only `<NA>`. Rows are sorted by block number (and
-index within the block); duplicate blocks or transactions are refused. Gaps between block numbers are
-allowed, for example in a sample of every tenth block.
+index within the block); duplicate blocks or transactions are refused. Gaps between block numbers are allowed, for
+example in a sample of every tenth block.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -181,8 +181,8 @@ L1_FEES: Columns = (
 def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
     """Check Arrow arrays (object arrays for amounts), and return them as a table with the given columns.
 
-    Raises `InvalidInput` that names the column and the row, counted from 1, if a required value is missing or has the
-    wrong length.
+    Raises `InvalidInput` if a required value is missing or has the wrong length. The message names the column and the
+    row, counted from 1.
     """
     return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows) for column in columns})
 
@@ -205,7 +205,7 @@ def cells_of_row(
 ) -> list[Any]:
     """Return the values of a JSON object in the order of the columns; missing values are `None`.
 
-    Raises `InvalidInput` that names the position and the field.
+    Raises `InvalidInput` for a missing or invalid value; the message names the position and the field.
     """
     scales = scales or {}
     return [

@@ -132,8 +132,8 @@ def read_transactions(
         `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
         the table: `{"input": "payload", "gas_price": "price:gwei"}`.
     receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
-        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price`
-        are filled from these receipts.
+        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price` are filled from these
+        receipts.
 
     Returns
     -------
@@ -170,8 +170,8 @@ def read_each_transaction(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield the transactions of a CSV or Parquet file in tables, and an error for each row that cannot be read.
 
-    Each item is the number of its first row, counted from 1, with the table or the error. The items are in the order
-    of the file.
+    Each item is a pair: the number of its first row, counted from 1, and the table or the error. The items are in the
+    order of the file.
 
     Raises `UnreadableFile` for a file that is not a table of transactions.
     """
@@ -298,7 +298,7 @@ def read_measured(
 ) -> dict[str, Any] | None:
     """Return keyword arguments for a workload from a CSV or Parquet file, or `None` if the file has no sizes.
 
-    Rows without a size or without gas are left out, and the workload's name states how many.
+    Rows without a size or without gas are left out. The name of the workload states the number of these rows.
 
     Parameters
     ----------

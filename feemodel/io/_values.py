@@ -2,8 +2,8 @@
 
 Integers are hexadecimal quantities, JSON integers or decimal digits. Bytes are `0x` and hexadecimal digits, or binary.
 Times are seconds since 1970, or a date and time (UTC if there is no time zone). Nothing is rounded: where an integer is
-required, a number with a fraction and a double that may have lost digits are refused. A value that is not
-valid raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
+required, a number with a fraction and a double that may have lost digits are refused. An invalid value raises
+`InvalidInput` with the name that the caller gave, such as "row 3: gas".
 """
 
 import math
@@ -33,8 +33,8 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 WORD = 32  # bytes of a 256-bit number
 WIDE = (16, 32)  # bytes of ClickHouse's wide integers
-EXACT_DOUBLE = 2**53  # doubles represent every integer up to this one
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same for shorter floating-point types
+EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same limit for shorter floating-point types
 LATEST = 2**34  # seconds, the year 2514; a larger number is probably in another unit
 ONE = Fraction(1)
 
@@ -298,7 +298,8 @@ def _flag_column(array: Arrow, name: str) -> Arrow:
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
         return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
-    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # pandas, if values are missing
+    # pandas writes flags as doubles if values are missing.
+    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
         array = _whole_column(array, name)
     if pa.types.is_integer(array.type):
         return _flag_column(array.cast(pa.string()), name)

@@ -25,7 +25,7 @@ class L1Fees(NamedTuple):
 
 
 class L1Sample(NamedTuple):
-    """Ten-minute means of L1 fees [wei / gas]."""
+    """Means of L1 fees over ten minutes [wei / gas]."""
 
     time: str  #: UTC, ISO 8601
     base_fee: float

@@ -80,7 +80,7 @@ def plot_fee_by_size(
     *,
     cost_per_byte: Mapping[str, float],
 ) -> Axes:
-    """Plot each transaction's fee and the cost of its bytes against its compressed size (log axes).
+    """Plot the fee of each transaction and the cost of bytes against compressed size (log axes).
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
 
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
-    """Plot the L1 gas of postings under the rules of today and of a draft, with the relative change (log axis).
+    """Plot the L1 gas of postings today and after a draft protocol change, with the relative change (log axis).
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def plot_forecast(
 
 
 def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot the price of a byte under recommended parameters and the distribution of the cost of posting it (log axis).
+    """Plot the price of a byte under recommended parameters, and the distribution of its posting cost (log axis).
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`; revenue and `attributed_cost` (path, hour) [wei]. If there are several
+    result : result of `feemodel.backtest`, with revenue and `attributed_cost` (path, hour) [wei]. If there are several
         paths, the median and the band from the 5 % to the 95 % quantile are drawn.
     ax : axes to draw on; `None` makes a new figure.
     revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
@@ -98,7 +98,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot a histogram of each transaction's fee divided by the cost of its bytes. Ratios below 1 are highlighted.
+    """Plot a histogram of the ratio fee / cost of bytes of the transactions. Ratios below 1 are highlighted.
 
     Parameters
     ----------
