@@ -196,7 +196,7 @@ def test_a_page_reads_as_the_docstring_does(pages):
     page = (pages / "feemodel" / "linea" / "priority.html").read_text(encoding="utf-8")
 
     assert "<li><code>compressed_size</code>: measured size of the transaction [byte].</li>" in page
-    assert "paid by every unit of gas, whatever the size" in page
+    assert "<li><code>fixed_cost</code>: cost of every unit of gas [wei / gas].</li>" in page
     assert '<span class="n">compressed_size</span><span class="p">:</span> <span class="n">ArrayLike</span>' in page
     assert "----------" not in page
 
