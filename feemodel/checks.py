@@ -33,7 +33,7 @@ class Labelled(Protocol):
 
 
 # Types of the two overloads of a formula. If all arguments are numbers, the result is a number. If an argument is a
-# Series or a DataArray, the result has its type. Otherwise the result is an array, the default of the type variables.
+# Series or a DataArray, the result has its type. Otherwise the result is an array, the default type.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 

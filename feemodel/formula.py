@@ -95,7 +95,7 @@ def _check_shapes(arguments: Mapping[str, Any]) -> None:
 
 
 def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of array arguments; ragged lists are left out, because the formula reports them."""
+    """Return the shapes of array arguments, without ragged lists: the formula itself raises the error for them."""
     shapes = {}
     for name, value in arguments.items():
         if name != "out" and isinstance(value, ARRAYS):

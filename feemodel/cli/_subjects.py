@@ -240,7 +240,7 @@ def add_transaction_file(parser: Any) -> None:
 
 
 def read_columns(texts: list[str]) -> dict[str, str] | None:
-    """Return the columns of the options, as a mapping from names of this package to names in the file.
+    """Parse the options that name columns; return a mapping from names of this package to names in the file.
 
     >>> read_columns(["base_fee=fee:gwei,time=t"])
     {'base_fee': 'fee:gwei', 'time': 't'}

@@ -30,7 +30,7 @@ IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 
 
 class Implausible(NamedTuple):
-    """First fee of a column that is outside its range."""
+    """First fee of a column that lies outside the plausible range of the column."""
 
     position: int  #: index in the flat array
     value: float

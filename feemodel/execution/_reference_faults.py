@@ -88,7 +88,7 @@ def refusal(rules: Any, number: int, data: bytes, error: BaseException, gas: int
     rules : the package of the fork.
     number : address of the precompile, as a number.
     data : input of the precompile.
-    error : exception of the specification.
+    error : exception that the executable specification raised.
     gas : gas given to the precompile [gas].
     """
     name, said = type(error).__name__, str(error)

@@ -27,7 +27,7 @@ class ChildProcess:
 
     Parameters
     ----------
-    task : name of the computed results in error messages.
+    task : what the process computes, as named in error messages.
     load : function that imports and compiles the code that tasks need.
     """
 

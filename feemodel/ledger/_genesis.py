@@ -237,7 +237,7 @@ def _fill_subtrees(
     Parameters
     ----------
     hashes : hashes of the nodes on the level below these subtrees.
-    below : row numbers of the same nodes.
+    below : row numbers of the nodes in `hashes`.
     zeros : hash of an empty subtree on the level of these nodes, and on each stored level except the highest.
     """
     levels = []

@@ -118,7 +118,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node has a signed 64-bit integer
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node stores it as an int64
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated

@@ -294,7 +294,10 @@ def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
 
 
 def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> UnknownParameter:
-    """Return the error for unknown parameters. The message has dates, last known values and how to pass values."""
+    """Return the error for unknown parameters.
+
+    The message gives dates and last known values, and explains how to pass values.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for name, one in missing.items():
         groups.setdefault((one.since, one.cause), []).append(name)

@@ -181,7 +181,7 @@ def arbitrum_data_gas(
 
     The units are 0 if `l1_base_fee` is 0, and the gas is 0 if `new_base_fee` is 0.
 
-    In this example, the size is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    In this example, `units` is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)

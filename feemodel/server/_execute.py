@@ -223,7 +223,7 @@ class Executor:
         await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
 
     def close(self) -> None:
-        """Stop the child processes; each thread ends with its task."""
+        """Stop the child processes, and wait until each thread has finished its current task."""
         if self._pool is not None:
             self._pool.close()
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -52,7 +52,7 @@ class ChainEstimates:
     Parameters
     ----------
     executor : executes calls on the chain.
-    pricing : prices of the estimates.
+    pricing : current prices, from which the estimates are computed.
     measuring : measurement of the transaction's compressed size.
     """
 
@@ -90,7 +90,7 @@ class NodeEstimates:
     Parameters
     ----------
     upstream : node that estimates the gas; each estimate also requests the newest block.
-    pricing : prices of the estimates.
+    pricing : current prices, from which the estimates are computed.
     measuring : measurement of the transaction's compressed size.
     settings : settings with the limits of a call.
     """

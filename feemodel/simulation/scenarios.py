@@ -187,7 +187,7 @@ def bootstrap(
 
 
 def check_block_seconds(block_seconds: float, step: float) -> None:
-    """Raise `InvalidInput` for blocks shorter than ten minutes, unless a block is exactly one step.
+    """Raise `InvalidInput` if blocks of the bootstrap are shorter than ten minutes, unless they are one step long.
 
     >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

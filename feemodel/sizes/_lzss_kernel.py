@@ -50,7 +50,7 @@ def lzss_sizes(
     ----------
     buffer : concatenated payloads, together less than 2**31 bytes, each at most `LONGEST_INPUT`.
     bounds : start index of each payload, then the end index of the last payload.
-    dictionary : index of the dictionary.
+    dictionary : search index of the dictionary.
     patience : comparisons per byte of a payload before its matches are tabulated; affects the time, not the sizes.
 
     Returns

@@ -163,7 +163,7 @@ class Path(NamedTuple):
 
     execution: Any  #: state of the rule for the execution price, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: factor on demand from L1 fees and time of day: one value per step, or a constant [1]
+    activity: RealArray  #: factor by which L1 fees and time of day change demand, per step or constant [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms

@@ -70,7 +70,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     Raises
     ------
     InvalidInput : `costs` is not one-dimensional or has a negative element, or `step` is longer than a day.
-    LimitExceeded : the limits do not fit in memory.
+    LimitExceeded : the array of maximum costs does not fit in memory.
 
     If the cost is constant, the limit equals the cost:
 
@@ -153,7 +153,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
     ----------
     costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing in each row [wei].
     transition : probability of a change from one deviation to another in one bin, (points, points).
-    delay_cost : cost of waiting for one bin [wei].
+    delay_cost : cost of waiting during one time bin [wei].
     limits : output, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
     """
     count, points = limits.shape[0], costs.shape[1]
