@@ -21,7 +21,6 @@ from feemodel.rollups.taiko import SharedFee
 from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
 from feemodel.simulation._backtest import Traffic
 from feemodel.simulation._reduce import Over, over
-from feemodel.simulation._sensitivity import Indices
 from feemodel.simulation.posting import Posted
 from feemodel.simulation.surfaces import Workload
 
@@ -70,7 +69,7 @@ def test_reductions_are_equal_by_value_and_can_be_keys():
 
 
 ARRAY_TUPLES = [
-    Breakdown, Fees, Sums, PosterCharge, SharedFee, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic, Indices,
+    Breakdown, Fees, Sums, PosterCharge, SharedFee, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic,
 ]  # fmt: skip
 
 
