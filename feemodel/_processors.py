@@ -1,10 +1,14 @@
-"""Number of available processors, and a function that runs tasks on threads."""
+"""Number of available processors, tasks on threads, and the end of worker processes."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -13,6 +17,20 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def end_with_parent() -> None:
+    """Exit when the parent process ends. Otherwise a worker process would wait for tasks forever."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
+
+
+def _exit_after(parent: "BaseProcess") -> None:
+    parent.join()
+    os._exit(1)
 
 
 def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], threads: int) -> Iterator[Result]:

@@ -7,13 +7,13 @@ import asyncio
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import TypeVar
 
+from feemodel._processors import end_with_parent
 from feemodel.errors import LimitExceeded
 
 START_SECONDS = 60.0  # maximum time to start the process, import modules and compile code
@@ -72,14 +72,7 @@ def _begin() -> None:
     """Prepare the child process: lower the priority, and end the process when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and ends this process
     os.nice(LOWER_PRIORITY)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def _loaded(load: Callable[[], object]) -> int:

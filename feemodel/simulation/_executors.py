@@ -5,7 +5,6 @@ module dies, its tasks are computed again in new processes, with a warning. If a
 error is raised.
 """
 
-import os
 import pickle
 import signal
 import sys
@@ -15,14 +14,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from operator import call
-from threading import Thread
 from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel._extras import install_command
-from feemodel._processors import cores
+from feemodel._processors import cores, end_with_parent
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 
@@ -279,14 +276,7 @@ def _receive(pickled: bytes) -> None:
     global _received
     _received = pickled
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and terminates its workers
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Exit when the parent process is killed. Otherwise the worker would wait for tasks forever."""
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def _run_received(number: int) -> Any:
