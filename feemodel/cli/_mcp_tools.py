@@ -17,6 +17,7 @@ import msgspec
 from feemodel import __version__
 from feemodel.cli._output import length_text
 from feemodel.errors import FeeModelError, InvalidInput
+from feemodel.estimates.json_types import CallObject, Data, Uint64, Uint256, parse, schemas
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import (
     LINEA_CHAIN_ID,
@@ -36,7 +37,6 @@ from feemodel.rollups import _sending as sending
 from feemodel.rollups import chains as chain_rows
 from feemodel.rollups import rule, rules_at
 from feemodel.rollups.tables import MEASURED, comparison, measured_sizes
-from feemodel.server.calls import CallObject, Data, Uint64, Uint256, parse, schemas
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

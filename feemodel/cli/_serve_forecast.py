@@ -20,10 +20,10 @@ from msgspec import Meta
 from feemodel._extras import need
 from feemodel.cli._output import length_text
 from feemodel.errors import InvalidInput, LimitExceeded, MissingExtra, UnreadableFile, UpstreamError
+from feemodel.estimates.json_types import Quantity
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.explorer._process import ChildProcess
 from feemodel.server._node import opened_node
-from feemodel.server.calls import Quantity
 from feemodel.server.dispatch import Method
 from feemodel.server.service import Service
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from feemodel import __version__
 from feemodel.errors import InvalidInput
 from feemodel.estimates._prices import reward, suggested_tip
+from feemodel.estimates.json_types import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import node_named
@@ -16,7 +17,6 @@ from feemodel.execution._estimate import prepare_call, returned
 from feemodel.execution._state import blob_base_fee
 from feemodel.server._execute import Executor
 from feemodel.server._prices import CurrentPrices
-from feemodel.server.calls import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
 from feemodel.server.dispatch import Method
 
 MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth

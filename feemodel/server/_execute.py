@@ -19,6 +19,7 @@ import msgspec
 
 from feemodel.errors import LimitExceeded
 from feemodel.estimates._chain import ChainState
+from feemodel.estimates.json_types import StateOverride
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import Prepared
@@ -30,8 +31,8 @@ from feemodel.execution._pool import EnginePool
 from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
-from feemodel.server.calls import StateOverride
-from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
+from feemodel.server._errors import SERVER_ERROR, CallError
+from feemodel.server.dispatch import BATCH_GAS
 from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")

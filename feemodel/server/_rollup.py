@@ -1,32 +1,42 @@
 """The methods of the rollup: estimates of gas and fees, and proofs."""
 
 import asyncio
-import logging
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates._rollup import Measuring, check_rollup_call
+from feemodel.estimates.json_types import (
+    MAX_BLOCKS,
+    Address,
+    Block,
+    CallObject,
+    EstimateOption,
+    Quantity,
+    StateOverride,
+    parse,
+    read_overrides,
+)
+from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
+from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
 from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
 from feemodel.ledger._database import read_ahead
 from feemodel.ledger._proof import STEP, proof_steps
+from feemodel.server._errors import INVALID_PARAMS, CallError
 from feemodel.ledger._store import Store
 from feemodel.server._execute import Executor, check_overrides, limits_of
 from feemodel.server._node import Upstream
 from feemodel.server._prices import CurrentPrices
-from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
-from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, UNAVAILABLE, CallError, Method
+from feemodel.server.dispatch import Method
 from feemodel.server.settings import Settings
 
 PRODUCTION_PREFIX = "linea"  # existing clients call the two methods with this prefix
 _BESU = node_named("besu")
-_log = logging.getLogger(__name__)
 
 
 class Estimate(msgspec.Struct, rename="camel"):
@@ -44,6 +54,43 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
     ['linea_getProof', 'rollup_getProof']
     """
     return {f"{prefix}_{name}": method, f"{PRODUCTION_PREFIX}_{name}": method}
+
+class EstimateOptions(msgspec.Struct, frozen=True):
+    """The parameters of an estimate that follow the call object."""
+
+    block: BlockId | None = None
+    overrides: StateOverride | None = None
+    blocks: int | None = None  #: number of blocks for which the fee must suffice
+
+
+def estimate_options(*given: Any) -> EstimateOptions:
+    """Parse the parameters of an estimate that follow the call object: block, state override and options.
+
+    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. An
+    object with `blocks` may follow as the options. Raises `InvalidInput`.
+
+    >>> estimate_options("latest", {"blocks": 5}, None).blocks
+    5
+    """
+    named = list(given)
+    while named and named[-1] is None:
+        named.pop()
+    blocks = None
+    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
+        blocks = as_integer("blocks", named.pop()["blocks"])
+        if not 1 <= blocks <= MAX_BLOCKS:
+            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
+    if len(named) > 2:
+        raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
+    block, overrides = (*named, None, None)[:2]
+    if isinstance(block, Mapping) and not (block and block.keys() <= EIP_1898_FIELDS):
+        if overrides is not None:
+            raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
+        block, overrides = None, block
+    return EstimateOptions(
+        None if block is None else read_block(block), None if overrides is None else read_overrides(overrides), blocks
+    )
+
 
 
 class ChainEstimates:
@@ -159,13 +206,10 @@ class Ledger:
         self._loading: asyncio.Task[None] | None = None
 
     def store(self) -> Store:
-        """Return the open store; if it cannot be read, raises `CallError` with the identifier of a line in the log."""
-        try:
-            if self._store is None:
-                self._store = Store(self.path, read_only=True)
-            self._store.check_file()
-        except UnreadableFile as error:
-            raise ledger_failed(error) from None
+        """Return the open store; raises `UnreadableFile` if the file cannot be read."""
+        if self._store is None:
+            self._store = Store(self.path, read_only=True)
+        self._store.check_file()
         return self._store
 
     async def load(self) -> None:
@@ -196,19 +240,8 @@ class Ledger:
             return proof
         except LimitExceeded as error:  # here, too many storage keys, not a busy server
             raise CallError(INVALID_PARAMS, str(error)) from None
-        except UnreadableFile as error:
-            raise ledger_failed(error) from None
 
     def close(self) -> None:
         """Close the file."""
         if self._store is not None:
             self._store.close()
-
-
-def ledger_failed(error: UnreadableFile) -> CallError:
-    """Return the error for a ledger that cannot be read, and log the file and the reason."""
-    identity = secrets.token_hex(8)
-    _log.error("ledger %s: %s", identity, error)
-    if isinstance(error, LedgerDamaged):
-        return CallError(INTERNAL_ERROR, "the ledger is damaged", {"id": identity})
-    return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})

@@ -1,15 +1,11 @@
 """JSON-RPC 2.0: convert the bytes of a request into the bytes of its response.
 
-Errors of the package become error objects. Any other exception becomes "Internal error" with an identifier; the log has
-the traceback under the same identifier.
-
-Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for error codes above -32100.
+Source: https://www.jsonrpc.org/specification (2013-01-04)
 """
 
 import asyncio
 import inspect
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from operator import itemgetter
@@ -19,21 +15,22 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from feemodel import __version__
-from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
-from feemodel.io._async_node import NodeError
+from feemodel.errors import InvalidInput
+from feemodel.estimates.json_types import decoded, parse, schemas
 from feemodel.io._documents import parse_json
+from feemodel.server._errors import (
+    FAILURES,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LIMIT_EXCEEDED,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    CallError,
+    as_call_error,
+)
 from feemodel.server._metrics import ERRORS, SECONDS
-from feemodel.server.calls import FAILURES, decoded, parse, schemas
 from feemodel.server.settings import Settings
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
-_CODES: tuple[tuple[type[FeeModelError], int], ...] = (
-    (NotFinalized, INVALID_REQUEST),  # production nodes return this code for a block that they do not serve
-    (InvalidInput, INVALID_PARAMS),
-    (LimitExceeded, LIMIT_EXCEEDED),
-    (UpstreamError, UNAVAILABLE),
-)
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
 ALL_BATCHES_BYTES = 48 << 20  # maximum size of the answers to all current batches of a process
 FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
@@ -41,17 +38,9 @@ _CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
 
-_log, _request_log = logging.getLogger(__name__), logging.getLogger("feemodel.calls")
+_request_log = logging.getLogger("feemodel.calls")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-
-
-class CallError(FeeModelError):
-    """An error object: code, message and data."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        self.code, self.message, self.data = code, message, data
-        super().__init__(message)
 
 
 class Method:
@@ -264,21 +253,9 @@ def _read(body: bytes) -> Any:
     return value
 
 
-def _as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
-    """Convert an exception to an error with a code, a message and data."""
-    if isinstance(error, (CallError, ExecutionFailed, NodeError)):
-        return error
-    for kind, code in _CODES:
-        if isinstance(error, kind):
-            return CallError(code, str(error))
-    identity = secrets.token_hex(8)
-    _log.error("internal error %s", identity, exc_info=error)
-    return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
-
-
 def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
     """Return the response with an error object, and the code of the error."""
-    found = _as_call_error(error)
+    found = as_call_error(error)
     fields = {"code": found.code, "message": found.message}
     if found.data is not None:
         fields["data"] = found.data

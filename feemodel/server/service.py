@@ -13,13 +13,14 @@ from feemodel.estimates._prices import Prices
 from feemodel.estimates._rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
+from feemodel.server._errors import as_call_error
 from feemodel.server import _metrics as metrics
 from feemodel.server._eth import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server._execute import Executor
 from feemodel.server._node import Upstream, opened_node
 from feemodel.server._prices import fetch_l1_prices, pricing_of
 from feemodel.server._rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
-from feemodel.server.dispatch import CallError, Dispatcher, Method, document
+from feemodel.server.dispatch import Dispatcher, Method, document
 from feemodel.server.loaded import Loaded
 
 WARM_UP_AFTER = 1.0  # delay of the warm-up, which would slow down the first requests [s]
@@ -163,16 +164,12 @@ class Service:
 
     def unready(self) -> list[str]:
         """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""
-        refused = []
-        try:
-            self.pricing.describe()
-        except Exception as error:  # any error that a caller would get
-            refused.append(str(error))
-        if self.ledger is not None:
+        refused, needed = [], [self.pricing.describe, *([] if self.ledger is None else [self.ledger.store])]
+        for check in needed:
             try:
-                self.ledger.store()
-            except CallError as error:
-                refused.append(error.message)
+                check()
+            except Exception as error:
+                refused.append(as_call_error(error).message)
         failed = [one.error for one in (self.head, self._fees) if one is not None and one.error is not None]
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.server import calls
-from feemodel.server.calls import CallObject, EstimateOptions, decoded, estimate_options, parse
+from feemodel.estimates import json_types
+from feemodel.estimates.json_types import CallObject, decoded, parse
+from feemodel.server._rollup import EstimateOptions, estimate_options
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
-WIRES = {name: getattr(calls, name) for name in ("Address", "Target", "Data", "Hash", "Uint64", "Uint256")}
+WIRES = {name: getattr(json_types, name) for name in ("Address", "Target", "Data", "Hash", "Uint64", "Uint256")}
 DIGITS = "0123456789abcdefABCDEF"
 SPECIAL = (
     "0x", "0X1", "0x0", "0x00", "0x1_0", "0x1\n", " 0x1", "0xzz", "0x\u0661", "0x" + "f" * 16, "0x1" + "0" * 16,
@@ -165,7 +166,9 @@ def test_no_parameters_are_no_options():
 
 
 def test_every_type_of_a_parameter_has_a_schema():
-    found, components = calls.schemas([CallObject, calls.Block, calls.Overrides, calls.EstimateOption])
+    found, components = json_types.schemas(
+        [CallObject, json_types.Block, json_types.Overrides, json_types.EstimateOption]
+    )
     assert len(found) == 4
-    assert components["CallObject"]["properties"]["gas"]["anyOf"][0]["pattern"] == calls.Uint64.schema["pattern"]
+    assert components["CallObject"]["properties"]["gas"]["anyOf"][0]["pattern"] == json_types.Uint64.schema["pattern"]
     msgspec.json.encode(components)

@@ -8,15 +8,16 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates._chain import ChainState
+from feemodel.estimates.json_types import CallObject, parse, read_overrides
 from feemodel.ethereum._block_id import read_block
 from feemodel.execution._clients import node_named
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Request, parse_request
 from feemodel.execution._state import Account, CallState
 from feemodel.server import _execute as execute
+from feemodel.server._errors import CallError
 from feemodel.server._execute import Executor, Work, work_of
-from feemodel.server.calls import CallObject, parse, read_overrides
-from feemodel.server.dispatch import BATCH_GAS, CallError, GasMeter
+from feemodel.server.dispatch import BATCH_GAS, GasMeter
 from feemodel.server.settings import Settings
 from tests.helpers.development import development_state
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE

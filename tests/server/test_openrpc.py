@@ -9,7 +9,7 @@ from feemodel.cli._serve_forecast import ForecastMethod
 from feemodel.estimates._chain import LEDGER
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.io.shipped import L1_FEES, shipped_path
-from feemodel.server.calls import FAILURES
+from feemodel.server._errors import FAILURES
 from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
 from tests.server.parts import serving

@@ -1,6 +1,7 @@
-"""Parameters, results and errors of the methods: types that parse JSON and provide schemas for the OpenRPC document.
+"""Types of JSON parameters and results, which parse and check values and provide JSON schemas.
 
-Each parameter is parsed and checked once, in this module, so that methods receive only valid values.
+The JSON-RPC methods and the tools of the Model Context Protocol use these types. Each parameter is parsed and checked
+once, so that methods and tools receive only valid values.
 """
 
 import re
@@ -15,7 +16,7 @@ import msgspec
 
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
+from feemodel.ethereum._block_id import TAGS, BlockId, read_block
 from feemodel.ethereum._call import Call, as_integer, check_type, made_type, read_access_list, read_type
 from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex
 from feemodel.ethereum._transaction import read_authorizations
@@ -64,21 +65,6 @@ _OPTIONS: Schema = {
     "additionalProperties": False,
     "minProperties": 1,
 }
-
-
-#: Errors that may be returned in place of a result: code, message and cause.
-FAILURES = (
-    (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
-    (-32000, "a message of geth or Besu", "too few funds, too little gas, a halt, a wrong nonce, an unknown block"),
-    (-32002, "the failure", "the node cannot be reached, or costs are too old"),
-    (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
-    (-32005, "the limit and its value", "gas, time, size of overrides, number of waiting calls"),
-    (-32600, "Invalid Request, or the block", "not a request; a batch with too many calls; a block that is not final"),
-    (-32601, "the unknown method, or what it requires", "any other method; a method that needs a node"),
-    (-32602, "the field and its value", "an invalid parameter; too many storage keys"),
-    (-32603, "Internal error", "unexpected errors; data contains the id of the log entry"),
-    (-32700, "Parse error", "not JSON"),
-)
 
 
 class StateOverride(msgspec.Struct, frozen=True):
@@ -210,43 +196,6 @@ class CallObject(msgspec.Struct, rename="camel"):
             len(authorizations),
         )  # fmt: skip
         return Request(call, authorizations, blob_hashes)
-
-
-class EstimateOptions(msgspec.Struct, frozen=True):
-    """The parameters of an estimate that follow the call object."""
-
-    block: BlockId | None = None
-    overrides: StateOverride | None = None
-    blocks: int | None = None  #: number of blocks for which the fee must suffice
-
-
-def estimate_options(*given: Any) -> EstimateOptions:
-    """Parse the parameters of an estimate that follow the call object: block, state override and options.
-
-    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. An
-    object with `blocks` may follow as the options. Raises `InvalidInput`.
-
-    >>> estimate_options("latest", {"blocks": 5}, None).blocks
-    5
-    """
-    named = list(given)
-    while named and named[-1] is None:
-        named.pop()
-    blocks = None
-    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
-        blocks = as_integer("blocks", named.pop()["blocks"])
-        if not 1 <= blocks <= MAX_BLOCKS:
-            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
-    if len(named) > 2:
-        raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
-    block, overrides = (*named, None, None)[:2]
-    if isinstance(block, Mapping) and not (block and block.keys() <= EIP_1898_FIELDS):
-        if overrides is not None:
-            raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
-        block, overrides = None, block
-    return EstimateOptions(
-        None if block is None else read_block(block), None if overrides is None else read_overrides(overrides), blocks
-    )
 
 
 def parse(name: str, value: Any, kind: Any) -> Any:
