@@ -6,7 +6,6 @@ read-ahead is disabled.
 """
 
 import ctypes
-import os
 import sqlite3
 import sys
 import weakref
@@ -221,7 +220,6 @@ def file_size(path: Path) -> int:
 
 
 RANDOM, NORMAL = 1, 0  # Linux's MADV_RANDOM and MADV_NORMAL, which SQLite cannot set
-AHEAD = 1 << 20  # bytes that `read_ahead` requests at a time
 
 
 def _advise(path: Path, advice: int) -> int:
@@ -244,23 +242,3 @@ def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None)
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     return libc
-
-
-def read_ahead(path: Path) -> Iterator[int]:
-    """Read a whole file into the page cache from start to end; after each piece, yield the number of bytes read.
-
-    This is ten times faster than reading single pages. Each piece is requested after the previous piece has been read,
-    so that a concurrent proof waits for at most one piece. Nothing is read if the file is larger than half of the
-    memory, or if the system is not Linux.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    with path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
-            return
-        for start in range(0, size, AHEAD):
-            os.posix_fadvise(file.fileno(), start, AHEAD, os.POSIX_FADV_WILLNEED)
-            end = min(start + AHEAD, size)
-            os.pread(file.fileno(), 1, end - 1)
-            yield end

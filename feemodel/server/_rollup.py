@@ -25,10 +25,9 @@ from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
 from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
-from feemodel.ledger._database import read_ahead
 from feemodel.ledger._proof import STEP, proof_steps
-from feemodel.server._errors import INVALID_PARAMS, CallError
 from feemodel.ledger._store import Store
+from feemodel.server._errors import INVALID_PARAMS, CallError
 from feemodel.server._execute import Executor, check_overrides, limits_of
 from feemodel.server._node import Upstream
 from feemodel.server._prices import CurrentPrices
@@ -54,6 +53,7 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
     ['linea_getProof', 'rollup_getProof']
     """
     return {f"{prefix}_{name}": method, f"{PRODUCTION_PREFIX}_{name}": method}
+
 
 class EstimateOptions(msgspec.Struct, frozen=True):
     """The parameters of an estimate that follow the call object."""
@@ -90,7 +90,6 @@ def estimate_options(*given: Any) -> EstimateOptions:
     return EstimateOptions(
         None if block is None else read_block(block), None if overrides is None else read_overrides(overrides), blocks
     )
-
 
 
 class ChainEstimates:
@@ -203,7 +202,7 @@ class Ledger:
         self.path, self._key_limit = path, key_limit
         self._store: Store | None = None
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
-        self._loading: asyncio.Task[None] | None = None
+        self._is_loaded = False
 
     def store(self) -> Store:
         """Return the open store; raises `UnreadableFile` if the file cannot be read."""
@@ -213,17 +212,10 @@ class Ledger:
         return self._store
 
     async def load(self) -> None:
-        """Wait until the hash function is loaded."""
-        scheme = self.store().scheme
-        if self._loading is None or (self._loading.done() and self._loading.exception()):
-            self._loading = asyncio.create_task(asyncio.to_thread(scheme.load))
-        await asyncio.shield(self._loading)
-
-    async def read_ahead(self) -> None:
-        """Read the whole file into the page cache, so that the first proofs do not wait for the disk."""
-        pieces = read_ahead(self.store().path)
-        while await asyncio.to_thread(next, pieces, None):  # one piece per call, so that the server can stop in between
-            pass
+        """Load or compile the hash function in a thread, unless it is loaded already."""
+        if not self._is_loaded:
+            await asyncio.to_thread(self.store().scheme.load)
+            self._is_loaded = True
 
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
         """Return Merkle proofs of an account and its slots at a final block."""

@@ -2,19 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.estimates._prices import Prices
 from feemodel.estimates._rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
-from feemodel.server._errors import as_call_error
 from feemodel.server import _metrics as metrics
+from feemodel.server._errors import as_call_error
 from feemodel.server._eth import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server._execute import Executor
 from feemodel.server._node import Upstream, opened_node
@@ -23,7 +22,6 @@ from feemodel.server._rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, N
 from feemodel.server.dispatch import Dispatcher, Method, document
 from feemodel.server.loaded import Loaded
 
-WARM_UP_AFTER = 1.0  # delay of the warm-up, which would slow down the first requests [s]
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
     "eth_createAccessList", "eth_getLogs", "eth_getProof", "eth_getTransactionByHash", "eth_getTransactionReceipt",
@@ -129,7 +127,11 @@ class Service:
         first = [asyncio.create_task(one.refresh()) for one in polled]
         if first:  # wait for a limited time, so that a slow node does not delay the start
             await asyncio.wait(first, timeout=self.settings.node_timeout)
-        jobs = [self._warm_up(), *(one.keep() for one in polled)]
+        jobs = [one.keep() for one in polled]
+        if self.ledger is not None:
+            jobs.append(self.ledger.load())
+        if self._executor is not None:
+            jobs.append(self._executor.warm_up())
         tasks = [*first, *map(asyncio.create_task, jobs)]
         metrics.begin()
         try:
@@ -150,17 +152,6 @@ class Service:
             await extension.close()
         if self.ledger is not None:
             self.ledger.close()
-
-    async def _warm_up(self) -> None:
-        """Load data that only some requests need, before the first such request arrives."""
-        await asyncio.sleep(WARM_UP_AFTER)
-        with suppress(FeeModelError, OSError):  # the first call that needs the ledger returns the error
-            if self.ledger is not None:
-                await self.ledger.load()
-                await self.ledger.read_ahead()
-        if self._executor is not None:
-            with suppress(LimitExceeded):  # other calls have already started all processes
-                await self._executor.warm_up()
 
     def unready(self) -> list[str]:
         """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""

@@ -1,14 +1,11 @@
 """The store: blocks in one transaction each, every block's state kept, readers beside the writer."""
 
-import ctypes
-import mmap
 import os
 import re
 import resource
 import signal
 import sqlite3
 import sys
-import time
 from itertools import count
 from pathlib import Path
 
@@ -21,7 +18,6 @@ from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, Unreadabl
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger import _database as database
 from feemodel.ledger import _genesis as genesis
 from feemodel.ledger._genesis import _Spool
 from feemodel.ledger._maintenance import verify
@@ -302,26 +298,6 @@ def test_the_kernel_does_not_read_around_the_pages_of_a_proof(tmp_path):
             with reader.database.read_whole():
                 assert is_random() == [False]
             assert is_random() == [True]
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is told is Linux's")
-def test_a_file_is_read_ahead_from_end_to_end(tmp_path):
-    path = tmp_path / "ledger.db"
-    path.write_bytes(os.urandom(3 * database.AHEAD + 5_000))
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        assert list(database.read_ahead(path))[2:] == [3 * database.AHEAD, 3 * database.AHEAD + 5_000]
-        pages = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-    count = -(-len(pages) // mmap.PAGESIZE)
-    held = (ctypes.c_ubyte * count)()
-    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    for _ in range(1_000):  # the kernel reads while others go on
-        assert ctypes.CDLL(None).mincore(ctypes.c_void_p(start), ctypes.c_size_t(len(pages)), held) == 0
-        if sum(page & 1 for page in held) == count:
-            break
-        time.sleep(0.01)
-    assert sum(page & 1 for page in held) == count
 
 
 def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
