@@ -37,7 +37,6 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LARGE = 1 << 16  # minimum size of a large request [byte]
 HELD = 16 << 20  # large requests are refused while the requests in progress exceed this total size [byte]
-KNOWN_HOSTS = 64  # maximum number of allowed Host headers that are cached
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _JSON = (b"content-type", b"application/json")
@@ -63,7 +62,6 @@ class App:
         self._service, self._dispatcher = service, service.dispatcher()
         self.connections = Connections(settings)
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
-        self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
@@ -172,16 +170,11 @@ class App:
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
-        host = hosts[0]
-        if host in self._known_hosts:
-            return
-        found = _HOST.fullmatch(host.decode("latin-1"))
+        host = hosts[0].decode("latin-1")
+        found = _HOST.fullmatch(host)
         name = (found[1] or found[2]).lower() if found else ""
         if "*" not in self._hosts and name not in self._hosts and not _is_address(name):
-            shown = host.decode("latin-1")[:100]
-            raise Refusal(403, f"the host {shown!r} is not one of those that are answered")
-        if len(self._known_hosts) < KNOWN_HOSTS:
-            self._known_hosts.add(host)
+            raise Refusal(403, f"the host {host[:100]!r} is not one of those that are answered")
 
     async def _refuse(self, send: Send, refusal: Refusal) -> None:
         metrics.count_refusal(refusal.status)
