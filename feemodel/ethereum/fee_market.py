@@ -10,7 +10,7 @@ ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, overload
+from typing import Generic, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -64,6 +64,8 @@ TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
 LARGEST_EXPONENT = 178  # e**178 > 2**256: no blob base fee that a block header can hold
 ARRAY_BLOCK = 1 << 15  # elements per block
+
+BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]  # target gas, maximum gas, update fraction, reserve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class Schedule:
             raise_first("timestamp", reason, time, time < starts[0])
         return np.searchsorted(starts, time, side="right") - 1
 
-    def parameters(self, timestamp: ArrayLike) -> tuple[Whole, Whole, Whole, Truth]:
+    def parameters(self, timestamp: ArrayLike) -> BlobParameters:
         """Return target gas, maximum gas, update fraction and reserve at each time [s], in the shape of `timestamp`."""
         index = self.indices(timestamp)
         table = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
@@ -327,13 +329,16 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     11
     """
     factor_, numerator_ = whole("factor", factor), whole("numerator", numerator)
-    denominator_ = whole("denominator", denominator, minimum=1)
-    limit = multiply("denominator", LARGEST_EXPONENT, denominator_)
+    return _fake_exponential(factor_, numerator_, whole("denominator", denominator, minimum=1))
+
+
+def _fake_exponential(factor: Whole, numerator: Whole, denominator: Whole) -> Whole:
+    limit = multiply("denominator", LARGEST_EXPONENT, denominator)
     reason = f"expected at most {LARGEST_EXPONENT} denominators, the maximum of a block header"
-    require("numerator", reason, numerator_, numerator_ <= limit)
-    if isinstance(factor_, int) and isinstance(numerator_, int) and isinstance(denominator_, int):
-        return _taylor(factor_, numerator_, denominator_)
-    arguments = (fitting("factor", factor_), fitting("numerator", numerator_), fitting("denominator", denominator_))
+    require("numerator", reason, numerator, numerator <= limit)
+    if isinstance(factor, int) and isinstance(numerator, int) and isinstance(denominator, int):
+        return _taylor(factor, numerator, denominator)
+    arguments = (fitting("factor", factor), fitting("numerator", numerator), fitting("denominator", denominator))
     factors, numerators, denominators = np.broadcast_arrays(*arguments)
     values = np.empty(numerators.shape, dtype=np.int64)
     flat = [array.reshape(-1) for array in (factors, numerators, denominators)]
@@ -369,9 +374,13 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     """
     fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
+    return _excess_behind(fee, fraction)
+
+
+def _excess_behind(fee: int, fraction: int) -> int:
     highest = LARGEST_EXPONENT * fraction
     if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
-        raise InvalidInput("blob_base_fee", "expected a price that fits a block header", blob_base_fee)
+        raise InvalidInput("blob_base_fee", "expected a price that fits a block header", fee)
     # The series rounds down, so the excess is slightly above the logarithm.
     low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64
@@ -416,7 +425,7 @@ def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = 
     2
     """
     _, _, fraction, _ = schedule.parameters(timestamp)
-    return fake_exponential(MIN_BLOB_BASE_FEE, whole("excess", excess, unit="gas"), fraction)
+    return _fake_exponential(MIN_BLOB_BASE_FEE, whole("excess", excess, unit="gas"), fraction)
 
 
 @overload
@@ -460,8 +469,10 @@ def next_excess_blob_gas(
     >>> next_excess_blob_gas(0, 4 * 131_072, 10**9, 1_710_338_135)
     131072
     """
-    branches = excess_branches(excess, used, timestamp, schedule)
-    bound = reserve_binds(excess, base_fee, timestamp, schedule)
+    excess_, used_ = whole("excess", excess, unit="gas"), whole("used", used, unit="gas")
+    parameters = schedule.parameters(timestamp)
+    branches = _excess_branches(excess_, used_, parameters)
+    bound = _reserve_binds(excess_, whole("base_fee", base_fee, unit="wei"), parameters)
     return where(bound, branches.reserve, branches.classic)
 
 
@@ -501,11 +512,14 @@ def excess_branches(
     >>> excess_branches(3_000_000, 6 * 131_072, 1_764_798_551)
     ExcessBranches(classic=3000000, reserve=3262144)
     """
-    excess_ = whole("excess", excess, unit="gas")
-    used_ = whole("used", used, unit="gas")
-    target, highest, _, _ = schedule.parameters(timestamp)
-    total = add("excess", excess_, used_)
-    reserve = add("excess", excess_, multiply_divide("used", used_, highest - target, highest))
+    excess_, used_ = whole("excess", excess, unit="gas"), whole("used", used, unit="gas")
+    return _excess_branches(excess_, used_, schedule.parameters(timestamp))
+
+
+def _excess_branches(excess: Whole, used: Whole, parameters: BlobParameters) -> ExcessBranches:
+    target, highest, _, _ = parameters
+    total = add("excess", excess, used)
+    reserve = add("excess", excess, multiply_divide("used", used, highest - target, highest))
     return ExcessBranches(maximum(total - target, 0), where(total < target, 0, reserve))
 
 
@@ -544,12 +558,17 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     (True, False, False)
     """
     excess_, fee = whole("excess", excess, unit="gas"), whole("base_fee", base_fee, unit="wei")
-    _, _, fraction, reserve = schedule.parameters(timestamp)
-    if isinstance(excess_, int) and isinstance(fee, int) and isinstance(reserve, bool):
-        return reserve and BLOB_BASE_COST * fee > GAS_PER_BLOB * fake_exponential(MIN_BLOB_BASE_FEE, excess_, fraction)
-    excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
+    return _reserve_binds(excess_, fee, schedule.parameters(timestamp))
+
+
+def _reserve_binds(excess: Whole, base_fee: Whole, parameters: BlobParameters) -> Truth:
+    _, _, fraction, reserve = parameters
+    if isinstance(excess, int) and isinstance(base_fee, int) and isinstance(reserve, bool):
+        reserve_price = BLOB_BASE_COST * base_fee
+        return reserve and reserve_price > GAS_PER_BLOB * _fake_exponential(MIN_BLOB_BASE_FEE, excess, fraction)
+    excesses, fees, fractions, binds = np.broadcast_arrays(excess, base_fee, fraction, reserve)
     # Broadcast the arguments first, so that an error has the index in the broadcast arrays.
-    blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
+    blob_fees = _fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
     # The condition is 2**13 · fee > 2**17 · blob fee, divided by 2**13 to keep the products small.
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
@@ -580,9 +599,13 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     >>> calldata_gas(3, 2)
     44
     """
-    zero = multiply("zero_bytes", ZERO_BYTE_GAS, whole("zero_bytes", zero_bytes, unit="bytes"))
-    nonzero = multiply("nonzero_bytes", NONZERO_BYTE_GAS, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
-    return add("calldata_gas", zero, nonzero)
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return _calldata_gas(zero, nonzero)
+
+
+def _calldata_gas(zero_bytes: Whole, nonzero_bytes: Whole) -> Whole:
+    zero = multiply("zero_bytes", ZERO_BYTE_GAS, zero_bytes)
+    return add("calldata_gas", zero, multiply("nonzero_bytes", NONZERO_BYTE_GAS, nonzero_bytes))
 
 
 @overload
@@ -618,10 +641,13 @@ def calldata_floor_gas(
     >>> calldata_floor_gas(50, 50)
     23500
     """
-    nonzero = multiply("nonzero_bytes", TOKENS_OF_NONZERO_BYTE, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
-    tokens = add("tokens", whole("zero_bytes", zero_bytes, unit="bytes"), nonzero)
-    gas = multiply("gas_per_token · tokens", whole("gas_per_token", gas_per_token, unit="gas"), tokens)
-    return add("calldata_floor_gas", TRANSACTION_GAS, gas)
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return _calldata_floor_gas(zero, nonzero, whole("gas_per_token", gas_per_token, unit="gas"))
+
+
+def _calldata_floor_gas(zero_bytes: Whole, nonzero_bytes: Whole, gas_per_token: Whole) -> Whole:
+    tokens = add("tokens", zero_bytes, multiply("nonzero_bytes", TOKENS_OF_NONZERO_BYTE, nonzero_bytes))
+    return add("calldata_floor_gas", TRANSACTION_GAS, multiply("gas_per_token · tokens", gas_per_token, tokens))
 
 
 def _taylor(factor: int, numerator: int, denominator: int) -> int:

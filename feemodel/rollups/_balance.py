@@ -11,6 +11,8 @@ The largest value is the balance minus the amount that is held back for fees. Un
 not. An `eth_call` charges neither the L1 data fee nor the operator fee, so an `eth_call` can succeed with a value that
 is too large for a transaction.
 
+The arguments of the functions are not checked.
+
 Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
 OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
 matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
@@ -20,11 +22,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import INT64_MAX, check_limit, instance, sequence, whole_scalar
+from feemodel.checks import INT64_MAX, check_limit, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
-from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
+from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, _constraint_base_fee
 
 ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # block limit, doubled because the last transaction may exceed it
 TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same result: only gas used / target matters
@@ -55,17 +57,12 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     l1_fee : L1 data fee, charged in addition to the gas [wei].
     operator_fee : operator fee, charged in addition to the gas [wei].
 
-    Raises `InvalidInput` for an argument that is not an integer of at least 0.
-
     >>> sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
     (951999999999877, 48000000000123)
     """
-    limit = whole_scalar("gas_limit", gas_limit, unit="gas")
-    data, operator = whole_scalar("l1_fee", l1_fee, unit="wei"), whole_scalar("operator_fee", operator_fee, unit="wei")
-    fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, unit="wei")
-    held = limit * fee + data + operator
-    left = whole_scalar("balance", balance, unit="wei") - held
-    return Sendable(left if left >= 0 else None, held, limit, data, operator, fee)
+    held = gas_limit * max_fee_per_gas + l1_fee + operator_fee
+    left = balance - held
+    return Sendable(left if left >= 0 else None, held, gas_limit, l1_fee, operator_fee, max_fee_per_gas)
 
 
 def arbitrum_sendable(
@@ -95,13 +92,8 @@ def arbitrum_sendable(
     ...                   price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
     (9997602000000000, 2398000000000, 109000)
     """
-    charge = arbitrum.poster_charge(
-        whole_scalar("brotli_size", brotli_size, unit="bytes"),
-        price_per_unit=whole_scalar("price_per_unit", price_per_unit, unit="wei"),
-        gas_price=whole_scalar("lowest_base_fee", lowest_base_fee, minimum=1, unit="wei"),
-    )
-    limit = whole_scalar("execution_gas", execution_gas, unit="gas") + int(charge.gas)
-    return sendable(balance, gas_limit=limit, max_fee_per_gas=max_fee_per_gas)
+    charge = arbitrum._poster_charge(brotli_size, price_per_unit, lowest_base_fee)
+    return sendable(balance, gas_limit=execution_gas + int(charge.gas), max_fee_per_gas=max_fee_per_gas)
 
 
 def base_fee_bound(
@@ -123,15 +115,11 @@ def base_fee_bound(
     >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
     [1125000000, 1265625000, 1423828125]
     """
-    fee, floor = whole_scalar("base_fee", base_fee, unit="wei"), whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    for name, value in (("gas_limit", gas_limit), ("elasticity", elasticity), ("denominator", denominator)):
-        whole_scalar(name, value, minimum=1)
-    fees: list[int] = []
-    for _ in range(_blocks("blocks", blocks)):
-        fee = int(fee_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
-        fee = max(fee, floor)
-        fees.append(fee)
-    return fees
+    target, fees = gas_limit // elasticity, [base_fee]
+    for _ in range(blocks):
+        fee = int(fee_market.moved_base_fee(fees[-1], gas_limit, target, target, denominator))
+        fees.append(max(fee, min_base_fee))
+    return fees[1:]
 
 
 def arbitrum_base_fee_bound(
@@ -157,22 +145,19 @@ def arbitrum_base_fee_bound(
     >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
     23412000
     """
-    count = _blocks("blocks", blocks)
-    floor = whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei")
-    fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
-    if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
+    fee = max(base_fee, min_base_fee)
+    if fee >= _constraint_base_fee(INT64_MAX, min_base_fee):
         raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
     low, high = 0, 1  # binary search for the largest exponent that gives at most the fee `fee`
-    while constraint_base_fee(high, min_base_fee=floor) <= fee:
+    while _constraint_base_fee(high, min_base_fee) <= fee:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        fits = constraint_base_fee(middle, min_base_fee=floor) <= fee
+        fits = _constraint_base_fee(middle, min_base_fee) <= fee
         low, high = (middle, high) if fits else (low, middle)
-    gas = count * ARBITRUM_BLOCK_GAS * BIPS
-    each = [instance("constraints", one, GasConstraint) for one in sequence("constraints", constraints)]
-    added = [-(-gas // (one.window * one.target)) for one in each]
-    return constraint_base_fee(low + sum(added), min_base_fee=floor)
+    gas = blocks * ARBITRUM_BLOCK_GAS * BIPS
+    added = [-(-gas // (one.window * one.target)) for one in constraints]
+    return _constraint_base_fee(low + sum(added), min_base_fee)
 
 
 def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
@@ -183,13 +168,11 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain 
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
     """
-    instance("chain", chain, taiko.TaikoChain)
-    fee = whole_scalar("base_fee", base_fee, unit="wei")
-    for _ in range(_blocks("blocks", blocks)):
-        if fee >= chain.max_base_fee:
+    for _ in range(blocks):
+        if base_fee >= chain.max_base_fee:
             break
-        fee = int(taiko.next_base_fee(fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain=chain))
-    return fee
+        base_fee = int(taiko._next_base_fee(base_fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain))
+    return base_fee
 
 
 def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
@@ -206,11 +189,10 @@ def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int)
     >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
     (400, 101200)
     """
-    per_gas = whole_scalar("native_per_gas", native_per_gas, minimum=1)
-    native = -(-whole_scalar("base_fee", base_fee, unit="wei") // per_gas)
-    for _ in range(_blocks("blocks", blocks)):
+    native = -(-base_fee // native_per_gas)
+    for _ in range(blocks):
         native += max(1, native // zksync_os.CHANGE_DENOMINATOR)
-    return native * per_gas
+    return native * native_per_gas
 
 
 def l1_fee_bounds(
@@ -230,12 +212,10 @@ def l1_fee_bounds(
     >>> l1_fee_bounds(10**9, 10**9, 2)
     (1265625000, 1170047112)
     """
-    blocks = _blocks("l1_blocks", l1_blocks)
-    instance("rules", rules, fee_market.BlobRules)
-    base = l1_base_fee_bound(l1_base_fee, blocks)
-    if not blocks:
-        return base, whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    return base, blob_base_fee_bound(largest_excess(blob_base_fee, rules), blocks, rules)
+    base = l1_base_fee_bound(l1_base_fee, l1_blocks)
+    if not l1_blocks:
+        return base, blob_base_fee
+    return base, blob_base_fee_bound(largest_excess(blob_base_fee, rules), l1_blocks, rules)
 
 
 def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
@@ -244,10 +224,12 @@ def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
     >>> l1_base_fee_bound(10**9, 2)
     1265625000
     """
-    base = whole_scalar("l1_base_fee", l1_base_fee, unit="wei")
-    for _ in range(_blocks("l1_blocks", l1_blocks)):
-        base = fee_market.next_base_fee(base, fee_market.ELASTICITY, fee_market.ELASTICITY)
-    return base
+    denominator = fee_market.BASE_FEE_CHANGE_DENOMINATOR
+    fees = base_fee_bound(
+        l1_base_fee, l1_blocks, gas_limit=fee_market.ELASTICITY, elasticity=fee_market.ELASTICITY,
+        denominator=denominator,
+    )  # fmt: skip
+    return fees[-1] if fees else l1_base_fee
 
 
 def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
@@ -258,8 +240,7 @@ def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
     >>> largest_excess(1, fee_market.MAINNET.rows[-1])
     8099198
     """
-    fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    return max(0, fee_market.excess_behind(fee + 1, instance("rules", rules, fee_market.BlobRules).update_fraction) - 1)
+    return max(0, fee_market._excess_behind(blob_base_fee + 1, rules.update_fraction) - 1)
 
 
 def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
@@ -268,13 +249,12 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
     >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
     2
     """
-    instance("rules", rules, fee_market.BlobRules)
-    risen = _blocks("l1_blocks", l1_blocks) * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
-    reached = whole_scalar("excess", excess, unit="gas") + risen
-    return int(fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
+    reached = excess + l1_blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    return int(fee_market._fake_exponential(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
 
 
-def _blocks(name: str, blocks: int) -> int:
-    count = whole_scalar(name, blocks)
+def check_blocks(name: str, blocks: int, *, minimum: int = 0) -> int:
+    """Return a number of blocks to look ahead."""
+    count = whole_scalar(name, blocks, minimum=minimum)
     check_limit(count, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     return count

@@ -67,7 +67,7 @@ def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     All blocks are assumed to be full. Full blocks raise the price by more than the minimum price of SNIP-35 can.
     """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
-    rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}
+    used, target, minimum = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]
     for _ in range(blocks):
-        base_fee = starknet.next_l2_gas_price(base_fee, terms["max_block_size"], **rise)
+        base_fee = starknet._next_l2_gas_price(base_fee, used, target, minimum)
     return base_fee

@@ -1,7 +1,7 @@
 """Largest value that a call can send on a chain if it is included some blocks later."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, whole_scalar
@@ -32,6 +32,11 @@ class Now:
     blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
     #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium price at these L1 fees [wei / unit]
     price_per_unit: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if (value := getattr(self, field.name)) is not None or field.name != "price_per_unit":
+                object.__setattr__(self, field.name, whole_scalar(field.name, value, unit="wei"))
 
 
 def max_send(
@@ -97,7 +102,7 @@ def max_send(
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)
-    blocks = whole_scalar("blocks_ahead", blocks_ahead)
+    blocks = balance.check_blocks("blocks_ahead", blocks_ahead)
     balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
     terms = parameters_of(name, at=at, parameters=parameters)
     family = FAMILIES[terms.chain.family]
@@ -120,7 +125,7 @@ def max_send(
 
     def held(value: int) -> Sendable:
         columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
-        fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
+        fees = dated.fees_of_checked(columns, *l1_fees)
         return balance.sendable(
             balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
         )
@@ -131,14 +136,13 @@ def max_send(
 def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
     """Return the largest number of L1 blocks that can be produced while a chain produces `blocks` blocks.
 
-    If the block time of the chain is not known, the result is `blocks`.
+    If the block time of the chain is not known, the result is `blocks`. The arguments are not checked.
 
     >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
     4
     """
-    count = whole_scalar("blocks", blocks)
-    milliseconds = instance("parameters", parameters, Parameters).get("block_milliseconds", L1_BLOCK_MILLISECONDS)
-    return 1 + count * milliseconds // L1_BLOCK_MILLISECONDS if count else 0
+    milliseconds = parameters.get("block_milliseconds", L1_BLOCK_MILLISECONDS)
+    return 1 + blocks * milliseconds // L1_BLOCK_MILLISECONDS if blocks else 0
 
 
 def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
@@ -175,8 +179,8 @@ def _on_arbitrum(
     if price is None:
         batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
         cost = batch["batch_l1_gas"] * l1_fees[0] + batch["batch_blobs"] * GAS_PER_BLOB * l1_fees[1]
-        units = int(arbitrum.poster_units(batch["batch_transaction_bytes"]))
-        price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
+        units = arbitrum._poster_units(batch["batch_transaction_bytes"])
+        price = int(arbitrum_l1_pricing._equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
     # Without `sign`, the data is assumed to be incompressible. Brotli stores such data with a header.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
@@ -188,7 +192,7 @@ def _on_arbitrum(
 
 
 def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
-    """Return the largest possible base fee of a chain after some blocks [wei / gas].
+    """Return the largest possible base fee of a chain after some blocks [wei / gas]; the arguments are not checked.
 
     Raises `UnknownParameter` for a parameter without a known value, and `InvalidInput` for a chain without a published
     bound.
@@ -196,9 +200,7 @@ def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
     1008016
     """
-    instance("parameters", parameters, Parameters)
-    instance("now", now, Now)
-    if not whole_scalar("blocks", blocks):
+    if not blocks:
         return now.base_fee
     bound = FAMILIES[parameters.chain.family].bound
     if bound is None:

@@ -92,7 +92,11 @@ def poster_units(brotli_size: ArrayLike) -> Whole:
     >>> poster_units(120)
     1920
     """
-    return multiply("brotli_size", UNITS_PER_BYTE, whole("brotli_size", brotli_size, unit="bytes"))
+    return _poster_units(whole("brotli_size", brotli_size, unit="bytes"))
+
+
+def _poster_units(brotli_size: Whole) -> Whole:
+    return multiply("brotli_size", UNITS_PER_BYTE, brotli_size)
 
 
 @overload
@@ -125,10 +129,14 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     >>> poster_charge(120, price_per_unit=7 * 10**9, gas_price=10**7)
     PosterCharge(units=1920, gas=1344000, fee=13440000000000)
     """
-    units = poster_units(brotli_size)
+    size = whole("brotli_size", brotli_size, unit="bytes")
     price = whole("gas_price", gas_price, minimum=1, unit="wei")
-    cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
-    gas = saturated(cost // price)
+    return _poster_charge(size, whole("price_per_unit", price_per_unit, unit="wei"), price)
+
+
+def _poster_charge(brotli_size: Whole, price_per_unit: Whole, price: Whole) -> PosterCharge:
+    units = _poster_units(brotli_size)
+    gas = saturated(multiply("poster_cost", price_per_unit, units) // price)
     return PosterCharge(units, gas, multiply("poster_fee", gas, price))
 
 
@@ -225,10 +233,10 @@ def batch_gas(
     keccak = KECCAK_GAS + multiply("words", KECCAK_WORD_GAS, words)
     bookkeeping = keccak + 2 * STORAGE_WRITE_GAS + row.per_batch_gas
     gas = add(
-        "batch_gas", fee_market.calldata_gas(zero, nonzero), bookkeeping, whole("extra_gas", extra_gas, unit="gas")
+        "batch_gas", fee_market._calldata_gas(zero, nonzero), bookkeeping, whole("extra_gas", extra_gas, unit="gas")
     )
     if not row.counts_floor:
         return gas
     per_token = whole("gas_floor_per_token", gas_floor_per_token, unit="gas")
     one_token_bytes = add("zero_bytes", zero, FLOOR_EXTRA_BYTES)
-    return maximum(gas, fee_market.calldata_floor_gas(one_token_bytes, nonzero, gas_per_token=per_token))
+    return maximum(gas, fee_market._calldata_floor_gas(one_token_bytes, nonzero, per_token))

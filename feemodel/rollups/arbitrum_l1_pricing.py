@@ -166,9 +166,12 @@ def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward
     >>> equilibrium_price(16_000_000, 1_600)
     10010
     """
-    charged_units = whole("units", units, minimum=1)
-    cost = ceiling_divide(whole("wei_spent", wei_spent, unit="wei"), charged_units)
-    return add("price_per_unit", cost, whole("per_unit_reward", per_unit_reward, unit="wei"))
+    charged_units, spent = whole("units", units, minimum=1), whole("wei_spent", wei_spent, unit="wei")
+    return _equilibrium_price(spent, charged_units, whole("per_unit_reward", per_unit_reward, unit="wei"))
+
+
+def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = PER_UNIT_REWARD) -> Whole:
+    return add("price_per_unit", ceiling_divide(wei_spent, units), per_unit_reward)
 
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:

@@ -115,7 +115,7 @@ def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     >>> _saturated_product(2**62, 8) == 2**64 - 1
     True
     """
-    return min(whole_scalar("value", value) * whole_scalar("factor", factor), whole_scalar("limit", limit))
+    return min(value * factor, limit)
 
 
 @overload
@@ -134,6 +134,10 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     exponent = whole("bips", bips, minimum=None)
     terms = whole_scalar("accuracy", accuracy, minimum=1)
     check_limit(terms, "terms of the series", MAX_TERMS)
+    return _approx_exp(exponent, terms)
+
+
+def _approx_exp(exponent: Whole, terms: int = EXPONENTIAL_ACCURACY) -> Whole:
     size = maximum(exponent, -exponent)
     value: Whole = BIPS + size // terms
     for i in range(terms - 1, 0, -1):
@@ -149,7 +153,10 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
     """
-    backlogs = _backlogs(backlogs, constraints)
+    return _constraint_exponent(_backlogs(backlogs, constraints), constraints)
+
+
+def _constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     total = 0
     for backlog, one in zip(backlogs, constraints, strict=True):
         scale = min(_saturated_product(one.window, one.target), INT64_MAX)
@@ -164,7 +171,11 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
     21628000
     """
     fee, x = whole_scalar("min_base_fee", min_base_fee, unit="wei"), whole_scalar("exponent", exponent)
-    return fee * min(int(approx_exp_basis_points(x)), INT64_MAX) // BIPS
+    return _constraint_base_fee(x, fee)
+
+
+def _constraint_base_fee(exponent: int, min_base_fee: int) -> int:
+    return min_base_fee * min(int(_approx_exp(exponent)), INT64_MAX) // BIPS
 
 
 def update_pricing(
@@ -191,8 +202,9 @@ def update_pricing(
     (186256000, 23217)
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
-    exponent = constraint_exponent(paid_off, constraints)
-    return PricingUpdate(constraint_base_fee(exponent, min_base_fee=min_base_fee), exponent, paid_off)
+    exponent = _constraint_exponent(paid_off, constraints)
+    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
+    return PricingUpdate(_constraint_base_fee(exponent, floor), exponent, paid_off)
 
 
 def base_fees(
@@ -335,7 +347,7 @@ def l2_base_fee(
     excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
     # Both products saturate at the maximum of a signed 64-bit integer, as in the node.
     scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
-    factor = approx_exp_basis_points(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
+    factor = _approx_exp(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
     return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
 
 
@@ -402,9 +414,15 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     >>> multi_gas_exponents([20_000], [constraint])
     {'computation': 100, 'storage_access_read': 200}
     """
-    exponents: dict[str, int] = {}
-    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
+    checked = _backlogs(backlogs, constraints)
+    for one in constraints:
         instance("constraints", one, MultiGasConstraint)
+    return _multi_gas_exponents(checked, constraints)
+
+
+def _multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
+    exponents: dict[str, int] = {}
+    for backlog, one in zip(backlogs, constraints, strict=True):
         scaled = _saturated_product(one.target, one.largest_weight)
         scale = min(_saturated_product(one.window, scaled), INT64_MAX)
         for kind in RESOURCE_KINDS:
@@ -446,8 +464,10 @@ def update_multi_gas_pricing(
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    exponents = multi_gas_exponents(paid_off, constraints)
-    fees = {kind: constraint_base_fee(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
+    for one in constraints:
+        instance("constraints", one, MultiGasConstraint)
+    exponents = _multi_gas_exponents(paid_off, constraints)
+    fees = {kind: _constraint_base_fee(exponents.get(kind, 0), floor) for kind in RESOURCE_KINDS}
     return MultiGasUpdate(max(fees.values()), fees, paid_off)
 
 

@@ -154,7 +154,7 @@ def op_stack_data_gas(
     ...                   blob_base_fee_scalar=1_014_213, gas_price=1_000_252)
     77973
     """
-    size = int(optimism.scaled_size(whole_scalar("fastlz_size", fastlz_size, unit="bytes") + SIGNATURE_SIZE))
+    size = int(optimism._scaled_size(whole_scalar("fastlz_size", fastlz_size, unit="bytes") + SIGNATURE_SIZE))
     size += whole_scalar("extra_bytes", extra_bytes, unit="bytes") * SCALE
     price = whole_scalar("base_fee_scalar", base_fee_scalar) * 16 * whole_scalar("l1_base_fee", l1_base_fee)
     price += whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar) * whole_scalar("blob_base_fee", blob_base_fee)

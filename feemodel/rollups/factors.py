@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from feemodel._records import compared_by_value, printed_as_table
-from feemodel.checks import ArrayLike, instance, real_scalar, whole
+from feemodel.checks import ArrayLike, instance, whole
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -106,18 +106,25 @@ class Rule:
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
         (100000000, FixedPoint(whole=1, millionths=850533), 1000000)
         """
-        missing = [name for name in self.columns if name not in transactions]
-        if missing:
-            raise InvalidInput("transactions", f"{self.name} needs the columns {', '.join(missing)}", [*transactions])
-        if TYPE_COLUMN in transactions:
-            types = whole(TYPE_COLUMN, transactions[TYPE_COLUMN])
+        known = [name for name in (*self.columns, TYPE_COLUMN) if name in transactions]
+        columns = {name: whole(name, transactions[name]) for name in known}
+        fees = whole("base_fee", base_fee, unit="wei"), whole("blob_base_fee", blob_base_fee, unit="wei")
+        return self.factors_of_checked(columns, *fees)
+
+    def factors_of_checked(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        """Return the factors of the fees; the arguments are ints and int64 arrays of at least 0, which is not checked.
+
+        Raises `InvalidInput` for a missing column, and for a type of transaction that the rule does not price.
+        """
+        if missing := [name for name in self.columns if name not in columns]:
+            given = [name for name in (*self.columns, TYPE_COLUMN) if name in columns]
+            raise InvalidInput("transactions", f"{self.name} needs the columns {', '.join(missing)}", given)
+        if (types := columns.get(TYPE_COLUMN)) is not None:
             require(TYPE_COLUMN, f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
             if self.no_set_code is not None:
                 reason = f"{self.name} prices no transactions of type 4 (EIP-7702): {self.no_set_code}"
                 require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
-        columns = {name: whole(name, transactions[name]) for name in self.columns}
-        fees = whole("base_fee", base_fee, unit="wei"), whole("blob_base_fee", blob_base_fee, unit="wei")
-        return self.taken_apart(columns, *fees)
+        return self.taken_apart(columns, base_fee, blob_base_fee)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
         """Compute the fees of transactions at samples of L1 fees, to the wei.
@@ -147,6 +154,11 @@ class Rule:
         fees: Fees = _fees(self, **columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
         return fees
 
+    @formula
+    def fees_of_checked(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Fees:
+        """Return the fees; arguments and errors are those of `factors_of_checked`, and `Int64Overflow`."""
+        return evaluate(self.factors_of_checked(columns, base_fee, blob_base_fee))
+
 
 def token_per_eth(parameters: Parameters) -> float | None:
     """Return the value of one ETH in a chain's token; `None` if the value is not known.
@@ -169,12 +181,12 @@ def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transa
 
 
 def evaluate(factors: Factors) -> Fees:
-    """Return the fees for these factors.
+    """Return the fees for these factors, which are not checked.
 
     >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)
     """
-    f = instance("factors", factors, Factors)
+    f = factors
     quotient = multiply_divide_parts("l1_fee", f.price, f.units, f.divisor, f.offset)
     total = with_margin(add("l1_fee", quotient, f.fixed), f.margin)
     l1_fee = multiply("l1_fee", f.step, total - with_margin(f.fixed, f.margin))
@@ -186,11 +198,11 @@ def evaluate(factors: Factors) -> Fees:
 def with_margin(price: Whole, margin: float) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` for a price or product of 2**53 or more.
 
+    Whether the arguments are numbers of at least 0 is not checked.
+
     >>> with_margin(36_095_238, 1.2)
     43314285
     """
-    margin = real_scalar("margin", margin)
-    price = whole("price", price)
     if margin == 1.0:
         return price
     require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)

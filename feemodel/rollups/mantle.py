@@ -131,22 +131,21 @@ def mantle_rule(parameters: Parameters) -> Rule:
     arsia = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"] == "arsia"
     names = ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")
     terms = parameters.known(*(names if arsia else ("overhead", "scalar")), "token_ratio", "l2_gas_price")
+    jovian = optimism.upgrade_named("jovian")
     ratio, sizes = terms["token_ratio"], ("fastlz_size",) if arsia else ("zero_bytes", "nonzero_bytes")
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
         if not arsia:
-            units = optimism.bedrock_l1_gas(*counts, overhead=terms["overhead"])
+            units = optimism._bedrock_l1_gas(*counts, overhead=terms["overhead"])
             price = optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"] * ratio)
             return Factors(units, price, 1, gas, terms["l2_gas_price"])
         price = optimism.weighted_price(
             l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
             blob_base_fee_scalar=terms["blob_base_fee_scalar"],
         )  # fmt: skip
-        extra = optimism.operator_fee(
-            gas, scalar=terms["operator_fee_scalar"], constant=terms["operator_fee_constant"], upgrade="jovian"
-        )
-        units = optimism.scaled_size(*counts)
+        extra = optimism._operator_fee(gas, terms["operator_fee_scalar"], terms["operator_fee_constant"], jovian)
+        units = optimism._scaled_size(*counts)
         divisor = optimism.UNITS_PER_BYTE["fjord"]
         return Factors(units, price, divisor, gas, terms["l2_gas_price"], step=ratio, extra=extra)
 

@@ -99,9 +99,14 @@ def bedrock_l1_gas(
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
     """
-    row = _BY_NAME[choice("upgrade", upgrade, _OF_BEDROCK)]
-    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), row.unsigned_bytes)
-    return add("l1_gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+    choice("upgrade", upgrade, _OF_BEDROCK)
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return _bedrock_l1_gas(zero, nonzero, overhead=whole("overhead", overhead, unit="gas"), upgrade=upgrade)
+
+
+def _bedrock_l1_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole, upgrade: str = "regolith") -> Whole:
+    nonzero = add("nonzero_bytes", nonzero_bytes, _BY_NAME[upgrade].unsigned_bytes)
+    return add("l1_gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
 
 
 @overload
@@ -148,18 +153,19 @@ def bedrock_l1_fee(
     3710000000000
     """
     gas = bedrock_l1_gas(zero_bytes, nonzero_bytes, overhead=overhead, upgrade=upgrade)
-    return multiply_divide_parts("l1_fee", bedrock_price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
+    price = bedrock_price(
+        l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"), scalar=whole("scalar", scalar)
+    )  # fmt: skip
+    return multiply_divide_parts("l1_fee", price, gas, 1)
 
 
 def bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
-    """Return l1_base_fee · scalar [10⁻⁶ wei / gas].
+    """Return l1_base_fee · scalar [10⁻⁶ wei / gas]; the arguments are not checked.
 
     >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
     FixedPoint(whole=684000000, millionths=0)
     """
-    return product_in_parts(
-        "l1_base_fee · scalar", whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar", scalar)
-    )
+    return product_in_parts("l1_base_fee · scalar", l1_base_fee, scalar)
 
 
 def weighted_price(
@@ -167,15 +173,26 @@ def weighted_price(
 ) -> FixedPoint:
     """Return 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 
+    The arguments are not checked.
+
     >>> weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     FixedPoint(whole=32030, millionths=0)
     """
-    scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, whole("base_fee_scalar", base_fee_scalar))
-    blob_scalar = whole("blob_base_fee_scalar", blob_base_fee_scalar)
-    base_fee = whole("l1_base_fee", l1_base_fee, unit="wei")
-    blob_fee = whole("blob_base_fee", blob_base_fee, unit="wei")
-    calldata = product_in_parts("base_fee_scalar · l1_base_fee", base_fee, scalar)
-    return add_parts("price", calldata, product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_fee, blob_scalar))
+    scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, base_fee_scalar)
+    calldata = product_in_parts("base_fee_scalar · l1_base_fee", l1_base_fee, scalar)
+    blobs = product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_base_fee, blob_base_fee_scalar)
+    return add_parts("price", calldata, blobs)
+
+
+def _checked_price(
+    *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
+) -> FixedPoint:
+    return weighted_price(
+        base_fee_scalar=whole("base_fee_scalar", base_fee_scalar),
+        blob_base_fee_scalar=whole("blob_base_fee_scalar", blob_base_fee_scalar),
+        l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"),
+        blob_base_fee=whole("blob_base_fee", blob_base_fee, unit="wei"),
+    )
 
 
 @overload
@@ -220,7 +237,7 @@ def ecotone_l1_fee(
     >>> ecotone_l1_fee(0, 30, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     960900
     """
-    price = weighted_price(
+    price = _checked_price(
         l1_base_fee=l1_base_fee,
         blob_base_fee=blob_base_fee,
         base_fee_scalar=base_fee_scalar,
@@ -241,7 +258,11 @@ def scaled_size(fastlz_size: ArrayLike) -> Whole:
     >>> scaled_size([0, 170, 171]).tolist()
     [100000000, 100000000, 100455900]
     """
-    linear = multiply("fastlz_size", FASTLZ_COEFFICIENT, whole("fastlz_size", fastlz_size, unit="bytes"))
+    return _scaled_size(whole("fastlz_size", fastlz_size, unit="bytes"))
+
+
+def _scaled_size(fastlz_size: Whole) -> Whole:
+    linear = multiply("fastlz_size", FASTLZ_COEFFICIENT, fastlz_size)
     return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
@@ -300,7 +321,7 @@ def fjord_l1_fee(
     ...              base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213)
     350739202003
     """
-    price = weighted_price(
+    price = _checked_price(
         l1_base_fee=l1_base_fee,
         blob_base_fee=blob_base_fee,
         base_fee_scalar=base_fee_scalar,
@@ -345,11 +366,14 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     """
     row = upgrade_named(upgrade)
     gas_, scalar_ = whole("gas", gas, unit="gas"), whole("scalar", scalar)
-    constant_ = whole("constant", constant, unit="wei")
-    if not row.operator_fee_multiplier:
-        return multiply("gas", gas_, 0)
-    rate = multiply("scalar", scalar_, row.operator_fee_multiplier)
-    return add("operator_fee", multiply_divide("operator_fee", gas_, rate, row.operator_fee_divisor), constant_)
+    return _operator_fee(gas_, scalar_, whole("constant", constant, unit="wei"), row)
+
+
+def _operator_fee(gas: Whole, scalar: Whole, constant: Whole, upgrade: Upgrade) -> Whole:
+    if not upgrade.operator_fee_multiplier:
+        return multiply("gas", gas, 0)
+    rate = multiply("scalar", scalar, upgrade.operator_fee_multiplier)
+    return add("operator_fee", multiply_divide("operator_fee", gas, rate, upgrade.operator_fee_divisor), constant)
 
 
 @overload
@@ -384,8 +408,8 @@ def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Wh
     >>> oracle_ecotone_l1_gas(2, 3)
     1144
     """
-    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), SIGNATURE_BYTES)
-    return fee_market.calldata_gas(zero_bytes, nonzero)
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return fee_market._calldata_gas(zero, add("nonzero_bytes", nonzero, SIGNATURE_BYTES))
 
 
 @overload

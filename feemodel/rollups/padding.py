@@ -85,7 +85,7 @@ def padding_table(
         raise InvalidInput("l1_fees", "expected columns of one length", shapes)
     row = {name: whole_scalar(f"transaction.{name}", one) for name, one in mapping("transaction", transaction).items()}
     tried = [above_zero("wallets", factor) for factor in sequence("wallets", wallets, "numbers")]
-    ahead = [whole_scalar("blocks", number, minimum=1) for number in sequence("blocks", blocks, "numbers")]
+    ahead = [balance.check_blocks("blocks", number, minimum=1) for number in sequence("blocks", blocks, "numbers")]
     if len(fees["base_fee"]) < 2:
         raise InvalidInput("l1_fees", "expected at least two samples", len(fees["base_fee"]))
     blobs, rows = blobs_at(instance("schedule", schedule, Schedule), at), []
@@ -106,7 +106,7 @@ def _row(
     if step >= len(fees["base_fee"]):
         reason = f"expected more than {step:,} samples, for {blocks:,} blocks"
         raise InvalidInput("l1_fees", reason, len(fees["base_fee"]))
-    total = _total(rule.fees(transaction, **fees), fees)
+    total = _total(rule.fees_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]), fees)
     if not total.all():
         raise InvalidInput("transaction", f"expected a fee above 0 on {rule.chain}", dict(transaction))
     highest = _highest(rule, blocks, fees, transaction, blobs, excess)
@@ -136,7 +136,7 @@ def _highest(
 
     On Starknet, validators accept L1 prices that differ from their own by up to 10 %; this difference is not included.
     """
-    price = rule.factors(transaction, **fees).gas_price
+    price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant
     try:
         rise = max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
@@ -149,9 +149,9 @@ def _highest(
     ]
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
-        later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
+        later = _total(rule.fees_of_checked(transaction, base_fee, blob_base_fee), fees)
     except OverflowError:  # bounds after many L1 blocks exceed 64 bits: use Python ints
-        paid = [rule.fees(transaction, base_fee=base, blob_base_fee=blob) for base, blob in bounds]
+        paid = [rule.fees_of_checked(transaction, base, blob) for base, blob in bounds]
         later = np.array([float(one.l1 + one.l2) for one in paid])
     gas = transaction["l2_gas" if "l2_gas" in rule.columns else "gas"]
     return later + float(gas * rise)

@@ -21,7 +21,6 @@ from feemodel.checks import (
     Wholes,
     check_fields,
     instance,
-    real_scalar,
     whole,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -66,11 +65,12 @@ def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: GasPricing = NODE_DEFA
     >>> min_l2_gas_price(10**9 + 1)
     250000000
     """
-    return _times(
-        "l1_gas_price",
-        whole("l1_gas_price", l1_gas_price, minimum=1),
-        instance("pricing", pricing, GasPricing).l1_gas_price_factor,
-    )
+    price = whole("l1_gas_price", l1_gas_price, minimum=1)
+    return _min_l2_gas_price(price, instance("pricing", pricing, GasPricing))
+
+
+def _min_l2_gas_price(l1_gas_price: Whole, pricing: GasPricing) -> Whole:
+    return _times("l1_gas_price", l1_gas_price, pricing.l1_gas_price_factor)
 
 
 @overload
@@ -85,8 +85,13 @@ def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: GasPri
     116
     """
     instance("pricing", pricing, GasPricing)
-    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EFFECTIVE_PERCENTAGE_BYTES)
-    zero_gas = multiply("zero_bytes", whole("zero_bytes", zero_bytes, unit="bytes"), pricing.zero_byte_gas_cost)
+    nonzero = whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return _byte_gas(whole("zero_bytes", zero_bytes, unit="bytes"), nonzero, pricing)
+
+
+def _byte_gas(zero_bytes: Whole, nonzero_bytes: Whole, pricing: GasPricing) -> Whole:
+    nonzero = add("nonzero_bytes", nonzero_bytes, EFFECTIVE_PERCENTAGE_BYTES)
+    zero_gas = multiply("zero_bytes", zero_bytes, pricing.zero_byte_gas_cost)
     return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
 
 
@@ -146,10 +151,16 @@ def break_even_gas_price(
     gas, own_price = whole("gas_used", gas_used, unit="gas"), whole("tx_gas_price", tx_gas_price, unit="wei")
     l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
     of_bytes = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
+    return _break_even_gas_price(of_bytes, gas, own_price, l1_price, pricing)
+
+
+def _break_even_gas_price(
+    of_bytes: Whole, gas: Whole, own_price: Whole, l1_price: Whole, pricing: GasPricing
+) -> Whole:  # fmt: skip
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
     # Transactions with a fixed price do not use the total, so an overflow of the total must not reject them.
     apart = transfer | (gas == 0)
-    min_price = where(apart, 0, min_l2_gas_price(l1_price, pricing=pricing))
+    min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
     execution = multiply("total_price", gas, min_price)
     total = add("total_price", execution, multiply("total_price", where(apart, 0, of_bytes), l1_price))
     if isinstance(total, int) and total > UINT64_MAX:
@@ -210,10 +221,10 @@ def effective_gas_price(
     >>> effective_gas_price(5, 5, 200, tx_gas_price=1_000, l1_gas_price=100, l2_gas_price=250)
     332
     """
-    break_even = break_even_gas_price(
-        zero_bytes, nonzero_bytes, gas_used, tx_gas_price=tx_gas_price, l1_gas_price=l1_gas_price, pricing=pricing
-    )
-    own_price = whole("tx_gas_price", tx_gas_price, unit="wei")
+    gas, own_price = whole("gas_used", gas_used, unit="gas"), whole("tx_gas_price", tx_gas_price, unit="wei")
+    l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
+    of_bytes = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
+    break_even = _break_even_gas_price(of_bytes, gas, own_price, l1_price, pricing)
     suggested = whole("l2_gas_price", l2_gas_price, minimum=1, unit="wei")
     if isinstance(suggested, int) and suggested > UINT64_MAX:
         raise Int64Overflow("l2_gas_price", "expected an unsigned 64-bit integer", suggested)
@@ -254,7 +265,7 @@ def _times(name: str, value: Whole, factor: float) -> Whole:
     if isinstance(value, int) and value > UINT64_MAX:
         raise Int64Overflow(name, "expected an unsigned 64-bit integer", value)
     double = float(value) if isinstance(value, int) else value.astype(float)
-    product = double * real_scalar("factor", factor)
+    product = double * factor
     if isinstance(product, float) and product >= 2.0**64:
         raise Int64Overflow(name, "expected a product of at most 64 bits", value)
     return truncated(name, product)

@@ -120,13 +120,11 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         counts = [columns[size] for size in sizes]
         if l1_rule == "bedrock":
-            units = optimism.bedrock_l1_gas(*counts, overhead=terms["overhead"], upgrade=upgrade)
+            units = optimism._bedrock_l1_gas(*counts, overhead=terms["overhead"], upgrade=upgrade)
         else:
-            units = optimism.scaled_size(*counts) if l1_rule == "fjord" else fee_market.calldata_gas(*counts)
-        extra = optimism.operator_fee(
-            columns["gas"], scalar=terms.get("operator_fee_scalar", 0),
-            constant=terms.get("operator_fee_constant", 0), upgrade=upgrade,
-        )  # fmt: skip
+            units = optimism._scaled_size(*counts) if l1_rule == "fjord" else fee_market._calldata_gas(*counts)
+        scalar, constant = terms.get("operator_fee_scalar", 0), terms.get("operator_fee_constant", 0)
+        extra = optimism._operator_fee(columns["gas"], scalar, constant, row)
         divisor = optimism.UNITS_PER_BYTE[l1_rule]
         return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], l2_gas_price, extra=extra)
 
@@ -145,15 +143,15 @@ def _arbitrum_rule(parameters: Parameters) -> Rule:
         "version", "min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"
     )
     arbitrum.version(terms["version"])
-    batch_units = arbitrum.poster_units(terms["batch_transaction_bytes"])
+    batch_units = arbitrum._poster_units(terms["batch_transaction_bytes"])
     gas_price = terms["min_base_fee"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         blob_gas = terms["batch_blobs"] * fee_market.GAS_PER_BLOB
         execution = multiply("batch_cost", base_fee, terms["batch_l1_gas"])
         cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
-        price = arbitrum_l1_pricing.equilibrium_price(cost, batch_units)
-        units = arbitrum.poster_units(columns["brotli_size"])
+        price = arbitrum_l1_pricing._equilibrium_price(cost, batch_units)
+        units = arbitrum._poster_units(columns["brotli_size"])
         return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
     return Rule.of(parameters, ("gas", "brotli_size"), terms, taken_apart)
@@ -203,11 +201,14 @@ def _zksync_rule(parameters: Parameters) -> Rule:
     """
     terms = instance("parameters", parameters, Parameters).known(*FEE_MODEL, "pubdata_mode")
     model = zksync.FeeModel(**{name: terms[name] for name in FEE_MODEL})
+    mode = choice("mode", terms["pubdata_mode"], zksync.PUBDATA_MODES)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        pubdata_price = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=terms["pubdata_mode"])
-        fees = zksync.batch_fee_input(base_fee, pubdata_price, model=model)
-        batch = zksync.base_fee(fees.fair_l2_gas_price, fees.fair_pubdata_price)
+        pubdata_price = zksync._l1_pubdata_price(base_fee, blob_base_fee, mode)
+        fees = zksync._batch_fee_input(base_fee, pubdata_price, model)
+        gas_price = fees.fair_l2_gas_price
+        require("fair_l2_gas_price", "expected whole wei of at least 1", gas_price, gas_price > 0)
+        batch = zksync._base_fee(gas_price, fees.fair_pubdata_price)
         byte = multiply("pubdata_fee", batch.base_fee, batch.gas_per_pubdata)
         return Factors(columns["pubdata"], FixedPoint(byte, 0), 1, columns["gas"], batch.base_fee)
 
@@ -229,11 +230,12 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
     terms = instance("parameters", parameters, Parameters).known("native_price", "native_per_gas", "pubdata_mode")
     native_price, native_per_gas = terms["native_price"], terms["native_per_gas"]
     gas_price = native_price * native_per_gas
+    mode = choice("mode", terms["pubdata_mode"], zksync.PUBDATA_MODES)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        price: Whole = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=terms["pubdata_mode"])
-        if terms["pubdata_mode"] == "blobs":
-            price = zksync_os.blob_pubdata_price(price, native_price=native_price)
+        price: Whole = zksync._l1_pubdata_price(base_fee, blob_base_fee, mode)
+        if mode == "blobs":
+            price = zksync_os._blob_pubdata_price(price, native_price)
         native: Whole = price // native_price
         return Factors(columns["pubdata"], FixedPoint(native, 0), native_per_gas, columns["gas"], gas_price,
                        step=gas_price)  # fmt: skip
@@ -274,10 +276,11 @@ def _polygon_rule(parameters: Parameters) -> Rule:
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, margin = columns["gas"], pricing.net_profit
         require("gas", "expected at least 1: a price per gas", gas, gas > 0)
-        minimum = polygon_zkevm.min_l2_gas_price(base_fee, pricing=pricing)
+        require("l1_gas_price", "expected an integer of at least 1", base_fee, base_fee > 0)
+        minimum = polygon_zkevm._min_l2_gas_price(base_fee, pricing)
         gas_price = with_margin(minimum, margin)
         require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
-        units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=pricing)
+        units = polygon_zkevm._byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing)
         return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin)
 
     return Rule.of(parameters, ("gas", "zero_bytes", "nonzero_bytes"), terms, taken_apart)
@@ -288,22 +291,21 @@ def _scroll_parts(
 ) -> dict[str, Any]:
     nine_decimals = scroll.PRECISION // MILLION
     if upgrade == "bernoulli":
-        units: Whole = scroll.pre_curie_gas(*counts, overhead=terms["overhead"])
-        price = scroll.price(l1_base_fee=base_fee, scalar=terms["scalar"])
+        units: Whole = scroll._pre_curie_gas(*counts, overhead=terms["overhead"])
+        price = scroll._price(base_fee, terms["scalar"])
         return {"units": units, "price": price, "divisor": nine_decimals}
     if upgrade == "curie":
-        commitment = scroll.price(l1_base_fee=base_fee, scalar=terms["commit_scalar"])
-        price = scroll.price(l1_base_fee=blob_base_fee, scalar=terms["blob_scalar"])
+        commitment = scroll._price(base_fee, terms["commit_scalar"])
+        price = scroll._price(blob_base_fee, terms["blob_scalar"])
         return {"units": counts[0], "price": price, "divisor": nine_decimals, "offset": commitment}
-    price = scroll.price(
-        l1_base_fee=base_fee, scalar=terms["exec_scalar"], blob_base_fee=blob_base_fee, blob_scalar=terms["blob_scalar"]
-    )
+    price = scroll._price(base_fee, terms["exec_scalar"], blob_base_fee, terms["blob_scalar"])
     factor = terms["penalty_factor"]
     if upgrade == "feynman":
         threshold = terms["penalty_threshold"]
-        units = scroll.feynman_units(*counts, penalty_threshold=threshold, penalty_factor=factor)
+        units = scroll._feynman_units(*counts, penalty_threshold=threshold, penalty_factor=factor)
         return {"units": units, "price": price, "divisor": nine_decimals * scroll.PRECISION}
-    units, doubling = scroll.galileo_units(*counts, penalty_factor=factor), scroll.doubling_size(factor)
+    doubling = scroll._doubling_size(factor)
+    units = scroll._galileo_units(counts[0], doubling)
     return {"units": units, "price": price, "divisor": nine_decimals * doubling}
 
 

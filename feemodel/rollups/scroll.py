@@ -81,7 +81,7 @@ def pre_curie_l1_fee(
     30
     """
     gas = pre_curie_gas(zero_bytes, nonzero_bytes, overhead=overhead)
-    return _fee(price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
+    return _fee(_checked_price(l1_base_fee, scalar), gas, 1)
 
 
 @overload
@@ -97,8 +97,13 @@ def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: 
     >>> pre_curie_gas(2, 2, overhead=100)
     204
     """
-    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EXTRA_NONZERO_BYTES)
-    return add("gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    return _pre_curie_gas(zero, nonzero, overhead=whole("overhead", overhead, unit="gas"))
+
+
+def _pre_curie_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole) -> Whole:
+    nonzero = add("nonzero_bytes", nonzero_bytes, EXTRA_NONZERO_BYTES)
+    return add("gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
 
 
 @overload
@@ -141,8 +146,8 @@ def curie_l1_fee(
     >>> curie_l1_fee(4, l1_base_fee=1_500_000_000, blob_base_fee=150_000_000, commit_scalar=10, blob_scalar=10)
     21
     """
-    commitment = price(l1_base_fee=l1_base_fee, scalar=commit_scalar)
-    byte = price(l1_base_fee=0, scalar=0, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
+    commitment = _checked_price(l1_base_fee, commit_scalar)
+    byte = _checked_price(0, 0, blob_base_fee, blob_scalar)
     size = whole("length", length, unit="bytes")
     return _fee(byte, size, 1, commitment)
 
@@ -166,8 +171,11 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     require(
         "length", "expected at least 1 in an array: the ratio of empty data has 256 bits", size, size > 0, Int64Overflow
     )
-    compressed = whole("compressed_size", compressed_size, minimum=1, unit="bytes")
-    return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
+    return _compression_ratio(size, whole("compressed_size", compressed_size, minimum=1, unit="bytes"))
+
+
+def _compression_ratio(length: Whole, compressed_size: Whole) -> Whole:
+    return maximum(multiply_divide("compression_ratio", length, PRECISION, compressed_size), PRECISION)
 
 
 @overload
@@ -221,14 +229,17 @@ def feynman_l1_fee(
     ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
     6000
     """
-    units = feynman_units(
-        length, data_length, compressed_data_size, penalty_threshold=penalty_threshold, penalty_factor=penalty_factor
+    units = _feynman_units(
+        data_length=whole("data_length", data_length, unit="bytes"),
+        compressed_data_size=whole("compressed_data_size", compressed_data_size, unit="bytes"),
+        penalty_threshold=whole("penalty_threshold", penalty_threshold),
+        penalty_factor=whole("penalty_factor", penalty_factor),
+        length=whole("length", length, unit="bytes"),
     )
-    both = price(l1_base_fee=l1_base_fee, scalar=exec_scalar, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
-    return _fee(both, units, PRECISION)
+    return _fee(_checked_price(l1_base_fee, exec_scalar, blob_base_fee, blob_scalar), units, PRECISION)
 
 
-def feynman_units(
+def _feynman_units(
     length: Whole,
     data_length: Whole,
     compressed_data_size: Whole,
@@ -236,17 +247,12 @@ def feynman_units(
     penalty_threshold: Whole,
     penalty_factor: Whole,
 ) -> Whole:
-    """Return length · penalty [10⁻⁹ byte]; arguments and errors are those of `feynman_l1_fee`.
-
-    >>> feynman_units(100, 50, 10, penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
-    200000000000
-    """
-    plain = whole("data_length", data_length, unit="bytes")
-    compressed = whole("compressed_data_size", compressed_data_size, unit="bytes")
-    ratio = compression_ratio(maximum(plain, 1), where(plain == 0, 1, compressed))
-    penalized = (plain > 0) & (ratio < whole("penalty_threshold", penalty_threshold))
-    factor = where(penalized, whole("penalty_factor", penalty_factor), PRECISION)
-    return multiply("length · penalty", whole("length", length, unit="bytes"), factor)
+    """Return length · penalty [10⁻⁹ byte]."""
+    compressed = where(data_length == 0, 1, compressed_data_size)
+    require("compressed_size", "expected whole bytes of at least 1", compressed, compressed > 0)
+    ratio = _compression_ratio(maximum(data_length, 1), compressed)
+    penalized = (data_length > 0) & (ratio < penalty_threshold)
+    return multiply("length · penalty", length, where(penalized, penalty_factor, PRECISION))
 
 
 @overload
@@ -291,20 +297,23 @@ def galileo_l1_fee(
     ...                blob_scalar=1_019_097_245, penalty_factor=10_000)
     344821983141
     """
-    both = price(l1_base_fee=l1_base_fee, scalar=exec_scalar, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
-    return _fee(both, galileo_units(compressed_size, penalty_factor=penalty_factor), doubling_size(penalty_factor))
-
-
-def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
-    """Return c · (penalty_factor + c), where c is the compressed size [byte²].
-
-    The fee is charged for `galileo_units` / penalty_factor bytes.
-
-    >>> galileo_units(100, penalty_factor=10_000)
-    1010000
-    """
+    price = _checked_price(l1_base_fee, exec_scalar, blob_base_fee, blob_scalar)
     size = whole("compressed_size", compressed_size, unit="bytes")
-    return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
+    doubling = _doubling_size(whole("penalty_factor", penalty_factor))
+    return _fee(price, _galileo_units(size, doubling), doubling)
+
+
+def _galileo_units(compressed_size: Whole, doubling_size: Whole) -> Whole:
+    """Return c · (doubling_size + c), where c is the compressed size [byte²].
+
+    The fee is charged for `_galileo_units` / doubling_size bytes.
+    """
+    return multiply("compressed_size", compressed_size, add("penalty_factor", doubling_size, compressed_size))
+
+
+def _doubling_size(penalty_factor: Whole) -> Whole:
+    """Return the size at which the fee per byte is doubled [byte]."""
+    return maximum(penalty_factor, 1)
 
 
 MAX_L2_BASE_FEE = 10**10  # wei per gas; blocks with a higher base fee are not valid
@@ -397,24 +406,17 @@ def feynman_l2_base_fee(
     return minimum(add("base_fee", fee, added), MAX_L2_BASE_FEE)
 
 
-def doubling_size(penalty_factor: Whole) -> Whole:
-    """Return the size at which the fee per byte is doubled: max(penalty_factor, 1) [byte].
-
-    >>> doubling_size(0)
-    1
-    """
-    return maximum(whole("penalty_factor", penalty_factor), 1)
-
-
-def price(*, l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_scalar: Whole = 0) -> FixedPoint:
-    """Return scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
-
-    >>> price(l1_base_fee=30 * 10**9, scalar=230_759_955_285)
-    FixedPoint(whole=6922798658550000, millionths=0)
-    """
+def _checked_price(
+    l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0
+) -> FixedPoint:
     execution = whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar of l1_base_fee", scalar)
-    blob = whole("blob_base_fee", blob_base_fee, unit="wei"), whole("blob_scalar", blob_scalar)
-    return add_parts("price", product_in_parts("l1_base_fee", *execution), product_in_parts("blob_base_fee", *blob))
+    return _price(*execution, whole("blob_base_fee", blob_base_fee, unit="wei"), whole("blob_scalar", blob_scalar))
+
+
+def _price(l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_scalar: Whole = 0) -> FixedPoint:
+    """Return scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei]."""
+    execution = product_in_parts("l1_base_fee", l1_base_fee, scalar)
+    return add_parts("price", execution, product_in_parts("blob_base_fee", blob_base_fee, blob_scalar))
 
 
 def _fee(price: FixedPoint, units: Whole, divisor: Whole, addend: FixedPoint = NOTHING) -> Whole:

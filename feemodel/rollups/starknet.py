@@ -172,10 +172,21 @@ def next_l2_gas_price(
     """
     now, lowest = whole_scalar("price", price), whole_scalar("min_gas_price", min_gas_price)
     used, target = whole_scalar("gas_used", gas_used), whole_scalar("gas_target", gas_target, minimum=1)
-    if now < lowest:
-        return min(now + now // whole_scalar("rise_denominator", rise_denominator, minimum=1), lowest)
-    change = now * abs(used - target) // (target * whole_scalar("denominator", denominator, minimum=1))
-    return max(now + change if used > target else now - change, lowest)
+    divisor, rise = (
+        whole_scalar("denominator", denominator, minimum=1),
+        whole_scalar("rise_denominator", rise_denominator, minimum=1),
+    )
+    return _next_l2_gas_price(now, used, target, lowest, divisor, rise)
+
+
+def _next_l2_gas_price(
+    price: int, gas_used: int, gas_target: int, min_gas_price: int, denominator: int = DENOMINATOR,
+    rise_denominator: int = RISE_DENOMINATOR,
+) -> int:  # fmt: skip
+    if price < min_gas_price:
+        return min(price + price // rise_denominator, min_gas_price)
+    change = price * abs(gas_used - gas_target) // (gas_target * denominator)
+    return max(price + change if gas_used > gas_target else price - change, min_gas_price)
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
@@ -316,12 +327,21 @@ def l1_prices(
     """
     gas = whole_scalar("base_fee", base_fee, unit="wei") + whole_scalar("tip", tip, unit="wei")
     share = whole_scalar("data_multiplier_ppt", data_multiplier_ppt)
-    data = whole_scalar("blob_base_fee", blob_base_fee, unit="wei") * share // 1000
-    return L1Prices(_within("l1_gas_bounds", gas, l1_gas_bounds), _within("data_gas_bounds", data, data_gas_bounds))
+    blob_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    l1_bounds, data_bounds = _pair("l1_gas_bounds", l1_gas_bounds), _pair("data_gas_bounds", data_gas_bounds)
+    return L1Prices(_within(gas, l1_bounds), _l1_data_gas_price(blob_fee, share, data_bounds))
 
 
-def _within(name: str, price: int, bounds: tuple[int, int]) -> int:
-    minimum, maximum = _pair(name, bounds)
+def _l1_data_gas_price(
+    blob_base_fee: int,
+    multiplier_ppt: int = DATA_MULTIPLIER_PPT,
+    bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
+) -> int:
+    return _within(blob_base_fee * multiplier_ppt // 1000, bounds)
+
+
+def _within(price: int, bounds: tuple[int, int]) -> int:
+    minimum, maximum = bounds
     return max(minimum, min(price, maximum))
 
 
@@ -339,7 +359,11 @@ def wei_to_fri(price: int, rate: int) -> int:
     >>> wei_to_fri(5, 800 * 10**18)
     4000
     """
-    product = whole_scalar("price", price) * whole_scalar("rate", rate)
+    return _wei_to_fri(whole_scalar("price", price), whole_scalar("rate", rate))
+
+
+def _wei_to_fri(price: int, rate: int) -> int:
+    product = price * rate
     if product > UINT128_MAX:
         raise InvalidInput("price", "expected a price whose product with the rate has at most 128 bits", price)
     return product // WEI_PER_ETH
@@ -450,7 +474,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
     terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
 
     def data_price(blob_base_fee: int) -> int:
-        return wei_to_fri(l1_prices(0, blob_base_fee).l1_data_gas, terms["eth_to_fri_rate"])
+        return _wei_to_fri(_l1_data_gas_price(blob_base_fee), terms["eth_to_fri_rate"])
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         if isinstance(blob_base_fee, int):

@@ -240,12 +240,13 @@ def compare(
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare_sums reduces them")
     fees = {part: np.empty(shape, dtype=np.int64) for part in ("l1_fee", "l2_fee")}
-    fees_of_l1 = {name: moments[name] for name in ("base_fee", "blob_base_fee")}
+    base_fee, blob_base_fee = moments["base_fee"], moments["blob_base_fee"]
     rows = max(1, BLOCK // shape[2])
     for r, one in enumerate(chosen):
         for start in range(0, shape[1], rows):
             block = slice(start, start + rows)
-            l1_fee, l2_fee = one.fees({name: column[block, None] for name, column in table.items()}, **fees_of_l1)
+            columns = {name: column[block, None] for name, column in table.items()}
+            l1_fee, l2_fee = one.fees_of_checked(columns, base_fee, blob_base_fee)
             fees["l1_fee"][r, block], fees["l2_fee"][r, block] = l1_fee, l2_fee
     dims = ("rule", "transaction", "moment")
     return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, moments)
@@ -294,14 +295,13 @@ def compare_sums(
 
     chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
     counts = {"transaction": _rows(table), "moment": _rows(moments)}
-    fees_of_l1 = {name: moments[name] for name in ("base_fee", "blob_base_fee")}
     sums = {
         f"{part}_fee_of_{dim}": (("rule", dim), np.empty((len(chosen), count)))
         for part in ("l1", "l2")
         for dim, count in counts.items()
     }
     for r, one in enumerate(chosen):
-        factors = one.factors(table, **fees_of_l1)
+        factors = one.factors_of_checked(table, moments["base_fee"], moments["blob_base_fee"])
         for part, found in (
             ("l1", kernels.l1_sums(factors, counts["transaction"], counts["moment"])),
             ("l2", _l2_sums(factors, counts["transaction"], counts["moment"])),
@@ -359,7 +359,7 @@ def comparison(
     signed_bytes = int(table["length"].sum())
     paid = {}
     for one in chosen:
-        fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
+        fees = one.fees_of_checked(table, base_fee, blob_base_fee)
         shape = (_rows(table),)
         paid[one.name] = tuple(int(np.broadcast_to(np.asarray(part, dtype=object), shape).sum()) for part in fees)
     if reference is None:

@@ -61,8 +61,11 @@ def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     >>> adjusted_target(240_000_000, 3)
     180000000
     """
-    gas_limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
-    block_time = whole("block_time", block_time, unit="seconds")
+    limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
+    return _adjusted_target(limit, whole("block_time", block_time, unit="seconds"))
+
+
+def _adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     return minimum(
         multiply_divide("block_time", gas_limit // ELASTICITY, block_time, BLOCK_TIME_TARGET),
         multiply_divide("gas_limit", gas_limit, MAX_TARGET_PERCENT, 100),
@@ -116,10 +119,13 @@ def next_base_fee(
     fee, used = whole("base_fee", base_fee, unit="wei"), whole("gas_used", gas_used, unit="gas")
     limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
     require("gas_used", "expected at most the gas limit", used, used <= limit)
-    target: Whole = limit // ELASTICITY
-    time = whole("block_time", block_time, unit="seconds")
-    adjusted = adjusted_target(limit, time)
-    moved = moved_base_fee(fee, used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
+    return _next_base_fee(fee, used, limit, whole("block_time", block_time, unit="seconds"), chain)
+
+
+def _next_base_fee(base_fee: Whole, gas_used: Whole, gas_limit: Whole, block_time: Whole, chain: TaikoChain) -> Whole:
+    target: Whole = gas_limit // ELASTICITY
+    adjusted = _adjusted_target(gas_limit, block_time)
+    moved = moved_base_fee(base_fee, gas_used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
 
 

@@ -16,7 +16,7 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 """
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, overload
+from typing import Generic, NamedTuple, TypeAlias, overload
 
 from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
@@ -61,6 +61,8 @@ PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
 PUBDATA_MODES = ("blobs", "calldata", "validium")
+
+Real: TypeAlias = float | RealArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +152,23 @@ def batch_fee_input(
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
     """
-    gas_price = _scaled("l1_gas_price", l1_gas_price, l1_gas_price_scale)
-    pubdata_price = _scaled("l1_pubdata_price", l1_pubdata_price, l1_pubdata_price_scale)
-    overhead = instance("model", model, FeeModel).batch_overhead_l1_gas
+    gas_price, gas_scale = whole("l1_gas_price", l1_gas_price, unit="wei"), real("scale", l1_gas_price_scale)
+    pubdata_price = whole("l1_pubdata_price", l1_pubdata_price, unit="wei")
+    scales = (gas_scale, real("scale", l1_pubdata_price_scale))
+    return _batch_fee_input(gas_price, pubdata_price, instance("model", model, FeeModel), scales, flag("clip", clip))
+
+
+def _batch_fee_input(
+    gas_price: Whole, pubdata_price: Whole, model: FeeModel, scales: tuple[Real, Real] = (1.0, 1.0), clip: bool = True
+) -> FeeInput:
+    gas_price = _scaled("l1_gas_price", gas_price, scales[0])
+    pubdata_price = _scaled("l1_pubdata_price", pubdata_price, scales[1])
+    overhead = model.batch_overhead_l1_gas
     gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
     pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
     fair_gas = add("fair_l2_gas_price", model.minimal_l2_gas_price, gas_overhead)
     fair_pubdata = add("fair_pubdata_price", pubdata_price, pubdata_overhead)
-    if flag("clip", clip):
+    if clip:
         fair_gas = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE)
         fair_pubdata = minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
     return FeeInput(gas_price, fair_gas, fair_pubdata)
@@ -178,9 +189,12 @@ def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> Bas
     BaseFee(base_fee=200000000, gas_per_pubdata=50000)
     """
     pubdata = whole("fair_pubdata_price", fair_pubdata_price, unit="wei")
-    gas_price = whole("fair_l2_gas_price", fair_l2_gas_price, minimum=1, unit="wei")
-    fee = maximum(gas_price, ceiling_divide(pubdata, MAX_GAS_PER_PUBDATA))
-    return BaseFee(fee, ceiling_divide(pubdata, fee))
+    return _base_fee(whole("fair_l2_gas_price", fair_l2_gas_price, minimum=1, unit="wei"), pubdata)
+
+
+def _base_fee(gas_price: Whole, pubdata_price: Whole) -> BaseFee:
+    fee = maximum(gas_price, ceiling_divide(pubdata_price, MAX_GAS_PER_PUBDATA))
+    return BaseFee(fee, ceiling_divide(pubdata_price, fee))
 
 
 @overload
@@ -250,10 +264,17 @@ def l1_pubdata_price(
     (2000000000, 17000000000)
     """
     gas_price = whole("l1_gas_price", l1_gas_price, unit="wei")
-    blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
+    blob_price, scale = whole("blob_base_fee", blob_base_fee, unit="wei"), real("scale", multiplier)
     choice("mode", mode, PUBDATA_MODES)
     if max_blob_base_fee is not None:
         whole_scalar("max_blob_base_fee", max_blob_base_fee, unit="wei")
+    return _l1_pubdata_price(gas_price, blob_price, mode, scale, max_blob_base_fee)
+
+
+def _l1_pubdata_price(
+    gas_price: Whole, blob_base_fee: Whole, mode: str, multiplier: Real = 1.0, max_blob_base_fee: int | None = None
+) -> Whole:
+    blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
     if mode == "blobs":
         capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
         return multiply("l1_pubdata_price", capped, BLOB_GAS_PER_PUBDATA_BYTE)
@@ -321,16 +342,16 @@ def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayL
     return saturated(multiply_divide("price", whole("price", price, unit="wei"), *ratio))
 
 
-def _scaled(name: str, price: ArrayLike, scale: float) -> Whole:
-    return truncated(name, _double(whole(name, price, unit="wei")) * real("scale", scale))
+def _scaled(name: str, price: Whole, scale: Real) -> Whole:
+    return truncated(name, _double(price) * scale)
 
 
 def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole:
     per_unit = multiply_divide("overhead", gas_price, overhead, units, addend=units - 1)
     if isinstance(per_unit, int) and per_unit > UINT64_MAX:
         raise Int64Overflow("overhead", "expected an overhead per unit that an unsigned 64-bit integer holds", per_unit)
-    return truncated("overhead", _double(per_unit) * real("overhead_part", part))
+    return truncated("overhead", _double(per_unit) * part)
 
 
-def _double(value: Whole) -> float | RealArray:
+def _double(value: Whole) -> Real:
     return float(value) if isinstance(value, int) else value.astype(float)

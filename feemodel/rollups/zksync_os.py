@@ -150,9 +150,15 @@ def blob_pubdata_price(
     ratio = _above_zero("fill_ratio", fill_ratio)
     if ratio > 1:
         raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
-    proving = multiply("native_price", whole("native_price", native_price, unit="wei"), NATIVE_PER_PUBDATA)
-    cost = add("pubdata_price", whole("pubdata_price", pubdata_price, unit="wei"), proving)
-    return multiply_divide("pubdata_price", cost, ratio.denominator, ratio.numerator)
+    native = whole("native_price", native_price, unit="wei")
+    return _blob_pubdata_price(whole("pubdata_price", pubdata_price, unit="wei"), native, ratio)
+
+
+def _blob_pubdata_price(
+    pubdata_price: Whole, native_price: Whole, fill_ratio: Fraction = DEFAULT_FILL_RATIO
+) -> Whole:  # fmt: skip
+    cost = add("pubdata_price", pubdata_price, multiply("native_price", native_price, NATIVE_PER_PUBDATA))
+    return multiply_divide("pubdata_price", cost, fill_ratio.denominator, fill_ratio.numerator)
 
 
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
