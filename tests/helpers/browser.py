@@ -100,7 +100,7 @@ class Tab:
 
     def link(self) -> str:
         """Return the state of the page, as its link holds it."""
-        self.page.get_by_role("button", name="Copy link").click()
+        self.page.wait_for_timeout(400)  # the address follows a quarter of a second later
         return str(self.page.evaluate("location.hash"))
 
     def explain(self, subject: str = "", **inputs: str) -> None:
@@ -118,19 +118,22 @@ class Tab:
     def history(self) -> dict[str, Any]:
         """Bring the fee over time into sight, and return the server's answer."""
         self.page.locator("#history-card").scroll_into_view_if_needed()
-        self.page.locator("#history-shown").wait_for()
+        self.page.locator("#history-facts div").first.wait_for()
         return self.answer("feemodel_feeHistory")
 
     def month(self) -> dict[str, Any]:
         """Wait until the month that was asked for last is shown, and return the server's answer."""
-        self.page.locator("#month-shown").wait_for(timeout=120_000)
+        self.page.locator("#month-facts div").first.wait_for(timeout=120_000)
         return self.answer("feemodel_simulateMonth")
 
     def fields(self) -> list[str]:
         """Return the names of the fields that have a control now."""
         self.page.locator("#more").evaluate("(details) => { details.open = true; }")
-        controls = self.page.locator(".control:not([hidden]) [id^=field-][type=text]").all()
-        return [control.get_attribute("id").removeprefix("field-") for control in controls]
+        return [str(one.get_attribute("name")) for one in self.page.locator(".control input[name]:enabled").all()]
+
+    def slider(self, name: str) -> Any:
+        """Return the slider of a field."""
+        return self.page.locator(f".control[data-name={name}] input[type=range]")
 
     def close(self) -> None:
         self._context.close()

@@ -1,31 +1,28 @@
-/** Charts of panels above each other, with a slider that moves along them, their numbers and a table. */
+/** Charts of panels above each other, with a slider that moves along them, their numbers, a table and a file. */
 
-import { el, scrolling, tableContent } from "./dom.js";
-import { tickText } from "./numbers.js";
+import { $, el, fact, fillTable, key } from "./dom.js";
+import { digits, tickText } from "./numbers.js";
 import uPlot from "./uplot/uPlot.esm.js";
 
 const SMALL = 480; // pixels of a narrow chart
 const AXIS = 50; // pixels below the last panel
-const charts = new Set();
-
-const probe = el("span", { hidden: true });
-document.body.append(probe);
+const TABLE_ROWS = 31;
+const drawn = new Map(); // element → chart
 
 /** A color of the style sheet, mixed with that of the surface, as a canvas takes it. */
-export function color(name, percent = 100) {
+function color(name, percent = 100) {
+  const probe = document.body.appendChild(el("span"));
   probe.style.color = `color-mix(in srgb, var(--${name}) ${percent}%, var(--surface))`;
-  return getComputedStyle(probe).color;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
 }
 
-/** The lowest and the highest of some numbers with room around them. */
-export function padded(values) {
-  const low = Math.min(...values), high = Math.max(...values), room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low - room, high + room];
-}
-
-export function logRange(values) {
-  const low = Math.min(...values), high = Math.max(...values), room = Math.max(1.08, (high / low) ** 0.06);
-  return [low / room, high * room];
+function range(values, isLog) {
+  const low = Math.min(...values), high = Math.max(...values);
+  if (isLog) return [low / Math.max(1.08, (high / low) ** 0.06), high * Math.max(1.08, (high / low) ** 0.06)];
+  const room = (high - low || high || 1) * 0.06;
+  return [low < 0 ? low - room : 0, Math.max(high + room, low < 0 ? room : 1e-9)];
 }
 
 /** Ticks of a log axis, so many pixels apart; those of uPlot need an axis that begins at a power of ten. */
@@ -45,112 +42,117 @@ export const isWide = (values) => {
   return Math.max(1, ...positive) / Math.min(1, ...positive) > 12;
 };
 
-/**
- * A chart below the element of an id.
- *
- * `label` describes it, `pointLabel` names its slider; `cells(index)` are the numbers at a point, `{ name, value, more }`;
- * `rows()` are the indexes of the points that its table has.
- */
-export class Chart {
-  constructor(id, { label, pointLabel, cells, rows }) {
-    Object.assign(this, { id, cells, rows, plots: [], spec: null, index: null });
-    this.panels = el("div", { className: "panels", role: "img", "aria-label": label });
-    this.slider = el("input", { type: "range", id: `${id}-point`, min: "0", step: "1" });
-    this.readout = el("dl", { className: "facts readout", id: `${id}-readout` });
-    this.table = el("table", { id: `${id}-table` });
-    this.details = el("details", { id: `${id}-numbers` }, el("summary", {}, "As a table"), scrolling(`${label}, as a table`, this.table));
-    const along = el("div", { className: "along-chart" }, el("label", { htmlFor: `${id}-point` }, pointLabel), this.slider);
-    document.getElementById(id).replaceChildren(this.panels, along, this.readout, this.details);
-    this.slider.addEventListener("input", () => this.move(Number(this.slider.value)));
-    this.details.addEventListener("toggle", () => this.#fillTable());
+/** The numbers of a chart: a column for the x axis, and one for each line that has a name. */
+function columnsOf({ x, xName, xUnit, xText, panels }) {
+  const lines = panels.flatMap(({ unit, lines: inPanel }) => inPanel.filter(({ name }) => name).map((line) => ({ unit, ...line })));
+  return [
+    { name: xName, unit: xUnit, values: x, text: xText },
+    ...lines.map(({ name, unit, numbers, values, key: part }) =>
+      ({ name, unit, values: numbers ?? values, key: part, text: (value) => (value === null ? "–" : `${digits(value)} ${unit}`) })),
+  ];
+}
+
+class Chart {
+  constructor(node) {
+    const { label, point } = node.dataset;
+    node.replaceChildren($("chart").content.cloneNode(true));
+    [this.panels, this.slider, this.readout, this.details] = node.children;
+    this.plots = [];
+    this.id = node.id;
+    this.panels.ariaLabel = label;
+    this.slider.ariaLabel = point;
+    this.details.querySelector(".scroll").ariaLabel = `${label}, as a table`;
+    this.slider.addEventListener("input", (event) => {
+      event.stopPropagation(); // it is no input of the page
+      this.move(this.slider.valueAsNumber);
+    });
+    this.details.addEventListener("toggle", () => this.fillTable());
+    this.details.querySelector("button").addEventListener("click", () => this.download());
     new ResizeObserver(() => this.redraw()).observe(this.panels);
-    charts.add(this);
   }
 
-  /**
-   * Draw `{ x, scale, label, panels, here, index }`: positions, "linear", "log" or "time" [s], the title of the axis,
-   * panels, a position that is marked, and the point to show, the last unless given or moved to before. A panel is `{ title, height, lines, log, range, x }`, a line `{ values, color, width,
-   * dash, fill, bars }`.
-   */
   draw(spec) {
-    const last = spec.x.length - 1;
-    Object.assign(this, { spec, index: Math.min(spec.index ?? this.index ?? last, last) });
-    this.slider.max = String(last);
+    this.spec = spec;
+    this.columns = columnsOf(spec);
+    this.slider.max = spec.x.length - 1;
     this.redraw();
-    this.move(this.index);
-    this.#fillTable();
+    this.move(Math.min(spec.index ?? this.index ?? spec.x.length, spec.x.length - 1));
+    this.fillTable();
   }
 
   /** Draw again: at another size, in other colors. */
   redraw() {
     if (!this.spec || !this.panels.clientWidth) return;
     for (const plot of this.plots.splice(0)) plot.destroy();
-    this.plots = this.spec.panels.map((panel, index) => this.#plot(panel, index));
+    this.plots = this.spec.panels.map((panel, index) => this.plot(panel, index));
   }
 
   /** Show the numbers at a point. */
   move(index) {
     this.index = index;
-    this.slider.value = String(index);
-    const cells = this.cells(index);
-    this.slider.setAttribute("aria-valuetext", cells.map(({ name, value }) => `${name} ${value}`).join(", "));
-    this.readout.replaceChildren(...cells.map(({ name, value, more }) =>
-      el("div", {}, el("dt", {}, name), el("dd", {}, value, more ? el("small", {}, more) : null))));
-    this.#point();
+    this.slider.value = index;
+    const texts = this.columns.map(({ values, text }) => text(values[index]));
+    this.slider.setAttribute("aria-valuetext", this.columns.map(({ name }, column) => `${name} ${texts[column]}`).join(", "));
+    this.readout.replaceChildren(...this.columns.map(({ name, key: part }, column) =>
+      fact(part ? el("span", {}, key(part), name) : name, texts[column])));
+    this.moveCursor();
   }
 
-  /** The pointer moved to a point; null: it left, and the cursor goes back to the slider's. */
-  #pointedAt(index) {
-    if (typeof index === "number" && index !== this.index) this.move(index);
-    else this.#point();
-  }
-
-  #point() {
-    for (const plot of this.plots) {
-      if (!plot.status) continue; // not laid out yet
-      const left = plot.valToPos(this.spec.x[this.index], "x");
-      if (Math.abs(plot.cursor.left - left) > 0.5) plot.setCursor({ left, top: 0 }, false, false);
+  moveCursor() {
+    for (const plot of this.plots.filter(({ status }) => status)) {
+      plot.setCursor({ left: plot.valToPos(this.spec.x[this.index], "x"), top: 0 }, false, false);
     }
   }
 
-  #fillTable() {
+  fillTable() {
     if (!this.details.open || !this.spec) return;
-    const rows = this.rows().map((index) => this.cells(index));
-    this.table.replaceChildren(...tableContent(rows[0].map(({ name }) => name), rows.map((cells) => cells.map(({ value }) => value))));
+    const step = Math.ceil(this.spec.x.length / TABLE_ROWS);
+    const rows = this.spec.x.map((_, index) => this.columns.map(({ values, text }) => text(values[index])));
+    fillTable(this.details.querySelector("table"), this.panels.ariaLabel, this.columns.map(({ name }) => name),
+      rows.filter((_, index) => index % step === 0 || index === rows.length - 1));
   }
 
-  #plot({ title, height, lines, log = false, range, x = this.spec.x }, index) {
-    const { scale, here } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
+  download() {
+    const [time] = this.spec.scale === "time" ? this.columns : [];
+    const heads = this.columns.map(({ name, unit }) => `"${name}${unit ? ` [${unit}]` : ""}"`);
+    const rows = this.spec.x.map((_, index) => this.columns.map((column) => (column === time ? time.text(time.values[index]) : column.values[index])));
+    const text = [heads, ...rows].map((row) => row.join()).join("\r\n");
+    el("a", { href: `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`, download: `${this.id}.csv` }).click();
+  }
+
+  plot({ title, unit, height, lines, log = false, x = this.spec.x }, index) {
+    const { scale, xTitle, here } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
     const width = this.panels.clientWidth, isSmall = width < SMALL;
     const columns = lines.map(({ values }) => (log ? values.map((value) => (value > 0 ? value : null)) : values));
-    const all = columns.flat().filter((value) => value !== null);
-    const ends = range ?? (log ? logRange(all) : [0, Math.max(1e-9, ...all) * 1.06]);
+    const ends = range(columns.flat().filter((value) => value !== null), log);
     const text = { stroke: color("faint"), font: `12px ${getComputedStyle(document.body).fontFamily}` };
     const ticks = (_, splits) => splits.map((tick) => (tick === null ? "" : tickText(tick)));
-    const logAxis = (pixels, space) => ({ splits: (_, axis, from, to) => logTicks(from, to, pixels, space), filter: (_, splits) => splits });
     const days = (_, splits) => splits.map((seconds) => new Date(seconds * 1000).toISOString().slice(5, 10));
+    const logAxis = (pixels, space) => ({ splits: (_, axis, from, to) => logTicks(from, to, pixels, space), filter: (_, splits) => splits });
     return new uPlot({
-      title, width, height: height + (isLast ? AXIS : 0), legend: { show: false }, padding: [8, 14, isLast ? 0 : 8, 0],
+      title: `${title} [${unit}]${log ? ", log" : ""}`, width, height: height + (isLast ? AXIS : 0),
+      legend: { show: false }, padding: [8, 14, isLast ? 0 : 8, 0],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       scales: {
         x: { time: scale === "time", distr: scale === "log" ? 3 : 1, range: () => [this.spec.x[0], this.spec.x.at(-1)] },
         y: { distr: log ? 3 : 1, range: () => ends },
       },
       axes: [
-        { ...text, show: isLast, label: this.spec.label, labelFont: text.font, labelSize: 20, size: 30, space: isSmall ? 60 : 80,
-          ...(scale === "log" ? logAxis(width, isSmall ? 60 : 80) : {}), grid: { show: false }, ticks: { stroke: color("strong-line"), size: 4 }, border: { show: true, stroke: color("strong-line") },
-          values: scale === "time" ? days : ticks },
+        { ...text, show: isLast, label: xTitle, labelFont: text.font, labelSize: 20, size: 30, space: isSmall ? 60 : 80,
+          ...(scale === "log" ? logAxis(width, isSmall ? 60 : 80) : {}), values: scale === "time" ? days : ticks,
+          grid: { show: false }, ticks: { stroke: color("strong-line"), size: 4 }, border: { show: true, stroke: color("strong-line") } },
         { ...text, size: isSmall ? 50 : 62, gap: 6, space: 30, ...(log ? logAxis(height, 26) : {}),
           ticks: { show: false }, values: ticks, grid: { stroke: color("line"), width: 1 } },
       ],
-      series: [{}, ...lines.map(({ color: stroke, width: thickness = 1.75, dash, fill, bars }) => ({
-        stroke, width: thickness, dash, fill, points: { show: false }, pxAlign: 0, paths: bars && uPlot.paths.bars({ size: [0.9] }),
+      series: [{}, ...lines.map(({ key: part, width: thickness = 1.75, fill, dash, bars }) => ({
+        stroke: color(part), width: thickness, dash, fill: fill && color(part, fill), points: { show: false }, pxAlign: 0,
+        paths: bars && uPlot.paths.bars({ size: [0.9] }),
       }))],
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: this.id }, points: { show: false } },
       hooks: {
-        ready: [() => this.#point()],
+        ready: [() => this.moveCursor()],
         draw: here === undefined ? [] : [(plot) => markPosition(plot, here)],
-        setCursor: isFirst ? [({ cursor: { idx } }) => this.#pointedAt(idx)] : [],
+        setCursor: isFirst ? [({ cursor: { idx } }) => typeof idx === "number" && idx !== this.index && this.move(idx)] : [],
       },
     }, [x, ...columns], this.panels);
   }
@@ -158,18 +160,21 @@ export class Chart {
 
 function markPosition({ ctx, bbox, valToPos, scales }, value) {
   if (value < scales.x.min || value > scales.x.max) return;
-  const at = Math.round(valToPos(value, "x", true)) + 0.5;
-  ctx.save();
-  ctx.strokeStyle = color("soft");
-  ctx.lineWidth = devicePixelRatio;
-  ctx.beginPath();
-  ctx.moveTo(at, bbox.top);
-  ctx.lineTo(at, bbox.top + bbox.height);
-  ctx.stroke();
-  ctx.restore();
+  ctx.fillStyle = color("soft");
+  ctx.fillRect(Math.round(valToPos(value, "x", true)), bbox.top, devicePixelRatio, bbox.height);
 }
 
-/** Draw every chart in the colors of now. */
-export function redrawCharts() {
-  for (const chart of charts) chart.redraw();
+/**
+ * Draw a chart below an element.
+ *
+ * `{ x, xName, xUnit, xText, xTitle, scale, panels, here, index }`: positions, their name, unit and text, the title of the axis,
+ * "linear", "log" or "time" [s], panels, a position that is marked, and the point to show first. A panel is
+ * `{ title, unit, height, lines, log, x }`. A line is `{ name, values, numbers, key, width, fill, dash, bars }`: lines
+ * with a name are shown as numbers too, `numbers` in place of `values`; `key` names a color, `fill` is a percentage.
+ */
+export function drawChart(node, spec) {
+  if (!drawn.has(node)) drawn.set(node, new Chart(node));
+  drawn.get(node).draw(spec);
 }
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((chart) => chart.redraw()));

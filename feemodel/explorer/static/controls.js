@@ -1,171 +1,123 @@
-/** The controls of what a fee is computed from: a number and a slider for each field, and presets of several. */
+/** The inputs of a fee: a number and a slider for each field, and presets of several fields. */
 
-import { $, el, radios, refuse } from "./dom.js";
-import { hex, lower, numberOf, textOf, wireOf, withUnit } from "./numbers.js";
-import { activeFields, axes, changed, COSTS, fields, FORMS, known, RANGES, SCALES, state, xScale } from "./state.js";
+import { $, el, say } from "./dom.js";
+import { digits, wei } from "./numbers.js";
+import { changed } from "./state.js";
 
 const STEPS = 1000; // of a slider
-const COST_HINTS = {
-  announced: "From the blocks’ pricing record: it does not depend on the L1 fees above.",
-  l1: "As the coordinator would announce it at the L1 fees above.",
-};
 
-const controls = new Map(); // name of a field → its elements
+/** The fields by name: label, unit, kind, range of the slider, and input. Their numbers are in the unit of the page. */
+export const fields = new Map();
 
-function fromSlider({ slider: { low, high, scale }, kind }, steps) {
+/** Whether the server takes a field as a quantity in wei or gas; other fields are plain numbers. */
+const isQuantity = ({ kind }) => kind === undefined;
+const factor = ({ unit }) => (unit?.startsWith("gwei") ? 1e9 : 1);
+
+export const isActive = ({ input }) => !input.matches(":disabled");
+export const toServer = (field, number) =>
+  (isQuantity(field) ? `0x${BigInt(Math.round(number * factor(field))).toString(16)}` : Number(number));
+export const fromServer = (field, value) => (isQuantity(field) ? wei(value) / factor(field) : value);
+export const withUnit = (field, number) => `${digits(number, 10)} ${field.unit ?? ""}`.trim();
+
+/** The inputs of a fee, as the methods take them. */
+export function point() {
+  const choices = new FormData($("controls")), found = { pricing: choices.get("pricing") };
+  if (found.pricing === "cost-per-byte") found.variableCostFrom = choices.get("variableCostFrom");
+  for (const field of [...fields.values()].filter(isActive)) {
+    const { value } = field.input;
+    if (value || !field.isOptional) found[field.name] = toServer(field, value);
+    else found[field.name] = null;
+  }
+  return found;
+}
+
+export const isValid = () => !$("controls").matches(":invalid");
+
+function fromSlider({ low, high, scale }, steps) {
   const part = steps / STEPS;
-  if (scale === "linear") return Math.round((low + (high - low) * part) * 100) / 100;
-  const value = Number((low * (high / low) ** part).toPrecision(3));
-  return kind === "real" ? value : Math.round(value);
+  const value = scale === "linear" ? low + (high - low) * part : low * (high / low) ** part;
+  return Number(value.toPrecision(3));
 }
 
-function toSlider({ slider: { low, high, scale } }, number) {
+function toSlider({ low, high, scale }, number) {
   if (!(number > low)) return 0;
-  const part = scale === "linear" ? (number - low) / (high - low) : Math.log(number / low) / Math.log(high / low);
-  return Math.round(Math.min(1, part) * STEPS);
+  return STEPS * (scale === "linear" ? (number - low) / (high - low) : Math.log(number / low) / Math.log(high / low));
 }
 
-function buildControl(field) {
-  const id = `field-${field.name}`;
-  const number = el("input", { id, type: "text", inputMode: "decimal", autocomplete: "off", "aria-describedby": `${id}-error` });
-  const range = el("input", { id: `${id}-slider`, type: "range", min: "0", max: String(STEPS), "aria-label": `${field.label}, slider` });
-  const error = el("p", { id: `${id}-error`, className: "error", hidden: true });
-  const unit = el("span", {}, field.unit === "1" ? "" : field.shown);
-  const node = el("div", { className: "control" }, el("label", { htmlFor: id }, field.label),
-    el("div", { className: "number" }, number, unit), range, error);
-  const control = { node, number, range, error, none: null };
-  range.addEventListener("input", () => {
-    const value = fromSlider(field, Number(range.value));
-    change(field, field.kind === "quantity" ? hex(BigInt(value)) : value, range);
+function buildControl(node) {
+  const { name, unit, kind, low, high, scale = "log", min = 0 } = node.dataset, text = node.textContent;
+  node.replaceChildren($("control").content.cloneNode(true));
+  const [label, , slider, error] = node.children, [input, unitText] = node.querySelector(".number").children;
+  const field = { name, unit, kind, scale, label: text, low: Number(low), high: Number(high), input, slider, isOptional: "optional" in node.dataset,
+    isWhole: kind !== "ratio" && !unit.startsWith("gwei") };
+  label.textContent = text;
+  unitText.textContent = unit ?? "";
+  error.id = `${name}-error`;
+  Object.assign(label, { htmlFor: name });
+  Object.assign(input, { id: name, name, min, step: field.isWhole ? 1 : kind ? "any" : 1 / factor(field), required: !field.isOptional });
+  input.setAttribute("aria-describedby", error.id);
+  slider.ariaLabel = `${text}, slider`;
+  slider.addEventListener("input", () => {
+    const value = fromSlider(field, slider.valueAsNumber);
+    input.value = field.isWhole ? Math.round(value) : value;
   });
-  number.addEventListener("input", () => {
-    try {
-      change(field, wireOf(field, number.value), number);
-    } catch (problem) {
-      refuse(number, error.id, problem.message);
-    }
-  });
-  number.addEventListener("change", () => number.hasAttribute("aria-invalid") || showValue(field));
-  if (field.nullable) {
-    control.none = el("input", { type: "checkbox" });
-    control.none.addEventListener("input", () => change(field, control.none.checked ? null : field.default));
-    node.append(el("label", { className: "none" }, control.none, `No ${lower(field.label)}`));
-  }
-  controls.set(field.name, control);
-  $(`group-${field.group}`).append(node);
+  fields.set(name, field);
+  $("axis").append(el("option", { value: name }, text.toLowerCase().replace(/\bl([12])\b/g, "L$1")));
 }
 
-/** Show the value of a field; the part of its control that is being moved stays as it is. */
-function showValue(field, moved) {
-  const { number, range, error, none } = controls.get(field.name), value = state.values[field.name];
-  if (number !== moved) number.value = textOf(field, value);
-  if (range !== moved) range.value = String(toSlider(field, numberOf(field, value)));
-  range.setAttribute("aria-valuetext", withUnit(field, value));
-  number.disabled = range.disabled = value === null;
-  if (none) none.checked = value === null;
-  refuse(number, error.id, "");
-}
-
-function change(field, value, moved) {
-  state.values[field.name] = value;
-  showValue(field, moved);
-  showPresets();
-  changed();
-}
-
-/** Show an error of the server at the field that it names, and return it as a sentence. */
-export function showError(message) {
-  for (const { number, error } of controls.values()) {
-    if (error.dataset.isOfServer) refuse(number, error.id, "");
-    delete error.dataset.isOfServer;
-  }
-  if (!message) return "";
-  const [, name, reason] = /^\w+\.(\w+)(?:\[\d+\])?: (.*)$/s.exec(message) ?? [];
-  if (!controls.has(name)) return message;
-  const { number, error } = controls.get(name);
-  if (error.hidden) {
-    refuse(number, error.id, reason);
-    error.dataset.isOfServer = "true";
-  }
-  return `${fields.get(name).label}: ${reason}`;
-}
-
-const option = (value, text) => el("option", { value }, text);
-
-function buildPresets() {
-  const custom = () => el("option", { value: "", disabled: true }, "your own numbers");
-  $("chain").replaceChildren(option("server", "this server, now"), ...known.chains.map(({ name }) => option(name, name)), custom());
-  $("day").replaceChildren(...known.days.map(({ name, label, date }) => option(name, `${label}, ${date}`)), custom());
-  $("chain").addEventListener("input", () => take(chainNamed($("chain").value)));
-  $("day").addEventListener("input", () => take(known.days.find(({ name }) => name === $("day").value)));
-}
-
-const chainNamed = (name) => (name === "server" ? known.server : known.chains.find((chain) => chain.name === name));
-
-function take(preset) {
-  for (const [name, value] of Object.entries(preset)) if (fields.has(name)) state.values[name] = value;
-  showControls();
-  changed();
-}
-
-/** Show which presets the numbers are those of. */
-function showPresets() {
-  const active = new Set(activeFields().map(({ name }) => name));
-  const matches = (preset) => Object.entries(preset).every(([name, value]) => !active.has(name) || state.values[name] === value);
-  const chosen = chainNamed($("chain").value);
-  if (!chosen || !matches(chosen)) {
-    $("chain").value = matches(known.server) ? "server" : (known.chains.find(matches)?.name ?? "");
-  }
-  const chain = chainNamed($("chain").value), day = known.days.find(matches);
-  $("chain-source").textContent = !chain ? "" : chain.source ? `${chain.source}, ${chain.date}` : "What this server prices with.";
-  $("day").value = day?.name ?? "";
-  $("day-source").textContent = day?.source ?? "";
-}
-
-const choices = [];
-
-function choice(id, options, name, value = () => state[name]) {
-  const show = radios(id, options, (chosen) => {
-    state[name] = chosen;
-    showControls({ keepsRefused: true });
-    changed();
-  });
-  choices.push(() => show(value()));
-}
-
-export function buildControls() {
-  for (const field of fields.values()) buildControl(field);
-  buildPresets();
-  choice("pricing", FORMS, "pricing");
-  choice("costs", COSTS, "variableCostFrom");
-  choice("range", RANGES, "range");
-  choice("x", SCALES, "x", xScale);
-  choice("y", SCALES, "y");
-  $("controls").addEventListener("submit", (event) => event.preventDefault());
-  $("axis").addEventListener("input", () => {
-    Object.assign(state, { axis: $("axis").value, x: "" });
-    showControls({ keepsRefused: true });
-    changed();
-  });
-}
-
-/** Show the state on every control; `keepsRefused` leaves text that was refused in its field. */
-export function showControls({ keepsRefused = false } = {}) {
-  const active = new Set(activeFields().map(({ name }) => name)), isByByte = state.pricing === "cost-per-byte";
+/** Set fields to the values of a preset. */
+export function take(preset) {
   for (const field of fields.values()) {
-    const { node, number } = controls.get(field.name);
-    node.hidden = !active.has(field.name);
-    if (!keepsRefused || !number.hasAttribute("aria-invalid")) showValue(field);
+    if (field.name in preset) field.input.value = preset[field.name] === null ? "" : fromServer(field, preset[field.name]);
   }
-  if (!axes().some(({ name }) => name === state.axis)) state.axis = "compressedSize";
-  $("axis").replaceChildren(...axes().map(({ name, label }) => option(name, lower(label))));
-  $("axis").value = state.axis;
-  for (const show of choices) show();
-  $("costs-from").hidden = !isByByte;
-  $("costs-hint").textContent = COST_HINTS[state.variableCostFrom];
-  $("l1-hint").textContent = !isByByte
-    ? "They set what the fee has to recover. The blob base fee is read by the other rollups only."
-    : state.variableCostFrom === "l1" ? "They set the variable cost, and what the fee has to recover."
-      : "They set what the fee has to recover, not the fee.";
-  showPresets();
+}
+
+function buildPresets(id, presets, options) {
+  const select = $(id), named = new Map(presets.map((preset) => [preset.name, preset]));
+  select.append(...options);
+  select.addEventListener("input", () => take(named.get(select.value) ?? {}));
+  return () => {
+    const preset = named.get(select.value);
+    const isChanged = ({ name, input }) => preset && name in preset && Number(input.value) !== fromServer(fields.get(name), preset[name]);
+    if ([...fields.values()].some(isChanged)) select.value = "";
+    $(`${id}-source`).textContent = [named.get(select.value)?.source, named.get(select.value)?.date].filter(Boolean).join(", ");
+  };
+}
+
+/** Build the controls with their defaults: the server's own costs, and the L1 fees of a median day. */
+export function buildControls(presets) {
+  for (const node of document.querySelectorAll(".control")) buildControl(node);
+  const server = { ...presets.server, name: "server", source: "What this server prices with" };
+  const showChain = buildPresets("chain", [server, ...presets.chains], presets.chains.map(({ name }) => el("option", { value: name }, name)));
+  const showDay = buildPresets("day", presets.days, presets.days.map(({ name, label, date }) => el("option", { value: name }, `${label}, ${date}`)));
+  take(Object.fromEntries(presets.fields.map(({ name, default: value }) => [name, value]).filter(([, value]) => value !== null)));
+  take(presets.days.find(({ name }) => name === "median-day"));
+  take(server);
+  $("chain").value = "server";
+  $("day").value = "median-day";
+  document.querySelector(`[name=pricing][value=${server.pricing}]`).checked = true;
+  $("controls").addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("input", () => {
+    showChain();
+    showDay();
+    showControls();
+  });
+}
+
+/** Show only what applies to the chosen form and source of costs, and what the browser says of each number. */
+function showControls() {
+  const choices = new FormData($("controls"));
+  const chosen = { pricing: choices.get("pricing"), costs: document.querySelector("[name=variableCostFrom]:checked").value };
+  for (const node of document.querySelectorAll("[data-pricing], [data-costs]")) {
+    node.hidden = node.disabled = Object.entries(chosen).some(([name, value]) => (node.dataset[name] ?? value) !== value);
+  }
+  for (const field of fields.values()) {
+    const { input, slider } = field;
+    say($(`${field.name}-error`), isActive(field) ? input.validationMessage : "");
+    input.ariaInvalid = String(Boolean(isActive(field) && input.validationMessage));
+    if (slider !== document.activeElement) slider.value = toSlider(field, input.valueAsNumber);
+    slider.setAttribute("aria-valuetext", input.value ? withUnit(field, input.valueAsNumber) : "none");
+  }
+  for (const option of $("axis").options) option.hidden = option.disabled = !isActive(fields.get(option.value));
+  if (!$("axis").value || $("axis").selectedOptions[0].disabled) $("axis").value = "compressedSize";
 }

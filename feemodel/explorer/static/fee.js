@@ -1,105 +1,112 @@
-/** The fee of the chosen inputs, its parts, and what it recovers of its L1 cost. */
+/** The fee of the chosen inputs, its parts, what it recovers of its L1 cost, and the fee along one input. */
 
-import { showError } from "./controls.js";
-import { inCurrency } from "./currency.js";
-import { curveOf, drawCurve } from "./curve.js";
-import { $, announce, el, say, tableContent } from "./dom.js";
-import { digits, exactEth, grouped, inUnit, lower, money, share, textOf, times, unitFor, wei, withUnit } from "./numbers.js";
-import { drawRuns } from "./runs.js";
-import { ask, newest } from "./server.js";
-import { activeFields, applies, defaultValues, fields, known, PARTS, pointOf, state } from "./state.js";
+import { drawChart, isWide } from "./chart.js";
+import { fields, fromServer, isValid, point, toServer, withUnit } from "./controls.js";
+import { $, announce, el, fillTable, key } from "./dom.js";
+import { big, digits, exactEth, grouped, inCurrency, inUnit, money, share, times, unitFor, wei } from "./numbers.js";
+import { keepUpToDate } from "./server.js";
 
-/** The runs that were drawn last, the chosen inputs first: `{ letter, point, fee, curve }`, answers of the server. */
-let runs = [];
+export const PARTS = { base: "Base fee", fixed: "Fixed", size: "Size", margin: "Margin", floor: "Minimum price" };
+const POINTS = 121;
 
-/** Ask for the fee and the curve of the chosen inputs and of each pinned run, and draw them. */
-export const refreshFee = newest($("main"), async (isWanted) => {
-  const asked = [{ letter: "", point: pointOf() }, ...state.pins], axis = fields.get(state.axis);
-  const hasAxis = ({ point }) => applies(axis, point);
-  const calls = asked.flatMap((run) =>
-    [["feemodel_fee", run.point], ...(hasAxis(run) ? [["feemodel_curve", curveOf(run.point)]] : [])]);
-  const answers = await ask(calls, isWanted);
-  if (!answers || (!isWanted() && asked[0].point.pricing !== state.pricing)) return; // of a form that is gone
-  const [fee, curve] = answers, remaining = [...answers];
-  const found = asked.map((run) => ({
-    ...run, fee: remaining.shift().result, curve: hasAxis(run) ? remaining.shift().result : undefined,
-  }));
-  say("fee-error", showError(fee.error?.message ?? curve.error?.message));
-  $("answer").classList.toggle("stale", Boolean(fee.error));
-  $("curve").classList.toggle("stale", Boolean(fee.error ?? curve.error));
-  if (!fee.result) return;
-  runs = found;
-  drawFee();
-  if (curve.result) drawCurve(runs);
-  drawRuns(runs);
-  const [first] = fee.result.recovery;
-  announce(`Fee ${money(fee.result.feeWei.total)}${first ? `, recovers ${times(first.recovery)} of its L1 cost` : ""}.`, 700);
-});
+export function startFee() {
+  keepUpToDate($("fee-card"), () => (isValid() ? [["feemodel_fee", point()]] : null), ([fee]) => drawFee(fee));
+  keepUpToDate($("curve-card"), () => (isValid() ? [["feemodel_curve", curve()], ["feemodel_fee", point()]] : null),
+    ([along, fee]) => drawCurve(along, fee));
+}
 
-export function drawFee() {
-  const fee = runs[0]?.fee;
-  if (!fee) return;
-  const { total } = fee.feeWei, unit = unitFor(wei(total)), [first] = fee.recovery;
-  const parts = Object.keys(PARTS).filter((name) => wei(fee.feePerGas[name]) !== 0);
+function drawFee({ feeWei, feePerGas, shares, inputs, recovery, variableCost }) {
+  const { total } = feeWei, unit = unitFor(wei(total));
   $("fee-figure").textContent = inUnit(total, unit);
   $("fee-unit").textContent = unit.name;
   $("fee-eth").textContent = `${exactEth(total)} ${inCurrency(total)}`;
-  $("fee-sub").textContent = `${grouped(fee.feePerGas.total)} wei / gas × ${grouped(fee.inputs.gas)} gas`;
-  $("parts").replaceChildren(el("caption", { className: "reader" }, "Parts of the fee"), ...tableContent(
-    ["Part", "wei / gas", unit.name, "Share"],
-    [...parts.map((name) => [[el("span", { className: `key part-${name}` }), PARTS[name]], grouped(fee.feePerGas[name]),
-      inUnit(fee.feeWei[name], unit), share(fee.shares[name])]),
-    ["Total", grouped(fee.feePerGas.total), inUnit(total, unit), ""]],
-  ));
-  drawBar(fee.shares);
-  $("recovery").replaceChildren(...recoveryOf(fee));
-  $("mini").replaceChildren(el("strong", {}, money(total)), first ? ` · recovers ${times(first.recovery)} of L1` : "");
-  $("working").replaceChildren(...tableContent(["Step", "How", "Gives"],
-    fee.working.map(({ gives, how, value, unit: of }) => [gives, how, [`${value} `, el("span", { className: "muted" }, of)]]), { left: [1] }));
-  drawDefaults();
+  $("fee-sub").textContent = `${grouped(feePerGas.total)} wei / gas × ${grouped(inputs.gas)} gas`;
+  fillTable($("parts"), "Parts of the fee", ["Part", "wei / gas", unit.name, "Share"], [
+    ...Object.keys(PARTS).filter((name) => big(feePerGas[name]) !== 0n).map((name) =>
+      [[key(name), PARTS[name]], grouped(feePerGas[name]), inUnit(feeWei[name], unit), share(shares[name])]),
+    ["Total", grouped(feePerGas.total), inUnit(total, unit), ""],
+  ]);
+  drawBar(shares);
+  $("recovery").replaceChildren(...(variableCost ? [costOf(variableCost)] : []), ...recovery.map(recovered));
+  const first = recovery[0] ? `, recovers ${times(recovery[0].recovery)} of its L1 cost` : "";
+  announce(`Fee ${money(total)}${first}.`);
 }
 
 /** The positive parts as a bar; a margin below 1 takes its hatched share away from the end. */
 function drawBar(shares) {
-  const names = Object.keys(PARTS), positive = names.filter((name) => shares[name] > 0);
-  const whole = positive.reduce((sum, name) => sum + shares[name], 0) || 1;
+  const names = Object.keys(PARTS), whole = names.reduce((sum, name) => sum + Math.max(0, shares[name]), 0) || 1;
   const piece = (className, width, margin = 0) => {
     const node = el("i", { className });
     Object.assign(node.style, { width: `${(width / whole) * 100}%`, marginLeft: `${(margin / whole) * 100}%` });
     return node;
   };
-  const less = names.filter((name) => shares[name] < 0).map((name) => piece("part-less", -shares[name], shares[name]));
-  $("bar").replaceChildren(...positive.map((name) => piece(`part-${name}`, shares[name])), ...less);
+  $("bar").replaceChildren(
+    ...names.filter((name) => shares[name] > 0).map((name) => piece(`part-${name}`, shares[name])),
+    ...names.filter((name) => shares[name] < 0).map((name) => piece("part-less", -shares[name], shares[name])));
 }
 
-function recoveryOf({ recovery, variableCost }) {
-  const blocks = recovery.map(({ basis, cost, costPerByte, recovery: recovered, sizeRecovery, breakEvenMargin }) => {
-    const isCovered = recovered === null || recovered >= 1;
-    const row = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
-    return el("div", { className: "recovered" },
-      el("p", { className: "figure" }, times(recovered), " ",
-        el("span", { className: `verdict ${isCovered ? "good" : "bad"}` }, isCovered ? "✓ covers L1" : "✗ falls short of L1")),
-      el("p", { className: "sub" }, `of ${[money(cost), inCurrency(cost)].filter(Boolean).join(" ")}: ${basis}`),
-      el("dl", {}, ...row("From the size alone", times(sizeRecovery)),
-        ...row("Breaks even at a margin of", breakEvenMargin === null ? "none" : String(breakEvenMargin)),
-        ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
-  });
-  if (!blocks.length) blocks.push(el("p", { className: "sub" }, "No L1 fees are given."));
-  if (variableCost) {
-    const { heldBy, recorded } = variableCost, field = fields.get("variableCost");
-    const bound = heldBy ? `, held by the ${lower(fields.get(heldBy).label)}` : "";
-    blocks.unshift(el("p", { className: "sub" }, `Variable cost from L1: ${textOf(field, recorded)} ${field.shown}${bound}`));
+function costOf({ heldBy, recorded }) {
+  const field = fields.get("variableCost"), bound = heldBy ? `, limited by the ${fields.get(heldBy).label.toLowerCase()}` : "";
+  return el("p", { className: "sub" }, `Variable cost from L1: ${withUnit(field, fromServer(field, recorded))}${bound}`);
+}
+
+function recovered({ basis, cost, costPerByte, recovery, sizeRecovery, breakEvenMargin }) {
+  const isCovered = recovery === null || recovery >= 1;
+  const row = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
+  return el("div", { className: "recovered" },
+    el("p", { className: "figure" }, times(recovery), " ",
+      el("span", { className: `verdict ${isCovered ? "good" : "bad"}` }, isCovered ? "✓ covers L1" : "✗ falls short of L1")),
+    el("p", { className: "sub" }, `of ${[money(cost), inCurrency(cost)].filter(Boolean).join(" ")}: ${basis}`),
+    el("dl", {}, ...row("From the size alone", times(sizeRecovery)),
+      ...row("Breaks even at a margin of", breakEvenMargin === null ? "none" : String(breakEvenMargin)),
+      ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
+}
+
+/** The inputs of a curve around the chosen value; its ends are whole decades, so that small moves leave them unchanged. */
+function curve() {
+  const field = fields.get($("axis").value), { name, low, high, scale, input, isWhole } = field, value = input.valueAsNumber;
+  let [from, to] = [low, Math.max(high, value || 0)];
+  if (scale === "log" && value > 0) {
+    const decade = 10 ** Math.floor(Math.log10(value) + 1e-9);
+    [from, to] = [Math.max(decade / 10, Number(input.min), isWhole ? 1 : 0), decade * 30];
   }
-  return blocks;
+  return { ...point(), axis: name, from: toServer(field, from), to: toServer(field, to), points: POINTS, scale };
 }
 
-function drawDefaults() {
-  const usual = defaultValues();
-  const rows = activeFields().map((field) => {
-    const now = withUnit(field, state.values[field.name]), before = withUnit(field, usual[field.name]);
-    return [field.label, before, [el("span", { className: now === before ? "muted" : "differs" }, now)], field.source];
+function drawCurve({ axis, values, feeWei, feePerGas, recovery: [found] }, { inputs }) {
+  const field = fields.get(axis), x = values.map((value) => fromServer(field, value)), here = fromServer(field, inputs[axis]);
+  const totals = feeWei.map(wei), isLog = document.querySelector("[name=y]:checked").value === "log";
+  const unit = unitFor(isLog ? Math.min(...totals) : Math.max(...totals)), inUnits = (amounts) => amounts.map((amount) => amount / unit.size);
+  const gas = values.map((value) => wei(axis === "gas" ? value : inputs.gas));
+  const present = Object.keys(PARTS).filter((name) => feePerGas[name].some((part) => big(part) !== 0n));
+  const parts = present.map((name) => ({ name, amounts: inUnits(feePerGas[name].map((part, index) => wei(part) * gas[index])) }));
+  const panels = [{ title: "fee", unit: unit.name, height: found ? 250 : 380, log: isLog, lines: [
+    ...partLines(parts, inUnits(totals), isLog),
+    { name: "Whole fee", values: inUnits(totals), key: "ink", width: 2 },
+  ] }];
+  if (found) {
+    panels.push({ title: `recovery – ${found.basis}`, unit: "× L1 cost", height: 130, log: isWide([...found.recovery, ...found.sizeRecovery]), lines: [
+      { values: found.recovery.map(() => 1), key: "bad", width: 1.25, dash: [3, 3] },
+      { name: "From the size alone", values: found.sizeRecovery, key: "size" },
+      { name: "Recovery", values: found.recovery, key: "ink", width: 2 },
+    ] });
+  }
+  const nearest = x.reduce((best, value, index) => (Math.abs(value - here) < Math.abs(x[best] - here) ? index : best), 0);
+  drawChart($("curve"), {
+    x, xName: field.label, xUnit: field.unit, xText: (value) => `${digits(value)} ${field.unit ?? ""}`.trim(), scale: field.scale, panels, here, index: nearest,
+    xTitle: `${field.label.toLowerCase()}${field.unit ? ` [${field.unit}]` : ""}`,
   });
-  $("defaults").replaceChildren(el("caption", {}, "Every default"),
-    ...tableContent(["Input", "Default", "Now", "Source of the default"], rows, { left: [3] }));
-  $("formula").replaceChildren(...known.formulas[state.pricing].flatMap(({ gives, how }) => [el("dt", {}, gives), el("dd", {}, how)]));
+}
+
+/** Parts above each other, drawn from the top down; on a log scale, where a stack would mislead, each by itself. */
+function partLines(parts, totals, isLog) {
+  let below = totals.map(() => 0);
+  const lines = parts.map(({ name, amounts }) => {
+    // What a margin below 1 takes away leaves the top of the stack empty.
+    below = below.map((value, index) => Math.min(value + Math.max(0, amounts[index]), Math.max(totals[index], value)));
+    const least = Math.min(...totals) / 10; // smaller parts would press the fees together
+    const drawing = isLog ? { values: amounts.map((one) => (one > least ? one : null)) } : { values: below, width: 0, fill: 80 };
+    return { name: PARTS[name], numbers: amounts, key: name, ...drawing };
+  });
+  return lines.reverse();
 }

@@ -1,66 +1,50 @@
-/** What is chosen on the page, and what the server knows. Every choice is part of the link. */
+/** The form elements are the state of the page. The address contains each value that differs from its default. */
 
-export const FORMS = { "cost-per-byte": "Cost per byte", "verification-cost": "Verification cost" };
-export const COSTS = { announced: "Announced", l1: "From L1 fees" };
-export const RANGES = { near: "Near", full: "Full" };
-export const SCALES = { linear: "Linear", log: "Log" };
-export const PARTS = { fixed: "Fixed", size: "Size", margin: "Margin", floor: "Minimum price", base: "Base fee" };
+import { $ } from "./dom.js";
 
-/** The answer of `feemodel_presets`, and its fields by name. */
-export const known = {};
-export const fields = new Map();
+const LONGEST = 6000; // characters of a value that the address may contain
+let defaults, timer = 0;
 
-/** `values` has the value of each field; `pins` the pinned runs `{ letter, point }`; `month` a simulated policy. */
-export const state = {
-  pricing: "", variableCostFrom: "announced", values: {}, axis: "compressedSize", range: "near", x: "", y: "linear",
-  pins: [], month: null,
-};
+const inputs = () => [...document.querySelectorAll("input[name], select[name], textarea[name]")];
 
-export function learn(presets) {
-  Object.assign(known, presets);
-  for (const field of presets.fields) fields.set(field.name, field);
+function read() {
+  const chosen = inputs().filter(({ type, checked }) => type !== "radio" || checked);
+  return new Map(chosen.map(({ name, value }) => [name, value.trim()]));
 }
 
-const isByByte = (point) => point.pricing === "cost-per-byte";
-
-/** Whether a field is an input of the form, and of the source of costs, that a point has. */
-export const applies = (field, point) =>
-  field.forms.includes(point.pricing) && (!isByByte(point) || field.costs.includes(point.variableCostFrom));
-
-export const activeFields = () => [...fields.values()].filter((field) => applies(field, state));
-
-/** The blob base fee is no part of the verification form: only other rollups read it. */
-export const axes = () => activeFields().filter(({ name }) => isByByte(state) || name !== "blobBaseFee");
-
-/** The inputs of a fee, as the methods take them. */
-export function pointOf({ pricing, variableCostFrom, values } = state) {
-  const point = isByByte({ pricing }) ? { pricing, variableCostFrom } : { pricing };
-  for (const field of fields.values()) {
-    if (applies(field, { pricing, variableCostFrom })) point[field.name] = values[field.name];
+function write(values) {
+  for (const input of inputs()) {
+    if (input.type === "radio") input.checked = input.value === values.get(input.name);
+    else input.value = values.get(input.name);
   }
-  return point;
 }
 
-/** Choose the inputs of a point. */
-export function takePoint({ pricing, variableCostFrom, ...values }) {
-  Object.assign(state, { pricing, variableCostFrom: variableCostFrom ?? state.variableCostFrom });
-  Object.assign(state.values, values);
+/** Call back after each input by the user, and after `changed`. */
+export const onChange = (listener) => document.addEventListener("input", listener);
+export const changed = () => document.dispatchEvent(new Event("input"));
+
+/** Take the state from the address; values that an input refuses are replaced by their defaults. */
+function readAddress() {
+  const address = new URLSearchParams(location.hash.slice(1));
+  const wanted = new Map([...defaults].map(([name, value]) => [name, address.get(name) ?? value]));
+  write(wanted);
+  const accepted = read();
+  write(new Map([...wanted].map(([name, value]) => [name, accepted.get(name) === value.trim() ? value : defaults.get(name)])));
+  changed();
 }
 
-export function defaultValues() {
-  const day = known.days.find(({ name }) => name === "median-day");
-  const entries = [...fields.values()].map((field) =>
-    [field.name, known.server[field.name] ?? day[field.name] ?? field.default]);
-  return Object.fromEntries(entries);
+function writeAddress() {
+  const values = [...read()].filter(([name, value]) => value !== defaults.get(name) && value.length <= LONGEST);
+  history.replaceState(null, "", `#${new URLSearchParams(values)}`);
 }
 
-export const xScale = () => state.x || fields.get(state.axis).slider.scale;
-
-const listeners = [];
-
-/** Call back after each change of the state. */
-export const onChange = (listener) => listeners.push(listener);
-
-export function changed() {
-  for (const listener of listeners) listener();
+/** Take the state from the address, and keep the address up to date from now on. */
+export function startState() {
+  defaults = read();
+  readAddress();
+  addEventListener("hashchange", readAddress);
+  onChange(() => {
+    clearTimeout(timer);
+    timer = setTimeout(writeAddress, 250); // browsers limit the number of changes per second
+  });
 }
