@@ -5,13 +5,16 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from feemodel.cli import _serve_forecast
 from feemodel.cli._serve_forecast import ForecastMethod
 from feemodel.estimates._chain import LEDGER
+from feemodel.explorer import extension
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.server._errors import FAILURES
 from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
+from tests.helpers.in_process import InProcess
 from tests.server.parts import serving
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
@@ -48,10 +51,13 @@ CALLS = {
 @pytest.fixture(scope="module")
 def client():
     settings = Settings(l1_history=str(shipped_path(L1_FEES)))
-    with serving(
-        load(settings, shipped_path(LEDGER), extensions=(ExplorerMethods, ForecastMethod)), started=False
-    ) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (_serve_forecast, extension):
+            patched.setattr(module, "ChildProcess", InProcess)
+        with serving(
+            load(settings, shipped_path(LEDGER), extensions=(ExplorerMethods, ForecastMethod)), started=False
+        ) as client:
+            yield client
 
 
 @pytest.fixture(scope="module")
