@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import warnings
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -203,29 +205,41 @@ def test_train_a_dictionary_and_use_it(tmp_path, capsys):
     assert sizes["codecs"][1]["total"] < found["zstdBytes"] * 2
 
 
-def test_demo_prices_real_and_generated_transactions(tmp_path, capsys):
-    found = answer(capsys, "demo", "--transactions", "500", "--out", str(tmp_path / "figures"))
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What `feemodel demo` answers as JSON and prints, and the folder of its figures."""
+    folder = tmp_path_factory.mktemp("demo") / "figures"
+    arguments = ["demo", "--transactions", "500", "--out", str(folder), "--overwrite"]
+    written = []
+    for command in ([*arguments, "--json"], arguments):
+        with redirect_stdout(StringIO()) as stream:
+            assert main(command) == 0
+        written.append(stream.getvalue())
+    return json.loads(written[0]), " ".join(written[1].split()), folder
+
+
+def test_demo_prices_real_and_generated_transactions(demo):
+    found, printed, folder = demo
 
     assert [(row["pricing"], row["workload"]) for row in found["results"]] == [
         ("cost-per-byte", "real"), ("cost-per-byte", "generated"),
         ("verification-cost", "real"), ("verification-cost", "generated"),
     ]  # fmt: skip
     assert all(sum(row["revenueShares"].values()) == pytest.approx(1) for row in found["results"])
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+    assert sorted(path.name for path in folder.iterdir()) == [
         "corpus.png", "recovery.png", "verification_cost.png",
     ]  # fmt: skip
-    assert main(["demo", "--transactions", "500", "--out", str(tmp_path)]) == 0
-    assert "break-even margin" in capsys.readouterr().out
+    assert "break-even margin" in printed
 
 
-def test_break_even_margin_of_the_demo_breaks_even(tmp_path, capsys):
-    row = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))["results"][0]
+def test_break_even_margin_of_the_demo_breaks_even(demo):
+    row = demo[0]["results"][0]
 
     assert row["breakEvenMargin"] == pytest.approx(1.2 / row["recovery"], abs=2e-4)
 
 
-def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(tmp_path, capsys):
-    found = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))
+def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(demo):
+    found, printed, _ = demo
     row, lines = found["results"][0], found["costLines"]["assumedTip"]
 
     data = lines["dataBaseFee"] + lines["dataTip"] + lines["blobFee"]
@@ -234,8 +248,6 @@ def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(tmp_pat
     assert row["recoveryWithFinalization"] == pytest.approx(row["recovery"] * data / sum(lines.values()))
     assert row["recoveryWithFinalizationAtPaidTip"] < row["recoveryWithFinalization"] < row["recovery"]
     assert "recoveryWithFinalization" not in found["results"][2]
-    assert main(["demo", "--transactions", "10", "--out", str(tmp_path), "--overwrite"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
     assert "With finalization, 66,500 gas more for each blob" in printed
     assert "Not counted as cost: proving, the operator's machines, retries" in printed
 
