@@ -1,6 +1,6 @@
 """`feemodel_forecast`: a method from outside the server, on a file or an L1 node's fees.
 
-`tests/explorer/test_process.py` tests the process that computes it, and `tests/system/test_serve_forecast.py` tests both
+`tests/explorer/test_process.py` tests the process that computes it. `tests/system/test_serve_forecast.py` tests both
 together.
 """
 
