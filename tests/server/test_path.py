@@ -1,7 +1,6 @@
 """The path of an estimate through the package, counted from a profile."""
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_an_estimate_passes_at_most_twelve_modules_and_thirty_functions():
     """No module parses, checks or looks up again, so that a reader can follow one call."""
-    command = [sys.executable, str(ROOT / "scripts" / "measure-house"), "--path", str(ROOT)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = dict(line.strip("| ").split(" | ") for line in ended.stdout.splitlines() if "passes" in line)
-    assert int(rows["modules that rollup_estimateGas passes"]) <= 12
-    assert int(rows["functions that rollup_estimateGas passes"]) <= 30, ended.stderr
+    measures = runpy.run_path(str(ROOT / "scripts" / "measure-house"))["path_measures"](ROOT)
+
+    assert int(measures["modules that rollup_estimateGas passes"]) <= 12
+    assert int(measures["functions that rollup_estimateGas passes"]) <= 30
