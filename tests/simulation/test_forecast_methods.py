@@ -7,9 +7,6 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_l1_fees
-from feemodel.simulation.forecast import _combination as combination
-from feemodel.simulation.forecast import _conformal as conformal
-from feemodel.simulation.forecast import methods
 from feemodel.simulation.forecast._combination import combined
 from feemodel.simulation.forecast._quantile_regression import fit_quantiles
 from feemodel.simulation.forecast._series import DAY, binned
@@ -28,10 +25,14 @@ TABLE = {
 MAX_LOSS = {1: 0.051, 6: 0.130, 36: 0.212, 144: 0.245}
 
 
-@pytest.fixture(scope="module")
-def month(shared):
+def shipped_month(shared):
     table = read_l1_fees(shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz")
     return binned(table["timestamp"].to_numpy(np.float64), table["base_fee"].to_numpy(np.float64))
+
+
+@pytest.fixture(scope="module")
+def month(shared):
+    return shipped_month(shared)
 
 
 def scores(series, horizon, method):
@@ -60,64 +61,6 @@ def test_auto_loses_less_than_every_baseline_and_its_interval_covers_as_often_as
     assert loss <= MAX_LOSS[horizon]
     assert loss < min(TABLE[method][horizon][0] for method in BASELINES)
     assert 0.88 <= coverage <= 0.92
-
-
-@pytest.fixture(scope="module")
-def learned(month):
-    """By horizon, what the weights and the calibration of `auto` are learned from, and its loss."""
-    found = {}
-    with pytest.MonkeyPatch.context() as patched:
-        for horizon in MAX_LOSS:
-            patched.setattr(methods, "combined", lambda *terms: found.update({terms[-1]: terms}) or combined(*terms))
-            loss, _ = scores(month, horizon, "auto")
-            found[horizon] = (found[horizon], loss)
-    return found
-
-
-NEIGHBOURS = [
-    *((combination, "POWER", power) for power in (6.0, 10.0)),
-    *((combination, "HALF_LIFE", days * DAY) for days in (1, 4)),
-    *((combination, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
-    *((conformal, "STEP", step) for step in (0.01, 0.02)),
-    *((conformal, "WIDEST", bound) for bound in (0.5, 1.0)),
-]
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "value"), NEIGHBOURS, ids=[f"{name}={value:g}" for _, name, value in NEIGHBOURS]
-)
-def test_a_neighbouring_constant_changes_no_loss_by_more_than_the_page_says(
-    month, learned, monkeypatch, module, name, value
-):
-    monkeypatch.setattr(module, name, value)
-
-    for change in changes(month, learned):
-        assert abs(change) <= 0.021
-
-
-def test_an_even_horizon_of_half_a_day_loses_what_the_page_says(month, learned, monkeypatch):
-    monkeypatch.setattr(combination, "EVEN_HORIZON", 12 * 6)
-
-    assert changes(month, learned)[2] == pytest.approx(0.053, abs=5e-4)
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-def test_another_ridge_changes_no_loss_by_more_than_the_page_says(month, learned, monkeypatch, factor):
-    monkeypatch.setattr(methods, "RIDGE", factor * methods.RIDGE)
-
-    for horizon, (_, loss) in learned.items():
-        assert scores(month, horizon, "auto")[0] == pytest.approx(loss, rel=0.021)
-
-
-def changes(month, learned):
-    """The change of the loss at each horizon, by constants as they are now [1]."""
-    found = []
-    for horizon, ((experts, targets, values, quantiles, _), loss) in learned.items():
-        mixed = combined(experts, targets, values, quantiles, horizon)
-        forecasts = conformal.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
-        wanted = month.interpolated[FIRST + horizon :]
-        found.append(pinball(wanted[:, None], forecasts, QUANTILES).mean() / loss - 1.0)
-    return found
 
 
 def test_a_month_of_ten_minutes_has_the_bins_of_the_definition(month):
@@ -230,35 +173,3 @@ def test_a_forecaster_that_expects_the_old_level_loses_its_weight_before_an_outc
     assert (found[:300] == 1.0).all()
     assert found[350] > 5.0  # eight hours after the jump; the first target after it is known a day later
     assert found[-1] > 5.9
-
-
-def another_level(seed):
-    """A month at 1 wei with a peak now and then, and six days at another level."""
-    random, before, after = np.random.default_rng(seed), 30 * DAY, 6 * DAY
-    logs, height, around = np.zeros(before + after), 0.0, 0.0
-    for place in range(before):
-        if random.random() < 1 / (6 * DAY):
-            height = random.uniform(5, 15)
-        height = height * 0.985 + (0.1 * random.standard_normal() if height > 0.5 else 0.0)
-        logs[place] = max(height, 0.0)
-    for place in range(before, before + after):
-        around = 0.98 * around + 0.15 * random.standard_normal()
-        logs[place] = 14.0 + abs(around)
-    return binned(1_770_000_000.0 + 600.0 * np.arange(len(logs)), np.exp(logs)), before
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(("horizon", "most"), [(1, 1.0), (6, 1.0), (36, 1.25), (144, 1.3)])
-def test_auto_is_near_the_best_baseline_after_a_move_to_another_level(seed, horizon, most):
-    series, change = another_level(seed)
-    targets = series.means[change:, None]
-    losses = {
-        method: pinball(
-            targets,
-            rolling_quantiles(series, horizon, method=method, quantiles=QUANTILES, first=change - horizon)[:-horizon],
-            QUANTILES,
-        ).mean()
-        for method in METHODS
-    }
-
-    assert losses["auto"] <= most * min(losses[method] for method in BASELINES)

@@ -1,9 +1,5 @@
 """Policies of a user's own are checked where they enter, as the built-in ones are."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numba
@@ -18,7 +14,6 @@ from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_qua
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
 from feemodel.simulation.scenarios import replay
-from tests.conftest import ROOT
 
 ROWS = {"timestamp": [12 * k for k in range(100)], "base_fee": [7e7] * 100, "blob_base_fee": [4e6] * 100}
 FEES = replay(ROWS, source="by hand")
@@ -314,47 +309,3 @@ def test_inputs_of_an_experiment_that_do_not_broadcast_are_named():
 
     with pytest.raises(InvalidInput, match="inputs: expected arrays that broadcast"):
         run(pricing_price=np.ones(2), demand_rate=np.ones(3))
-
-
-POLICY = """
-def announce(state, seen, price):
-    price.per_byte = state[0]
-
-def settle(state, settled):
-    state[0] += 0.0
-"""
-BY_OWN = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import numba
-import numpy as np
-import policy_of_a_user
-from feemodel.simulation import simulate
-from feemodel.simulation.scenarios import replay
-
-class Own:
-    announce = staticmethod(numba.njit(policy_of_a_user.announce))
-    settle = staticmethod(numba.njit(policy_of_a_user.settle))
-    def start(self, setting):
-        return np.array([1e8])
-
-fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
-print(simulate(fees, Own()).sizes["path"])
-"""
-BY_BUILT_IN = """
-from feemodel.simulation import Fixed, simulate
-from feemodel.simulation.scenarios import replay
-
-fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
-print(simulate(fees, Fixed(price=1e8)).sizes["path"])
-"""
-
-
-def test_machine_code_of_an_own_policy_hinders_no_process_that_cannot_import_it(tmp_path):
-    (tmp_path / "policy_of_a_user.py").write_text(POLICY)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}
-    for script in (BY_OWN, BY_BUILT_IN):
-        command = [sys.executable, "-c", script, str(tmp_path)]
-        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert (found.returncode, found.stdout) == (0, "1\n"), found.stderr[-500:]
-    assert Path(tmp_path, "kept").is_dir()

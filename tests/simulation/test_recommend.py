@@ -5,9 +5,7 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
-from benchmarks.recommend import LOSS, daily
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees
@@ -27,18 +25,6 @@ def quiet():
     """Ten days of constant fees, a blob at its reserve price."""
     times = np.arange(0, 10 * 86_400, 600) + 1_770_000_000
     return replay({"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times})
-
-
-@pytest.mark.system  # a minute each: 21 days, three policies
-@pytest.mark.parametrize("family", ["op-stack", "linea"])
-def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than_a_fixed_price(month, family):
-    found = daily(month, family)
-    days = found["recommended"]
-    interval = binomtest(days.losing, len(days.fees)).proportion_ci(0.95)
-
-    assert interval.low <= LOSS <= interval.high
-    assert days.losing >= found["fixed"].losing  # which is chosen to lose on as many days
-    assert days.overcharge <= 0.6 * found["fixed"].overcharge
 
 
 @pytest.mark.parametrize("family", FAMILIES)
