@@ -25,7 +25,13 @@ from feemodel.ethereum._call import LEGACY as LEGACY
 from feemodel.ethereum._call import SET_CODE as SET_CODE
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import address_bytes, minimal_bytes, to_hex
-from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
+from feemodel.ethereum.fee_market import (
+    FLOOR_GAS_PER_TOKEN,
+    LOWEST_BASE_FEE,
+    TRANSACTION_GAS,
+    _calldata_floor_gas,
+    _calldata_gas,
+)
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
 LINEA_CHAIN_ID = 59_144  # default for transactions without a chain id
@@ -269,8 +275,8 @@ def fill(
     >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
     """
-    gas = whole_scalar("gas", gas, minimum=1, unit="gas")
-    chain: int | None = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
+    gas, chain_id = whole_scalar("gas", gas, minimum=1, unit="gas"), whole_scalar("chain_id", chain_id)
+    chain: int | None = call.chain_id if call.chain_id is not None else chain_id
     price, max_fee = call.gas_price or 0, call.max_fee or 0
     if call.sent:
         kind = call.type or LEGACY
@@ -287,7 +293,7 @@ def fill(
             max_fee = whole_scalar("base_fee", base_fee)
     else:
         nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
-        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=whole_scalar("chain_id", chain_id))
+        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
         return Transaction(**fields._asdict())
     return Transaction(
         type=kind,
@@ -519,13 +525,13 @@ def intrinsic_gas(call: Call | Transaction) -> int:
     """
     zeros = call.data.count(0)
     others = len(call.data) - zeros
-    gas = TRANSACTION_GAS + int(calldata_gas(zeros, others))
+    gas = TRANSACTION_GAS + int(_calldata_gas(zeros, others))
     if call.to is None:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
     gas += AUTHORIZATION_GAS * (call.authorizations if isinstance(call, Call) else len(call.authorizations))
-    return max(gas, int(calldata_floor_gas(zeros, others)))
+    return max(gas, int(_calldata_floor_gas(zeros, others, FLOOR_GAS_PER_TOKEN)))
 
 
 def _decode(data: bytes) -> tuple[int, Sequence[Any]]:

@@ -6,11 +6,12 @@ from typing import Any
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 from feemodel.ethereum._transaction_fee import transaction_fee
-from feemodel.linea._measure import fee_bytes, fee_size
+from feemodel.linea._measure import fee_bytes
 from feemodel.linea._node import Check, offered_price, verdicts
 from feemodel.linea._wallets import WALLETS, wallet_fees
 from feemodel.linea.pricing_forms import Form
 from feemodel.sizes._codecs import Codec, get_codec
+from feemodel.sizes._lzss import packed_size
 
 
 def explain(
@@ -61,22 +62,23 @@ def explain(
     estimated, margin = gas["estimated"], checks[0].margin
     raw = subject.signed() if isinstance(subject, Transaction) else subject
     filled = {"gas": estimated, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
-    size = fee_size(raw, codec=codec, form=measured, packed=packed, **filled)
+    encoded, codec = fee_bytes(raw, form=measured, **filled), get_codec(codec)
+    size = int(packed_size(codec.size(encoded))) if packed else codec.size(encoded)
     parts = form.parts(size, estimated, margin)
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
     # The data fee is the part due to the bytes; the priority fee is the offer beyond the suggested price.
     paid = max(suggested, suggested if offered is None else offered)
-    data = (parts.total - form.parts(0, estimated, margin).total) * estimated
+    data = (parts.total - form.fee(0, estimated, margin)) * estimated
     named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)
     return {
         "subject": "transaction" if isinstance(subject, Transaction) else "call",
         "pricing": form.name,
         "margin": margin,
-        "codec": get_codec(codec).name,
+        "codec": codec.name,
         "form": measured,
-        "measuredBytes": len(fee_bytes(raw, form=measured, **filled)),
+        "measuredBytes": len(encoded),
         "compressedSize": size,
         "gas": dict(gas),
         "feePerGas": fee_per_gas,

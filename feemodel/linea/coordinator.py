@@ -20,7 +20,7 @@ from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
 
-Real: TypeAlias = "float | NDArray[np.float64]"
+Real: TypeAlias = float | NDArray[np.float64]
 
 
 @printed_as_table
@@ -156,12 +156,20 @@ def variable_cost(
     >>> variable_cost(1, 2, 5, execution_gas=120_000, blob_gas=131_000, bytes_per_submission=200_000, margin=1.1)
     5.5825
     """
-    execution = (_fee("base_fee", base_fee) + _fee("priority_fee", priority_fee)) * real(
-        "execution_gas", execution_gas, unit="gas"
-    )
-    blob = _fee("blob_base_fee", blob_base_fee) * real("blob_gas", blob_gas, unit="gas")
-    inner = (execution + blob) * real("margin", margin) / _above_zero("bytes_per_submission", bytes_per_submission)
-    return bounded(inner, fee_margin=fee_margin, lower_bound=lower_bound, upper_bound=upper_bound)
+    fees = _fee("base_fee", base_fee), _fee("priority_fee", priority_fee)
+    gas = real("execution_gas", execution_gas, unit="gas")
+    blob = _fee("blob_base_fee", blob_base_fee), real("blob_gas", blob_gas, unit="gas")
+    factor, divisor = real("margin", margin), _above_zero("bytes_per_submission", bytes_per_submission)
+    cost = _variable_cost(*fees, *blob, gas, factor, divisor)
+    return bounded(cost, fee_margin=fee_margin, lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def _variable_cost(
+    base_fee: Real, priority_fee: Real, blob_base_fee: Real, blob_gas: Real, execution_gas: Real, margin: Real,
+    bytes_per_submission: Real,
+) -> Real:  # fmt: skip
+    execution = (base_fee + priority_fee) * execution_gas
+    return (execution + blob_base_fee * blob_gas) * margin / bytes_per_submission
 
 
 @overload
@@ -204,7 +212,10 @@ def bounded(
     """
     result = real("fee", fee) + real("fee_margin", fee_margin)
     lower = None if lower_bound is None else real("lower_bound", lower_bound)
-    upper = None if upper_bound is None else real("upper_bound", upper_bound)
+    return _bounded(result, lower, None if upper_bound is None else real("upper_bound", upper_bound))
+
+
+def _bounded(result: Real, lower: Real | None, upper: Real | None) -> Real:
     if lower is not None and upper is not None and np.any(np.less(upper, lower)):
         bounds, below = np.broadcast_arrays(np.asarray(upper), np.less(upper, lower))
         raise_first("upper_bound", "expected at least the lower bound", bounds, below)

@@ -124,10 +124,13 @@ def recorded_cost(cost: float | RealArray) -> int | WholeArray:
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
     """
-    checked = real("cost", cost, unit="wei")
-    if isinstance(checked, np.ndarray):
-        return (np.minimum(checked, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
-    return recorded(checked)
+    return _recorded_cost(real("cost", cost, unit="wei"))
+
+
+def _recorded_cost(cost: float | RealArray) -> int | WholeArray:
+    if isinstance(cost, np.ndarray):
+        return (np.minimum(cost, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
+    return recorded(cost)
 
 
 def recorded(cost: int | float) -> int:

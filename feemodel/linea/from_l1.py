@@ -2,13 +2,13 @@
 
 from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, RealArray, Wholes, real
+from feemodel.checks import ArrayLike, Numbers, Wholes, real, whole
 from feemodel.formula import formula
 from feemodel.integers import Whole
-from feemodel.linea.coordinator import variable_cost
-from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.coordinator import _above_zero, _variable_cost
+from feemodel.linea.extra_data import _recorded_cost
 from feemodel.linea.parameters import COORDINATOR
-from feemodel.linea.priority import priority_fee
+from feemodel.linea.priority import _priority_fee
 
 
 @overload
@@ -58,17 +58,12 @@ def recorded_variable_cost(
     >>> recorded_variable_cost(70_000_000, 4_000_000, tip=100_000_000)
     88629000
     """
-    cost: float | RealArray = variable_cost(
-        base_fee,
-        real("tip", tip, unit="wei"),
-        blob_base_fee,
-        execution_gas=execution_gas,
-        blob_gas=blob_gas,
-        bytes_per_submission=bytes_per_submission,
-        margin=real("cost_margin", cost_margin),
-    )
-    found: Whole = recorded_cost(cost)
-    return found
+    priority_fee, margin = real("tip", tip, unit="wei"), real("cost_margin", cost_margin)
+    fees = real("base_fee", base_fee, unit="wei"), priority_fee
+    gas = real("execution_gas", execution_gas, unit="gas")
+    blob = real("blob_base_fee", blob_base_fee, unit="wei"), real("blob_gas", blob_gas, unit="gas")
+    divisor = _above_zero("bytes_per_submission", bytes_per_submission)
+    return _recorded_cost(real("fee", _variable_cost(*fees, *blob, gas, margin, divisor)))
 
 
 @overload
@@ -139,4 +134,5 @@ def priority_fee_from_l1(
         bytes_per_submission=bytes_per_submission,
         cost_margin=cost_margin,
     )
-    return priority_fee(compressed_size, gas, variable_cost=cost, fixed_cost=fixed_cost, margin=margin)
+    fixed = whole("fixed_cost", fixed_cost, unit="wei")
+    return _priority_fee(compressed_size, gas, cost, fixed, real("margin", margin))

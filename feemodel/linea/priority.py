@@ -124,6 +124,13 @@ def priority_fee(
     factor = real("margin", margin)
     if out is not None:
         _check_out(out, compressed_size, gas, cost, fixed, factor)
+    return _priority_fee(compressed_size, gas, cost, fixed, factor, out)
+
+
+def _priority_fee(
+    compressed_size: ArrayLike, gas: ArrayLike, cost: Whole, fixed: Whole, factor: Real, out: WholeArray | None = None
+) -> Whole:
+    """Return `priority_fee`; only the size and the gas are checked, because the kernel checks them itself."""
     if (
         _many(compressed_size)
         and _many(gas)

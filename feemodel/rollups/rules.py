@@ -25,12 +25,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from feemodel.checks import EMPTY, choice, instance, mapping
+from feemodel.checks import EMPTY, choice, instance, mapping, real
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.ethereum import fee_market
 from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
 from feemodel.linea import coordinator
-from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.extra_data import _recorded_cost
 from feemodel.rollups import _base_fee_bounds as bounds
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
 from feemodel.rollups.chains import CHAINS, Chain, Parameters, When, timestamp
@@ -56,13 +56,16 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
     1000000000
     """
     terms = instance("parameters", parameters, Parameters).known(*OF_VARIABLE_COST)
-    cost = coordinator.variable_cost(
-        base_fee, terms["priority_fee"], blob_base_fee, execution_gas=terms["execution_gas"],
-        blob_gas=terms["blob_gas"], bytes_per_submission=terms["bytes_per_submission"],
-        margin=terms["pricing_margin"], lower_bound=terms["lower_bound"], upper_bound=terms["upper_bound"],
+    return _linea_variable_cost(terms, base_fee, blob_base_fee)
+
+
+def _linea_variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
+    base, blob = real("base_fee", base_fee, unit="wei"), real("blob_base_fee", blob_base_fee, unit="wei")
+    cost = coordinator._variable_cost(
+        base, terms["priority_fee"], blob, terms["blob_gas"], terms["execution_gas"], terms["pricing_margin"],
+        terms["bytes_per_submission"],
     )  # fmt: skip
-    found: Whole = recorded_cost(cost)
-    return found
+    return _recorded_cost(coordinator._bounded(real("fee", cost), terms["lower_bound"], terms["upper_bound"]))
 
 
 def _linea_rule(parameters: Parameters) -> Rule:
@@ -82,7 +85,7 @@ def _linea_rule(parameters: Parameters) -> Rule:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
         base = add("gas_price", with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
-        price: FixedPoint = FixedPoint(linea_variable_cost(parameters, base_fee, blob_base_fee), 0)
+        price: FixedPoint = FixedPoint(_linea_variable_cost(terms, base_fee, blob_base_fee), 0)
         return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin)
 
     return Rule.of(parameters, ("gas", "linea_size"), terms, taken_apart)
