@@ -40,7 +40,7 @@ def _listen() -> None:
 
 
 def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function like `numba.njit` with these options, and cache the machine code on disk.
+    """Compile a function as `numba.njit` does with the same options, and cache the machine code on disk.
 
     numba writes the machine code to the folder in the environment variable NUMBA_CACHE_DIR, to `__pycache__` next to
     the module, or to the user's cache folder. If none of these folders is writable, every process compiles the function
@@ -51,8 +51,8 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
 
     Parameters
     ----------
-    makes_arrays : whether the function, or a function that it calls, allocates arrays. If `False`, a private option
-        turns off numba's reference counting.
+    makes_arrays : whether the function, or a function that it calls, allocates arrays. `False` turns off numba's
+        reference counting, by a private option of numba.
     """
     options["_nrt"] = makes_arrays  # always set: by default, numba uses the value of the calling kernel
 

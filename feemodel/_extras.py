@@ -30,7 +30,7 @@ EXTRAS = {
 }
 
 
-#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack them.
+#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack these sets.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 
@@ -41,7 +41,7 @@ def has_numba() -> bool:
 
 
 def need(needed_by: str, *packages: str) -> None:
-    """Raise `MissingExtra` for the first of these packages that is not installed.
+    """Raise `MissingExtra` for the first package in `packages` that is not installed.
 
     >>> need("a sum", "numpy")
     """
@@ -65,7 +65,7 @@ def has_native() -> bool:
 
 
 def _runs_native(machine: str, cpu_info: Path) -> bool:
-    """Return whether an x86-64 processor has the `NEEDED_FLAGS`; `True` on other processors and without `cpu_info`."""
+    """Return whether this processor has the `NEEDED_FLAGS`; `True` if it is not x86-64 or `cpu_info` does not exist."""
     if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
         return True
     with cpu_info.open(encoding="utf-8", errors="replace") as lines:
@@ -95,7 +95,7 @@ def install_command(module: str) -> str:
         arguments = package
     elif checkout is None:
         arguments = f"'feemodel[{extra}]'"
-    elif extra == "native":  # a separate package, not yet on an index
+    elif extra == "native":  # the native engine is a separate package, not yet on PyPI
         arguments = "./native" if checkout == Path.cwd() else shlex.quote(str(checkout / "native"))
     else:
         arguments = f"-e '{'.' if checkout == Path.cwd() else checkout}[{extra}]'"
@@ -114,7 +114,7 @@ def _checkout() -> Path | None:
 
 
 def _pip() -> str:
-    """Return the pip command of this interpreter: `pip` if the shell finds this interpreter's, else `python -m pip`."""
+    """Return a pip command for this interpreter: `pip` if the shell finds the right `pip`, else `python -m pip`."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip"

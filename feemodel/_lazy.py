@@ -24,8 +24,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     Returns
     -------
-    The two functions. The first raises `AttributeError` for an unknown name, and `MissingExtra` for a name whose module
-    needs a package that is not installed.
+    The two functions. `__getattr__` raises `AttributeError` for an unknown name, and `MissingExtra` for a name whose
+    module needs a package that is not installed.
 
     >>> get, names = lazy_names("feemodel.rollups")
     >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()

@@ -20,7 +20,7 @@ def cores() -> int:
 
 
 def end_with_parent() -> None:
-    """Exit when the parent process ends. Otherwise a worker process would wait for tasks forever."""
+    """Exit when the parent process ends. Without this, a worker process would wait for tasks forever."""
     from multiprocessing import parent_process
 
     parent = parent_process()
@@ -52,5 +52,5 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # If the caller stops early, do not wait for running tasks. A request to a node has its own timeout.
+        # If the caller stops early, do not wait for running tasks: a request to a node ends by its own timeout.
         pool.shutdown(wait=False, cancel_futures=True)

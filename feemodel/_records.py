@@ -46,7 +46,7 @@ def compared_by_value(cls: Record) -> Record:
 
 
 def array_digest(array: NDArray[Any]) -> str:
-    """Return the type, the shape and the SHA-256 of the elements of an array as text.
+    """Return a text with an array's type, its shape, and the SHA-256 of its elements.
 
     >>> array_digest(np.array([7, 8], dtype=np.int64))[:25]
     '<i8 (2,) 1f281a4e0796fb60'

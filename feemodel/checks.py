@@ -1,7 +1,7 @@
 """Checks of arguments. `whole` checks integers and `real` checks doubles, as scalars or arrays.
 
-Both return a Python number for a scalar and a NumPy array for anything array-like. All checks raise `InvalidInput`
-with the name of the argument and the first value that is not valid. Checks never round or clamp a value.
+`whole` and `real` return a Python number for a scalar and a NumPy array for anything array-like. All checks raise
+`InvalidInput` with the name of the argument and the first value that is not valid. Checks never round or clamp a value.
 """
 
 import dataclasses
@@ -297,7 +297,7 @@ def check_limit(number: float, what: str, highest: int, advice: str = "") -> Non
     Parameters
     ----------
     number : the number.
-    what : the things that are counted, for the error.
+    what : name of the things that are counted, for the error.
     highest : largest valid number.
     advice : text at the end of the error, such as what to do.
 
@@ -398,7 +398,7 @@ def check_fields(
             continue
         number: Any = whole_scalar if int in kinds else real_scalar
         checked = number(name, value, minimum=minimum.get(name, 0))
-        if isinstance(value, np.generic):  # the arithmetic of NumPy integers wraps
+        if isinstance(value, np.generic):  # NumPy integers would overflow without an error
             object.__setattr__(record, name, checked)
         if name in above_zero and not value > 0:
             raise InvalidInput(name, "expected a number above 0", value)

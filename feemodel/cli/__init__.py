@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # for terminals without Unicode and invalid file names
+            stream.reconfigure(errors="backslashreplace")  # escape characters that the terminal cannot show
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)

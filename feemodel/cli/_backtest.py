@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
-BLOCK_HOURS = 24.0  # length of the resampled blocks; one day mostly preserves the daily cycle
+BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
 MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "max_drawdown")
 OF_RULE = (
     "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
@@ -93,7 +93,7 @@ def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, 
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
-    """Add the options of an experiment. The parameters are the defaults that depend on the verb."""
+    """Add the options of an experiment. The parameters are default values of the options."""
     l1 = parser.add_argument_group("L1 fees")
     l1.add_argument("--l1", metavar="FILE", help="L1 base fees and blob base fees (the month of the package)")
     l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",

@@ -109,7 +109,7 @@ def _drawn_histories(options: argparse.Namespace, made: BacktestArguments, terms
 
 
 def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """Return the loss curve, reduced to a limited number of points at break-even margins of paths."""
+    """Return at most `CURVE_POINTS` points of the loss curve; each point is the break-even margin of a path."""
     import numpy as np
 
     curve = found.loss_curve()

@@ -179,7 +179,7 @@ def _starknet_gas(text: str) -> dict[str, int]:
 def _transactions(
     options: argparse.Namespace, *, set_code: bool
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    """Return the transactions, the gas used and the senders (if known), and notes on assumptions.
+    """Return the transactions, the gas used, the senders and notes on assumptions; `None` for unknown gas or senders.
 
     Transactions of type 4 in a file are included only with `set_code`, that is, if every rule has a price for them.
     """
@@ -189,7 +189,7 @@ def _transactions(
     gas = estimated_gas(subject, options.gas)
     if isinstance(subject, Transaction):
         return [subject], [gas], None, []
-    # A call has no signature. Use a placeholder of the same length, as nodes do for estimates.
+    # A call has no signature. Use a placeholder of the length of a signature, as nodes do for estimates.
     check_no_blobs(subject)
     signed = fill(subject, gas=gas, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
     return [signed], [gas], [subject.sender or bytes(20)], []

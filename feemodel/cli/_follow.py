@@ -176,7 +176,7 @@ class _Stop(BaseException):
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """End the enclosed work on SIGTERM without an error. A block that is not completely imported is rolled back."""
+    """On SIGTERM, end the `with` block without an error. A block that is not completely imported is rolled back."""
 
     def stop(*_: object) -> None:
         raise _Stop
@@ -218,6 +218,6 @@ def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
 
 
 def _wait(seconds: float) -> bool:
-    """Sleep, and return `False` so that the loop continues. Only an interrupt ends the loop."""
+    """Sleep. Always return `False`, so that the caller's loop continues until an interrupt ends it."""
     time.sleep(seconds)
     return False

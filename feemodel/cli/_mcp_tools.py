@@ -204,7 +204,7 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Tool(NamedTuple):
-    """Tool with a name, and a struct that parses the arguments and computes the result."""
+    """Tool of the server: its name, and a struct that parses the arguments and computes the result."""
 
     name: str
     arguments: type[Any]
@@ -240,7 +240,7 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     name : name of the tool.
     arguments : arguments of the request.
 
-    Raises `InvalidInput` for an unknown tool or invalid arguments. Errors of the tool itself are not caught.
+    Raises `InvalidInput` for an unknown tool or invalid arguments. Errors raised by the tool itself are passed on.
 
     >>> call_tool("chains", {"chain": "taiko"})["token"]
     'ETH'
