@@ -146,7 +146,9 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
         return list(found), dict(without), said
     if options.only == "all" and options.at is None:
         if what_if is not None:
-            raise InvalidInput("--only", "expected no all together with --rules: upgrades of the past stay", "all")
+            raise InvalidInput(
+                "--only", "expected names of chains with --rules, which does not change past upgrades", "all"
+            )
         return list(all_rules().values()), {}, said
     names = options.only.split(",")
     chosen = [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names]

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"Factor on the chain's rule: {found.factor:.4f}. Expected margin: {found.expected_margin:.1%}.")
     print(f"Loss probability over {found.hold / 3_600:g} h: {found.loss_probability:.1%}.")
     print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
-    # At the end of the paths, the loss probability may still be below its target.
+    # "at least", if the loss probability is still below the target when the paths end
     at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
     print(f"Valid for {at_least}{found.valid_for / 3_600:.1f} h, until {found.valid_until}.")
     return 0

@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
     rules = [one for one in rules if not missing[one.name]]
     if not rules:
-        raise InvalidInput("--only", "expected a rule that reads sizes of transactions alone", options.only)
+        raise InvalidInput("--only", "expected a rule that needs only the sizes of transactions", options.only)
     read = [read_project(path, statistic=options.gas, artifacts=options.artifacts) for path in options.paths]
     uses = [use for one in read for use in one.uses]
     said += [text for one in read for text in one.said]

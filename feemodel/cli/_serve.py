@@ -97,7 +97,7 @@ def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
 
 
 def _store(settings: "Settings", folder: str | None) -> Path | None:
-    """Return the ledger of the settings, or a new ledger of the genesis, or `None`."""
+    """Return the ledger named in the settings, else a new ledger of the genesis; `None` with a node or replay."""
     if settings.store is not None:
         from feemodel.ledger._store import Store
 
@@ -141,7 +141,7 @@ def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
         if ask_nodes:
             async with service.lifespan():
                 if service.ledger is not None:
-                    await service.ledger.load()  # compiles kernels; a container image can store the compiled kernels
+                    await service.ledger.load()  # compiles kernels, which container images then store
                 unready = service.unready()
         shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
         return {"settings": shown, "methods": sorted(service.methods), "unready": unready}

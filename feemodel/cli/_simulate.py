@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
     finished = checked_resume(options)
     made = read_experiment(options, tables)
     if options.block_hours is not None and options.paths == 1 and "block_hours" in options.given:
-        raise InvalidInput("--block-hours", "expected only with --paths of more than 1", options.block_hours)
+        raise InvalidInput("--block-hours", "expected only with --paths above 1", options.block_hours)
     drawn = Bootstrap(paths=options.paths, block_seconds=options.block_hours * HOUR) if options.paths > 1 else None
     l1_fees = made.l1_fees if drawn is None else _on_steps(made.l1_fees, options.step)
     found = simulate(
@@ -187,7 +187,9 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
     what_if = read_rules_option(options)
     gas = {} if what_if is None else submission_gas(what_if)
     if what_if is not None and not gas:
-        raise InvalidInput("--rules", "expected tables [[linea.rows]]: L1 fees are a history here", options.rules)
+        raise InvalidInput(
+            "--rules", "expected tables [[linea.rows]]: simulate takes L1 fees from a history", options.rules
+        )
     submission = replace(posting.submission, **gas)
     posting = replace(posting, submission=submission)
     posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
@@ -214,7 +216,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Set the gas of a submission in the policy, if the prices of the policy depend on this gas."""
+    """Return the policy with the gas of this submission, if the prices of the policy depend on that gas."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 
@@ -229,7 +231,7 @@ def _repriced(pricing: Any, submission: "Submission") -> Any:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """Fill missing options from the file, and options missing there from the defaults. Return the file's tables."""
+    """Set missing options to the values in the file, or else to the defaults. Return the tables of the file."""
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
@@ -349,7 +351,8 @@ Record = TypeVar("Record")
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
     """Return a copy of a frozen dataclass with some fields replaced.
 
-    A list becomes a tuple. If the field itself is a dataclass, a table replaces some of its fields.
+    A list is converted to a tuple. If the field is itself a dataclass, its value in the file is a table with the fields
+    to replace.
 
     Raises `InvalidInput` for a field that the dataclass does not have.
 
@@ -393,7 +396,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        reason, _, _ = str(error).partition(", got ")  # the new error shows the value as written in the file
+        reason, _, _ = str(error).partition(", got ")  # leave out the value: `InvalidInput` shows it
         raise InvalidInput(name, reason, value) from None
     if action.choices is not None:
         check_known(name, found, [*action.choices])

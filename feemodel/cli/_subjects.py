@@ -46,7 +46,7 @@ def read_subject(subject: str) -> Call | Transaction:
 
 
 def as_call(transaction: Transaction) -> Call:
-    """Convert a signed transaction to a call without its gas limit and nonce, so that neither limits the execution."""
+    """Convert a signed transaction to a call; omit the gas limit and the nonce, which could make the call fail."""
     check_published(transaction)
     is_dynamic = transaction.type == DYNAMIC_FEE
     return Call(
@@ -61,8 +61,8 @@ def as_call(transaction: Transaction) -> Call:
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
     """Read all transactions and calls of a text, of a file in any supported format, or of `-` for standard input.
 
-    Each subject has a position such as "line 3", or "" if there is only one subject. For a subject that
-    cannot be read, the item contains the error.
+    Each item has the position of the subject in the text, such as "line 3", or "" if there is only one subject. For a
+    subject that cannot be read, the item contains the error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -128,7 +128,7 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _is_of_node(document: Any) -> bool:
-    """Return whether a document (or its first item, if it is a list) is a block or the response of a node."""
+    """Return whether a document is a block or the response of a node; of a list, the first item is examined."""
     first = document[0] if isinstance(document, list) and document else document
     return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
@@ -187,7 +187,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
 
 
 def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
-    """Return the nonce and chain id for a call. Raises an error if the subject already has the value."""
+    """Return the nonce and chain id for a call. Raises an error for a value that the subject has already."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
             raise InvalidInput(option, "expected none: a signed transaction has its own", given)
@@ -202,7 +202,7 @@ FILE_HELP = "transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, et
 class TransactionFile(NamedTuple):
     """The transactions of a file."""
 
-    table: Any  #: table of `feemodel.io.read_transactions`, without transactions for which no fee is published
+    table: Any  #: table from `feemodel.io.read_transactions`; types that have no published fee are left out
     sent: list[Sent]
     rows: list[int]  #: row of each transaction in the file, counted from 0
     said: list[str]  #: notes on assumptions and on left-out transactions
@@ -212,7 +212,7 @@ class TransactionFile(NamedTuple):
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
-        """Leave out transactions with unknown gas used. If the gas used of every transaction is unknown, keep all."""
+        """Leave out transactions with unknown gas used, unless the gas used of all transactions is unknown."""
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):
             return self

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.io._datasets import DATASET_SUFFIXES, write_dataset
     from feemodel.simulation._sweep import planned, sweep
 
-    out = checked_out(options, DATASET_SUFFIXES)  # check this before a long computation
+    out = checked_out(options, DATASET_SUFFIXES)  # check the file name before the long computation
     finished = checked_resume(options)
     spec = read_sweep_spec(options.spec)
     plan = planned(spec.formula, spec.samples, spec.reduce)

@@ -109,14 +109,14 @@ def _axis(name: str, value: Any) -> Any:
     count = whole_scalar(f"{name}.count", value["count"], minimum=1, maximum=LONGEST_AXIS)
     ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
     if spacing is np.geomspace and min(ends) <= 0:
-        raise InvalidInput(name, "expected ends above 0 for the spacing log", value)
+        raise InvalidInput(name, "expected from and to above 0 for the spacing log", value)
     if not math.isfinite(ends[1] - ends[0]):
-        raise InvalidInput(name, "expected ends whose distance is finite", value)
+        raise InvalidInput(name, "expected from and to with a finite difference", value)
     values = spacing(*ends, count)
     if not (isinstance(value["from"], int) and isinstance(value["to"], int)):
         return values
     if max(map(abs, ends)) >= DOUBLE_EXACT:
-        raise InvalidInput(name, "expected whole numbers below 2**53, which doubles count one by one", value)
+        raise InvalidInput(name, "expected whole numbers below 2**53, which doubles represent exactly", value)
     whole = np.rint(values).astype(np.int64)  # round evenly spaced values to integers
     if len(np.unique(whole)) != count:
         first, last = value["from"], value["to"]
@@ -146,7 +146,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
 
 
 def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
-    """Return the rows of a table of L1 fees. Each input takes the values of one column."""
+    """Return samples from the rows of a table of L1 fees. The values of each input are one column of the table."""
     from feemodel.io._l1_fees import read_l1_fees
     from feemodel.io.shipped import read_shipped_l1_fees
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
-#: Forks, newest first: the key of the activation time or block in the `config` of a geth genesis, and the fork's name.
+#: (key, fork), newest first: the key in the `config` of a geth genesis that gives the fork's activation time or block.
 _ACTIVATIONS = (
     ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
     ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
@@ -50,7 +50,7 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """A block, and the state after this block, on which calls are executed."""
+    """A block, and the state after this block. Calls are executed on this state."""
 
     call_state: CallState
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
@@ -63,7 +63,7 @@ class ChainState:
     def next_base_fee(self) -> int:
         """Base fee of the next block, by EIP-1559 [wei / gas]."""
         block = self.call_state.block
-        if block.gas_limit < ELASTICITY:  # the gas target would be zero
+        if block.gas_limit < ELASTICITY:  # EIP-1559 would divide by a gas target of zero
             return block.base_fee
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
@@ -102,7 +102,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
 
     Raises
     ------
-    InvalidInput : a field of the genesis, which the error names, is missing or not valid.
+    InvalidInput : a field of the genesis is missing or not valid; the error names the field.
     """
     config = genesis.get("config") if isinstance(genesis, Mapping) else None
     if not isinstance(config, Mapping) or "chainId" not in config:
@@ -258,4 +258,4 @@ if __name__ == "__main__":
     Path(sys.argv[1]).unlink(missing_ok=True)
     build_ledger(sys.argv[1], development_genesis())
     with closing(sqlite3.connect(sys.argv[1])) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # a single file, without a write-ahead log
+        connection.execute("PRAGMA journal_mode = DELETE")  # without a write-ahead log, the ledger is one file

@@ -35,7 +35,7 @@ from feemodel.sizes._lzss import packed_size
 
 Found = TypeVar("Found")
 
-#: Forks of Linea's chains. If a capture does not name its fork, all of these forks are tried.
+#: Forks of Linea's chains. If a capture does not name its fork, all forks in this tuple are tried.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 
@@ -44,8 +44,8 @@ class Comparison:
     """Results of executing and estimating a captured transaction again on the state before it; `None` for a failure."""
 
     step: Step
-    outcome: Outcome | None  #: result of its execution
-    engine: str | None  #: name of the engine that executed it
+    outcome: Outcome | None  #: result of executing the transaction again
+    engine: str | None  #: name of the engine that executed the transaction
     refusal: str | None  #: error message if the transaction could not be executed
     gas: GasEstimate | None
     failure: str | None  #: error message if the estimate failed
@@ -73,9 +73,9 @@ def reproducing_forks(
     Parameters
     ----------
     replay : the captured blocks.
-    found : the comparisons under the rules of `fork`. The transactions that were not reproduced are the first to be
-        executed under another fork.
-    fork : name of the fork whose rules gave `found`.
+    found : the comparisons under the rules of `fork`. Under each other fork, the transactions that were not reproduced
+        are executed first.
+    fork : name of the fork with whose rules `found` was computed.
     engine : "auto", "native", "reference", or an engine object.
     """
     runner = engine_of(engine)
@@ -111,14 +111,14 @@ def compare_transactions(
     Parameters
     ----------
     replay : the captured blocks, see `feemodel.io.read_replay`.
-    codec, measured, packed : codec, encoding and rounding with which the node measured sizes at that time, see
-        `feemodel.fee_size`. The costs come from the pricing record of each block; without a record there is no fee.
+    codec, measured, packed : codec, encoding and rounding with which the node measured sizes at the time of the blocks,
+        see `feemodel.fee_size`. The costs come from the pricing record of each block; without a record there is no fee.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     search : the node whose search is used, "besu" or "geth".
     tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
     preset : preset whose margins are used; `None` for the default preset.
-    fork : name of the execution rules, for example "london"; `None` for the fork that the capture names or, if it names
-        none, Osaka.
+    fork : name of the execution rules, for example "london"; `None` for the fork that the capture names, or Osaka if
+        the capture names no fork.
 
     Returns
     -------

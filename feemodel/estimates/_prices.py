@@ -36,8 +36,8 @@ class Prices:
     def upper_bound(self, blocks: int, *, base_fee_is_fixed: bool, costs_follow: bool) -> "Prices":
         """Return an upper bound of the prices over the next blocks.
 
-        The base fee rises in each block by an eighth (EIP-1559), at least by 1 wei. A variable cost that follows L1
-        fees is bounded by the coordinator's maximum, 1,000,000,001 wei per byte rounded to whole kwei.
+        The base fee rises in each block by an eighth (EIP-1559), at least by 1 wei. If the variable cost follows L1
+        fees, its upper bound is the coordinator's maximum of 1,000,000,001 wei per byte, rounded to whole kwei.
 
         Parameters
         ----------
@@ -107,8 +107,8 @@ def l1_prices(
 ) -> Prices:
     """Return prices computed from L1 fees: averages over the blocks of a fee history, weighted by gas used.
 
-    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the price ratio is
-    computed from the L1 gas price.
+    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the ratio of the gas
+    prices of L1 and L2 is computed from the L1 gas price.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def l1_prices(
 def suggested_tip(prices: Prices) -> int:
     """Return the priority fee suggested to wallets that do not use an estimate [wei / gas].
 
-    The fee is the announced gas price minus Linea's base fee of 7 wei, but at least the fee that block building
-    requires for the sample transaction. Transactions with a lower fee are rejected.
+    The fee is the announced gas price minus Linea's base fee of 7 wei, or the fee that block building requires for the
+    sample transaction if that fee is higher. Block building rejects transactions that offer less than it requires.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> suggested_tip(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))
@@ -157,12 +157,11 @@ def suggested_tip(prices: Prices) -> int:
 
 
 def reward(prices: Prices) -> int:
-    """Return the priority fee for the node's fee history; some wallets use it unchanged [wei / gas].
+    """Return the priority fee in the node's fee history; some wallets offer exactly this fee [wei / gas].
 
-    The fee is `suggested_tip` or, if that is lower, the fee estimated for the sample transaction of 125 compressed
-    bytes and 21,000 gas.
-    More than 90 % of the 2,282 real transactions in `data/linea_transactions.csv` have fewer bytes per gas than the
-    sample.
+    The fee is the minimum of `suggested_tip` and the fee estimated for a sample transaction of 125 compressed bytes and
+    21,000 gas. More than 90 % of the 2,282 real transactions in `data/linea_transactions.csv` have fewer bytes per gas
+    than the sample transaction.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> reward(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))  # trunc(1.2 · (5,952,380 + 3e7))

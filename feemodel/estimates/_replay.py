@@ -1,9 +1,9 @@
 """Repeated execution of captured blocks: each transaction runs on the recorded state before it.
 
-A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. It
-does not record created code or delegations. It records payments to the coinbase only if the transaction touched the
-coinbase. The writes of a block to system contracts before its first transaction (EIP-4788, EIP-2935) are left out,
-because the recorded outcomes do not include them.
+A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. A
+capture does not record created code or delegations. A capture records payments to the coinbase only if the transaction
+touched the coinbase. The writes of a block to system contracts before its first transaction (EIP-4788, EIP-2935) are
+left out, because the recorded outcomes do not include them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -88,8 +88,8 @@ def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
 def is_reproduced(step: Step, outcome: Outcome) -> bool:
     """Return whether an execution has the recorded status, returned data and gas.
 
-    The recorded gas is the gas before refunds. Some capture tools raise it to the calldata floor, so the gas with or
-    without the floor is accepted.
+    The recorded gas is the gas before refunds. Some capture tools record the calldata floor if it is higher, so gas
+    with or without the floor is accepted.
     """
     return same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
 
@@ -140,7 +140,7 @@ def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
 
 
 def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
-    """Return the accounts with the recorded effects of a transaction applied."""
+    """Return the accounts after a transaction, with its recorded effects."""
     after = _with_delegations(accounts, transaction, chain_id)
     if transaction.to is None and transaction.succeeded:
         created = created_address(transaction.sender, transaction.nonce)

@@ -106,13 +106,13 @@ def rollup_estimate(
 
     Parameters
     ----------
-    call : a JSON-RPC call object, or a parsed call. Its `gas` may be at most `limits.max_call_gas` and does not bound
-        the search.
+    call : a JSON-RPC call object, or a parsed call. The call's `gas` may be at most `limits.max_call_gas`. It does not
+        limit the search.
     call_state : the accounts and the block on which the call is executed; not modified.
     form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : factor on the priority fee of an estimate [1].
     codec, measured, packed : codec, encoding and rounding for measuring the transaction that the call would become, see
-        `feemodel.linea.fee_size`. This transaction has the nonce that the sender has without the override.
+        `feemodel.linea.fee_size`. The measured transaction has the sender's nonce from before the state override.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
     tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
@@ -157,7 +157,7 @@ def priced(
 
     Parameters
     ----------
-    gas : the gas estimate, over which the fee is spread [gas].
+    gas : the gas estimate; the fee for the bytes is divided by this gas [gas].
     call : the call.
     form : pricing form with its costs and the base fee.
     margin : factor on the priority fee of an estimate [1].

@@ -26,7 +26,7 @@ _SIZED = re.compile(r"(u?int|bytes)(\d+)\Z")
 
 @dataclass(frozen=True)
 class _Encoded:
-    """Encoded value, and whether its type is dynamic. In a tuple, dynamic values follow the heads."""
+    """Encoded value, with a flag for dynamic types. In a tuple, dynamic values follow the heads."""
 
     data: bytes
     is_dynamic: bool
@@ -101,7 +101,7 @@ class _Arguments:
         if found is None or found[1] == "bytes" or size % 8 or not 8 <= size <= 256:
             raise self._invalid(kind)
         number = bytearray(self._bytes(min(NUMBER_BYTES, size // 8)))
-        number[0] &= 0x7F  # so that a signed number is positive
+        number[0] &= 0x7F  # clear the sign bit of a signed number
         return bytes(number).rjust(WORD, b"\0")
 
     def _array(self, kind: str, length: str, depth: int) -> _Encoded:
@@ -138,7 +138,7 @@ def _split(types: str, signature: str) -> list[str]:
 
 
 def _joined(values: list[_Encoded]) -> bytes:
-    """Encode a tuple: heads, then the dynamic values."""
+    """Encode a tuple: first the heads, with offsets in place of dynamic values, then the dynamic values."""
     size = sum(WORD if value.is_dynamic else len(value.data) for value in values)
     heads, tail = b"", b""
     for value in values:

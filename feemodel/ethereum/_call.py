@@ -57,8 +57,8 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     ----------
     call : mapping or pandas row from names of fields to values. Any name in `feemodel.ethereum._transaction_fields` is
         accepted. Values are hexadecimal text, ints or bytes; a missing value counts as absent.
-    sent : whether `call` is a transaction that was sent. If `None`, a call with a hash, a position in a block or a
-        signature is treated as a transaction that was sent.
+    sent : whether `call` is a transaction that was sent. `None` means: if `call` has a hash, a position in a block or a
+        signature, it is treated as a transaction that was sent.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parsed fields that have a value, and for each field of the call the name that the call uses."""
+    """Return the parsed values by field, and the name in `call` by field; fields without a value are left out."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for name, value in call.items():
@@ -223,7 +223,7 @@ def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: 
     if given == LEGACY and made == ACCESS_LIST and not fields["access_list"]:
         return LEGACY  # some nodes write an empty list
     if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
-        return given  # some nodes repeat the gas price
+        return given  # some nodes also set maxFeePerGas, to 0 or to the gas price
     # Extractors may omit lists, and `gasPrice` of a transaction that was sent is the price it paid.
     has_gas_price = not sent and fields.get("gas_price") is not None
     check_type(f"call.{names['transaction_type']}", given, made, has_gas_price=has_gas_price)
@@ -273,7 +273,7 @@ def _address(name: str, value: Any) -> bytes | None:
     address = from_hex(value, name) if isinstance(value, str) else as_bytes(name, value)
     if len(address) == 20:
         return address
-    if name != "call.from" and not address:  # "0x": some clients write a contract creation this way
+    if name != "call.from" and not address:  # "0x", by which some clients mean a contract creation
         return None
     return address_bytes(value, name)  # raises the error
 
@@ -319,6 +319,6 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "authorization_list": lambda name, value: sequence(name, _listed(value)),
     "blob_versioned_hashes": sequence,
 }
-#: Name in a call → field, name in errors, and parser of the value. Fields that do not affect the transaction, such as
-#: the block number, are not read.
+#: Name in a call → (field of `Call`, name in error messages, parser of the value). Fields that do not affect the
+#: transaction, such as the block number, are not read.
 _FIELDS = {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}

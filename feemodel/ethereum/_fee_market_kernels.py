@@ -30,7 +30,7 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
     1012500000
     """
     distance = abs(gas_used - compared_target)
-    # base_fee · distance // target, computed in two parts that each fit 64 bits
+    # compute base_fee · distance // target as a sum of two terms, so that every product fits 64 bits
     step = (base_fee // target * distance + base_fee % target * distance // target) // denominator
     return base_fee + max(step, 1) if gas_used > compared_target else base_fee - step
 
@@ -39,8 +39,9 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
 
-    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Otherwise it is
-    the exponential in doubles, limited to 2**62, which differs from the series by less than one part in 10**9.
+    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Otherwise, the
+    result is the exponential in doubles, limited to 2**62. The exponential differs from the series by less than one
+    part in 10**9.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))
     2
@@ -62,10 +63,10 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped-def]
-    """Compute `feemodel.ethereum.fee_market.reserve_binds` for blob rules with a reserve price (EIP-7918).
+    """Do the same as `feemodel.ethereum.fee_market.reserve_binds`, for blob rules with a reserve price (EIP-7918).
 
     The exponential in doubles differs from the integer series by less than one part in 10,000 plus three wei. The
-    series is summed only if the two compared prices differ by less than that.
+    series is summed only if the two compared prices differ by less than this error.
 
     >>> bool(reserve_binds(0, 17, 5_007_716)), bool(reserve_binds(0, 16, 5_007_716))
     (True, False)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 _digest: Callable[[bytes], bytes]
 try:
     from sha3 import keccak_256
-except ModuleNotFoundError:  # the package has wheels for Linux only
+except ModuleNotFoundError:  # the dependency safe-pysha3 is installed on Linux only
     from Crypto.Hash import keccak
 
     def _digest(data: bytes) -> bytes:

@@ -34,7 +34,7 @@ from feemodel.ethereum.fee_market import (
 )
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
-LINEA_CHAIN_ID = 59_144  # default for transactions without a chain id
+LINEA_CHAIN_ID = 59_144  # Linea mainnet, the default for calls without a chain id
 ZERO_ADDRESS = bytes(20)
 PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
 PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
@@ -118,7 +118,7 @@ class Transaction:
     data: bytes = b""
     access_list: AccessList = ()
     signature: Signature | None = None
-    authorizations: tuple[Authorization, ...] = ()  #: at least one in type 4, none in others
+    authorizations: tuple[Authorization, ...] = ()  #: type 4 has at least one, other types have none
 
     def __post_init__(self) -> None:
         if self.type not in _FIELDS:
@@ -259,10 +259,10 @@ def fill(
     gas : gas limit, at least 1 [gas].
     nonce : nonce for a call that sets none.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
-    chain_id : chain id for a call that sets none. An unsigned legacy transaction has a chain id only if the call
-        sets it.
+    chain_id : chain id for a call that sets none. An unsigned legacy transaction has a chain id only if the call sets
+        one.
     set_code : whether a call with authorizations becomes type 4. If `False`, the authorizations of a call are ignored,
-        as Linea's nodes ignore them when they measure a call. A transaction of type 4 that was sent is then refused.
+        as Linea's nodes do when they measure a call, and a sent transaction of type 4 is refused.
 
     Returns
     -------
@@ -282,7 +282,7 @@ def fill(
         kind = call.type or LEGACY
         if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
             raise InvalidInput("call.type", _NO_FEE, kind)
-        if kind == LEGACY and call.signature is not None:  # without a signature, EIP-155 is assumed
+        if kind == LEGACY and call.signature is not None:  # the signature shows whether EIP-155 is used
             v = call.signature[0]
             chain = (v - 35) // 2 if v >= 35 else None
     elif set_code and call.authorizations:
@@ -584,7 +584,7 @@ def _item(value: Any) -> Any:
 
 
 def _is_access(entry: Any) -> bool:
-    """Return whether an item is an access-list entry; in RLP an empty list differs from an empty string."""
+    """Return whether an item is an access-list entry: an address, and a list (not a byte string) of keys."""
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
         return False
     address, keys = entry

@@ -16,7 +16,8 @@ from typing import Final
 
 from feemodel.errors import InvalidInput
 
-#: Name in our tables → other names of the same field; if a file has several of these names, the first is used.
+#: Field name in the tables of this package → other names of the same field. If a file has several of these names, the
+#: first is used.
 FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "block_number": ("blockNumber",),
@@ -87,8 +88,8 @@ TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
 FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
     {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
 )
-MISSPELT = 0.85  # similarity from which a name counts as a misspelling of another
-_SHOWN = 60  # characters of a name in a message
+MISSPELT = 0.85  # minimum similarity of two names at which the one counts as a misspelling of the other
+_SHOWN = 60  # maximum number of characters of a name in an error message
 
 
 def misspelt(name: str, absent: Iterable[str]) -> str | None:

@@ -1,7 +1,8 @@
 """Conversion of tables, such as those that the readers of `feemodel.io` return, to transactions.
 
-The columns are fields under any names of `feemodel.ethereum._transaction_fields`, or `raw` (the signed encoding), or
-`sender_and_unsigned_transaction`. Other columns are ignored, except for misspelt names of fields, which are refused.
+A table has one column for each field, with any of its names in `feemodel.ethereum._transaction_fields`. Alternatively,
+a table has the column `raw` (the signed encoding) or `sender_and_unsigned_transaction`. Other columns are ignored. A
+column whose name is a misspelt field name is refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,8 +47,8 @@ _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
 class Sent(NamedTuple):
     """Transaction that was sent."""
 
-    sender: bytes | None  #: `None` if it must be recovered from the signature
-    transaction: Transaction  #: without a signature if the table has none
+    sender: bytes | None  #: `None` if the sender must be recovered from the signature
+    transaction: Transaction  #: has no signature if the table has none
 
     def signed(self) -> Transaction:
         """Return the transaction with its signature, or with a placeholder of the same length."""
@@ -167,7 +168,7 @@ def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINE
 
 
 def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
-    """Return, for each row of a table, whether a field has a value."""
+    """Return one bool for each row of a table: whether the row has a value for the field."""
     columns = _columns(table)
     return [False] * len(table) if name not in columns else table[columns[name]].notna().tolist()
 
@@ -203,7 +204,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, Any]:
-    """Return a mapping from our fields to the table's columns; a column with our own name is preferred."""
+    """Return a mapping from fields to columns of the table. A column with the field's own name has priority."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
         raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])
@@ -227,7 +228,7 @@ def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: boo
     if not is_missing(raw):
         found = Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
     elif is_missing(unsigned):
-        raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
+        raise InvalidInput(RAW, f"expected an encoded transaction in this column or in {UNSIGNED}", None)
     else:
         found = Sent(*parse_sender_unsigned(unsigned))
     if not set_code:

@@ -1,8 +1,8 @@
 """Merkle Patricia trie of block headers, and bloom filter of logs.
 
-The trie is a tree over nibbles. A leaf or extension node is [compact path, value or child]; a branch node has 16
-children and a value. A child whose RLP is shorter than 32 bytes is embedded in its parent; any other is referenced by
-its hash.
+Each nibble of a key selects a child of a branch node. A leaf node is [compact path, value], and an extension node is
+[compact path, child]; a branch node has 16 children and a value. A child whose RLP is shorter than 32 bytes is embedded
+in its parent; any other child is referenced by its hash.
 
 Source: the Yellow Paper, appendices C and D, section 4.3.1.
 """
@@ -43,7 +43,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
-    """Return the node for pairs of key and value, sorted by key; the first `depth` hexadecimal digits are shared."""
+    """Return the node for (key, value) pairs sorted by key; all keys share their first `depth` hexadecimal digits."""
     if not pairs:
         return b""
     first, last = pairs[0][0], pairs[-1][0]

@@ -62,7 +62,7 @@ NONZERO_BYTE_GAS = 16  # EIP-2028
 FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
-LARGEST_EXPONENT = 178  # e**178 > 2**256: no blob base fee that a block header can hold
+LARGEST_EXPONENT = 178  # e**178 > 2**256, and a block header cannot contain so large a fee
 ARRAY_BLOCK = 1 << 15  # elements per block
 
 BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]  # target gas, maximum gas, update fraction, reserve
@@ -73,9 +73,9 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: time of the first block of the upgrade, or an earlier time after the previous block [s]
-    target: int  #: blobs per block at which the fee does not change
-    maximum: int  #: blobs per block
+    timestamp: int  #: time of the first block of the upgrade, or a time between the previous block and this block [s]
+    target: int  #: number of blobs in a block at which the fee does not change
+    maximum: int  #: maximum number of blobs in a block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
     reserve: bool  #: whether EIP-7918 keeps the blob fee from falling far below the execution fee
     source: str
@@ -105,7 +105,7 @@ class Schedule:
             if starts[i] <= starts[i - 1]:
                 raise InvalidInput("rows", f"expected increasing timestamps, above {starts[i - 1]:,}", starts[i], (i,))
 
-    def __repr__(self) -> str:  # short, because signatures show it as a default
+    def __repr__(self) -> str:  # short, because `help` shows it in signatures
         return f"Schedule({', '.join(row.name for row in self.rows)})"
 
     def at(self, timestamp: int) -> BlobRules:
@@ -177,10 +177,10 @@ MAINNET = Schedule(
 
 @compared_by_value
 class ExcessBranches(NamedTuple, Generic[Part]):
-    """Next excess blob gas under each branch of EIP-7918 [gas]; below the target both are 0."""
+    """Next excess blob gas under each branch of EIP-7918 [gas]. Both are 0 if excess + used is below the target."""
 
     classic: Part  #: excess + used − target
-    reserve: Part  #: excess + used · (maximum − target) // maximum, if blobs are cheaper than their reserve
+    reserve: Part  #: excess + used · (maximum − target) // maximum, for blobs below their reserve price
 
 
 @overload
@@ -286,7 +286,7 @@ def blob_update_fraction(maximum: int) -> int:
     ------
     InvalidInput : a maximum outside its range.
 
-    Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 keeps the rule.
+    Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 uses the same formula.
 
     >>> [blob_update_fraction(maximum) for maximum in (6, 9, 15, 21, 32)]
     [3338477, 5007716, 8346193, 11684671, 17805213]
@@ -505,7 +505,7 @@ def excess_branches(
     InvalidInput : a time before the first row of the schedule, or a value that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    At the target of 6 blobs and a maximum of 9, the reserve branch adds a third of the blob gas used:
+    With a target of 6 blobs and a maximum of 9, the reserve branch adds (9 − 6) / 9 of the blob gas used:
 
     >>> excess_branches(3_000_000, 9 * 131_072, 1_764_798_551)
     ExcessBranches(classic=3393216, reserve=3393216)
@@ -544,7 +544,7 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
 
     Returns
     -------
-    bool for scalars, a bool array otherwise; `False` if the row has no reserve.
+    bool for scalars, a bool array otherwise; `False` if the blob rules have no reserve price.
 
     Raises
     ------
@@ -662,9 +662,10 @@ def _taylor(factor: int, numerator: int, denominator: int) -> int:
 def _taylor_of_arrays(
     factor: WholeArray, numerator: WholeArray, denominator: WholeArray
 ) -> tuple[WholeArray, int | None]:
-    """Return the values, and the index of the first one that does not fit int64, `None` if all fit."""
-    # Every term and partial sum is at most factor · denominator · e**x. If this is below 2**61, all of them fit int64.
-    # Then x < 61 · ln 2, so there are fewer than 2**10 terms, and denominator · i stays below `DIVISOR_LIMIT`.
+    """Return the values, and the index of the first value that does not fit int64; the index is `None` if all fit."""
+    # With x = numerator / denominator, every term and partial sum is at most factor · denominator · e**x. If this bound
+    # is below 2**61, all terms and sums fit int64. The bound also implies x < 61 · ln 2, so there are fewer than 2**10
+    # terms, and denominator · i stays below `DIVISOR_LIMIT`.
     bound = factor * np.exp(numerator / denominator) * denominator
     small = (bound < 2.0**61) & (denominator < 2**41)
     values = np.empty(numerator.shape, dtype=np.int64)

@@ -2,8 +2,8 @@
 
 The call is executed repeatedly until the access list no longer changes. The list of each execution has the accounts and
 slots that the previous execution touched. The sender, the target, the precompiles and the accounts of authorizations
-are warm without a list, so they are listed only if their slots are touched. Other accounts listed by the caller are
-kept.
+are warm without a list. These accounts are listed only if their slots are touched. All other accounts that the caller
+listed stay in the list.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
@@ -38,7 +38,7 @@ class AccessListFound:
     """An access list, and the outcome of the call with this list."""
 
     access_list: AccessList
-    outcome: Outcome  #: of the execution with the list
+    outcome: Outcome  #: outcome of the execution with this access list
     executions: int
 
     def reply(self) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def create_access_list(
 
     Returns
     -------
-    AccessListFound : the access list, the outcome with this list, and the number of executions. A call that reverts or
-        halts has a result too.
+    AccessListFound : the access list, the outcome with this list, and the number of executions; also for a call that
+        reverts or halts.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def create_access_list(
             listed = found.access_list
             raise too_little_gas(message._replace(access_list=listed), found.outcome, gas_limit, call_state.fork)
     except ExecutionFailed as error:
-        # geth's error names the hash of the call, encoded as a transaction without a signature.
+        # geth's error contains a hash: that of the call, encoded as an unsigned transaction.
         call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
         digest = to_hex(keccak256(_encoded_transaction(request._replace(call=call))))
         raise ExecutionFailed(f"failed to apply transaction: {digest} err: {error.message}") from None
@@ -139,7 +139,7 @@ def fixed_point(
         touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
             return AccessListFound(message.access_list, inspected.outcome, len(tried))
-        if touched in tried:  # geth would loop forever; from here on, nothing is removed from the list
+        if touched in tried:  # geth would loop forever. From here on, keep every entry.
             left_out, touched = frozenset(), _union(message.access_list, touched)
         tried.append(touched)
         message = message._replace(access_list=touched)
@@ -177,7 +177,7 @@ def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
 
 
 def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """Return the entries whose accounts are not warm by default; these entries are kept even without an access."""
+    """Return the entries whose accounts are not in `excluded`; they stay in the list even without an access."""
     return _union([entry for entry in access_list if entry[0] not in excluded], ())
 
 
@@ -212,7 +212,7 @@ def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
 
 
 def _transaction_type(request: Request) -> int:
-    """Return the transaction type that geth gives a call: dynamic fee (2), unless the call's fields need another."""
+    """Return the transaction type that geth gives a call: 2, unless the fields of the call require another type."""
     if request.call.gas_price is not None:
         return LEGACY if request.call.access_list is None else ACCESS_LIST
     if request.authorizations:

@@ -32,8 +32,8 @@ class NodeClient(ABC):
     """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
 
     rules: ClassVar[SearchRules]
-    names_floor: ClassVar[bool]  #: whether the error for gas below the calldata floor names the floor
-    other_chain: ClassVar[str]  #: error message for a call with another chain's id
+    names_floor: ClassVar[bool]  #: whether the error for a gas limit below the calldata floor mentions the floor
+    other_chain: ClassVar[str]  #: error message for a call with the id of another chain
 
     @abstractmethod
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
@@ -131,7 +131,7 @@ class Geth(NodeClient):
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call. A call without a gas price pays nothing, and its BASEFEE is zero."""
+        """Return the message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
@@ -174,7 +174,7 @@ class Geth(NodeClient):
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return geth's error message for a call that is not executed with this gas limit."""
+        """Return geth's error message for a call that geth refuses to execute with this gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
     def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:

@@ -1,4 +1,4 @@
-"""Gas of a call by part, and the gas that an access list saves; computing them takes a few more executions."""
+"""Gas of a call by part, and the gas that an access list saves, both from a few executions of the call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ class Engine(Protocol):
     """Runs a task that executes messages on a state."""
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Run a task with an executor of this state."""
+        """Call `task` with a function that executes messages on this state; return the result of the task."""
 
 
 def blob_cost(call_state: CallState, message: Message) -> int:
@@ -63,8 +63,8 @@ def check_executable(call_state: CallState, message: Message, gas_limit: int, bl
 
     The balance must cover the value, the gas and the blobs.
 
-    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. Callers that need a node's error
-    message make these checks before they use an engine.
+    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. To get a node's error message instead,
+    a caller must check the nonce and the balance before it uses an engine.
     """
     check_gas_limit(gas_limit)
     sender = call_state.account(message.sender)
@@ -134,5 +134,5 @@ def engine_of(engine: str | Engine) -> Engine:
 
 
 def is_native(name: str) -> bool:
-    """Return whether this name stands for the native engine."""
+    """Return whether this name selects the native engine."""
     return name in ("auto", "native") and has_native()

@@ -24,10 +24,10 @@ class GasEstimate(NamedTuple):
     """Result of a search for a gas limit: the limit and statistics of the search."""
 
     gas_limit: int
-    gas_used: int  #: charged at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    gas_used: int  #: gas used at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
     executions: int  #: number of gas limits with which the call was executed
     engine: str
-    proven: int = 0  #: number of gas limits whose outcome followed from an earlier execution
+    proven: int = 0  #: number of gas limits not executed, because an earlier execution proved their outcome
 
 
 def estimate_gas(

@@ -17,7 +17,7 @@ from feemodel.execution._forks import Fork
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Inspected, Outcome
 
-NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it to 16
+NONZERO_GAS_BEFORE_ISTANBUL = 68  # gas per nonzero byte of calldata; since EIP-2028 it is 16
 FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's error for gas below the calldata floor, EIP-7623
 
 
@@ -27,7 +27,7 @@ class Intrinsic:
 
     base: int = TRANSACTION_GAS
     calldata: int = 0
-    creation: int = 0  #: including the words of the init code, EIP-3860
+    creation: int = 0  #: also contains the gas per word of init code, EIP-3860
     access_list: int = 0
     authorizations: int = 0
 

@@ -1,7 +1,7 @@
 """Tracer of one execution of the specification: gas by contract, and the accounts and slots accessed.
 
 The accounts and slots are the same as in geth's access list tracer: slots that a contract reads or writes, and accounts
-that are operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls. Opcodes that run out of gas count too.
+that are operands of BALANCE, EXTCODE*, SELFDESTRUCT and calls. An opcode that runs out of gas also counts as an access.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go.
 """
@@ -17,7 +17,7 @@ with recursion_limit():
 _SLOAD, _SSTORE, _CALLCODE, _SELFDESTRUCT = 0x54, 0x55, 0xF2, 0xFF
 _ADDRESS_ON_TOP = frozenset((0x31, 0x3B, 0x3C, 0x3F, _SELFDESTRUCT))  # BALANCE, EXTCODESIZE, -COPY, -HASH, SELFDESTRUCT
 _CALLS = frozenset((0xF1, _CALLCODE, 0xF4, 0xFA))
-_CALL_OPERANDS = 5  # geth's tracer records a call only if the stack has this many items
+_CALL_OPERANDS = 5  # geth's tracer records a call only if the stack has at least this many items
 _ADDRESS_MASK = (1 << 160) - 1
 
 
@@ -79,7 +79,7 @@ class Inspector:
 
 
 class _InspectedFrame:
-    """A frame that has not ended."""
+    """A call frame that has not ended."""
 
     __slots__ = ("by_children", "contract", "evm", "given")
 

@@ -7,7 +7,7 @@ from feemodel.checks import UINT64_MAX, whole_scalar
 from feemodel.errors import LimitExceeded
 from feemodel.execution._inputs import MAX_GAS, check_seconds
 
-#: Maximum of `gas_cap` [gas]. Besu's first guess may be 1/63 above the cap, and must be valid for engines.
+#: Maximum of `gas_cap` [gas]. Besu's first guess may be 1/63 above `gas_cap`, and engines must accept it.
 MAX_GAS_CAP = MAX_GAS // 2
 
 

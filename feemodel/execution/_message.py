@@ -93,12 +93,12 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
         read_blob_hashes(() if hashes is None else hashes),
     )
     if parsed.to is None and (authorizations or blob_hashes):
-        raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
+        raise InvalidInput("call.to", "expected an address in a call with authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
 
 
 def _given(call: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return a field by any of its names; `parse_call` has checked that they have equal values."""
+    """Return the value under any name of a field; `parse_call` has checked that these values are equal."""
     for name in names:
         value = call.get(name)
         if value is not None and not is_missing(value):
@@ -110,7 +110,7 @@ def _check_numbers(call: Call) -> None:
     for value, (wire, maximum) in zip(_numbers(call), _NUMBERS.values(), strict=True):
         if value is not None and value > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
-            # Show the value in hexadecimal: Python limits the length of decimal text.
+            # Show the value in hexadecimal, because Python does not convert very large integers to decimal text.
             raise InvalidInput(f"call.{wire}", reason, to_quantity(value))
 
 

@@ -14,7 +14,7 @@ class Status(StrEnum):
     SUCCESS = "success"
     REVERT = "revert"
     OUT_OF_GAS = "out of gas"
-    HALT = "halt"  #: another exceptional halt, all gas consumed
+    HALT = "halt"  #: an exceptional halt other than out of gas; all gas is consumed
     INTRINSIC = "intrinsic gas too low"  #: the gas limit is below the intrinsic gas
     REFUSED = "refused"  #: a node would not execute the message
 
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return max(self.gas_used, self.floor)
 
 
-#: Stands for "no maximum" in a range of gas limits; larger than any gas limit.
+#: Maximum of a range of gas limits that has no upper end; larger than any gas limit.
 UNBOUNDED = UINT64_MAX
 
 
@@ -54,8 +54,8 @@ class Traced(NamedTuple):
     """An outcome, and the range of gas limits for which it is proven.
 
     With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if
-    this execution failed. Nothing is proven if the code reads its remaining gas, or a balance that depends on the gas
-    limit. Then `minimum` is above `maximum`.
+    this execution failed. If the code reads its remaining gas, or a balance that depends on the gas limit, nothing is
+    proven, and `minimum` is above `maximum`.
     """
 
     outcome: Outcome
@@ -73,5 +73,5 @@ class Inspected(NamedTuple):
     """An outcome, the gas used by each contract's code, and the accounts and slots accessed."""
 
     outcome: Outcome
-    contracts: tuple[tuple[bytes, int], ...] = ()  #: (address, gas used by its code), with precompiles [gas]
+    contracts: tuple[tuple[bytes, int], ...] = ()  #: (address, gas used by its code), including precompiles [gas]
     touched: AccessList = ()  #: accounts accessed by code, each with the slots read or written

@@ -1,11 +1,11 @@
 """The reference engine in child processes, so that executions can run in parallel and be stopped at a deadline.
 
 A child caches the last state for further calls. A child that misses the deadline is killed and replaced. If a child
-dies, for example because memory runs out, its task is run again in a new child.
+dies, for example because memory runs out, the pool runs its task again in a new child.
 
 The pool does not use `concurrent.futures`, pebble or loky, because their busy workers keep running if the parent is
-killed. The workers of the first two also import the caller's main module, which fails if the module has no
-`if __name__ == "__main__"`.
+killed. The workers of `concurrent.futures` and pebble also import the caller's main module. This import fails if the
+module has no `if __name__ == "__main__"`.
 """
 
 import os
@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two seconds
 START = 60.0  # seconds for a child to load its engine and a state; about five seconds on a busy machine
-ATTEMPTS = 2  # per task, each in another process
+ATTEMPTS = 2  # maximum number of attempts for one task; each attempt uses another process
 
 
 class ChildEnded(RuntimeError):
@@ -93,7 +93,7 @@ class EnginePool:
         """Stop all children; running and waiting tasks fail with `RuntimeError`."""
         for child in self._all:
             child.end()
-        with self._change:  # each child is released by the thread whose task fails
+        with self._change:  # the threads whose tasks fail release their children
             self._change.wait_for(lambda: len(self._free) == len(self._all))
             for child in self._all:
                 child.stop()
@@ -104,8 +104,8 @@ class EnginePool:
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
-            # Prefer the child used last, whose state is loaded. Restart a killed process, which takes seconds, only if
-            # no other child is free.
+            # Prefer the child used last, whose state is loaded. Restarting a killed process takes seconds, so restart
+            # one only if no other child is free.
             child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
             self._free.remove(child)
         try:
@@ -160,7 +160,7 @@ class _PoolMachine:
 
 
 class _Child:
-    """A child process and the pipe to it. Only the thread that reserved it uses it, except for `end()`."""
+    """A child process and the pipe to it. Only the thread that reserved the child uses it, except for `end()`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -168,7 +168,7 @@ class _Child:
         self._base: CallState | None = None
         self._ended = False
         self._starting = threading.Lock()
-        self.is_busy = False  #: whether a reply is pending
+        self.is_busy = False  #: whether the child has not yet replied to a request
 
     @property
     def is_alive(self) -> bool:
@@ -193,7 +193,7 @@ class _Child:
         return ours
 
     def load(self, call_state: CallState) -> None:
-        """Send the child the state for the next messages; return when it has loaded the state."""
+        """Send the state for the next messages to the child; return when the child has loaded the state."""
         pipe = self.start()
         if self._base is not None and call_state.same_base(self._base):
             _send(pipe, Overlay.of(call_state, self._base))
@@ -230,7 +230,7 @@ class _Child:
         self.is_busy = False
 
     def end(self) -> None:
-        """Kill the process for good. Any thread may call this; the thread that uses the process gets `ChildEnded`."""
+        """Kill the process. Any thread may call this; a thread that is using the process gets `ChildEnded`."""
         with self._starting:
             self._ended = True
             process = self._process
@@ -246,7 +246,7 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def _send(pipe: Connection, message: Any) -> None:
-    """Send a message to a child; raises `ChildEnded` if it has ended."""
+    """Send a message to a child; raises `ChildEnded` if the child has ended."""
     try:
         pipe.send(message)
     except OSError:
