@@ -54,7 +54,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     makes_arrays : whether the function, or a function that it calls, allocates arrays. `False` turns off numba's
         reference counting, by a private option of numba.
     """
-    options["_nrt"] = makes_arrays  # always set: by default, numba uses the value of the calling kernel
+    options["_nrt"] = makes_arrays  # always set, because numba would otherwise use the value of the caller
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():

@@ -33,11 +33,12 @@ class Labelled(Protocol):
 
 
 # Types of the two overloads of a formula. If all arguments are numbers, the result is a number. If an argument is a
-# Series or a DataArray, the result has its type. Otherwise the result is an array, the default type.
+# Series or a DataArray, the result has the type of this argument. For any other arguments, the result is an array, the
+# default of the type variable.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    ArrayLike: TypeAlias = Any  # type checkers use the overloads of a formula instead
+    ArrayLike: TypeAlias = Any  # type checkers read the overloads of a formula, not this type
     Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
     Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
     Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
@@ -384,7 +385,7 @@ def check_fields(
     """Check the fields of a dataclass that are numbers, text or bools.
 
     Numbers must be finite and at least 0. `minimum` maps names of fields to other lower limits; `None` means no
-    lower limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes it.
+    lower limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes `None`.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)

@@ -14,7 +14,7 @@ class InvalidInput(FeeModelError, ValueError):
     ----------
     name : name of the argument, as used by the caller.
     reason : description of valid values.
-    value : the value that is not valid; for an array, its first such element.
+    value : the value that is not valid; for an array, the first element that is not valid.
     index : index of the element in an array, `None` for a scalar.
     """
 
@@ -36,10 +36,10 @@ class UnknownParameter(InvalidInput):
 
     Parameters
     ----------
-    reason : the unknown parameters, the date from which they are unknown, and the last known values.
+    reason : the unknown parameters, the date since which their values are unknown, and the last known values.
     chain : name of the chain.
     parameters : names of the unknown parameters.
-    since : date from which they are unknown, ISO 8601, or "unknown".
+    since : date from which the parameters are unknown, ISO 8601, or "unknown".
     """
 
     def __init__(self, reason: str, chain: str, parameters: tuple[str, ...], since: str) -> None:

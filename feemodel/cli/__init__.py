@@ -1,4 +1,4 @@
-"""The command line `feemodel VERB …`. Run the module of the verb, and convert errors to exit codes.
+"""The command line `feemodel VERB …`. Run the module of the command, and convert errors to exit codes.
 
 0    success
 1    negative result, for the verbs in `NO`
@@ -54,7 +54,7 @@ VERBS = {
     "mcp": "serve the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
     "fetch": "read block headers of a node into a Parquet file",
 }
-#: Meaning of exit code 1, for the verbs that use it.
+#: Meaning of exit code 1, for the commands that use this code.
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
     "calibrate": "no margin up to --highest is enough",
@@ -67,7 +67,7 @@ NO = {
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: Output of `feemodel` without a verb. Each command works without a network, a node or an extra.
+#: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
 FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for L1?
 
 Try:
@@ -83,7 +83,7 @@ feemodel --help lists every verb. feemodel VERB --help lists its options.
 
 
 class UsageError(FeeModelError):
-    """Raised for arguments that a verb does not accept. The message refers to the `--help` of the verb."""
+    """Raised for arguments that a command does not accept. The message refers to the `--help` of the command."""
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -126,7 +126,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return the exit code."""
+    """Run one command and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -174,9 +174,9 @@ def _run(given: Sequence[str]) -> int:
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
-    """Return the parser of `feemodel` for the arguments `words`. Modules of other verbs are not imported.
+    """Return the parser of `feemodel` for the arguments `words`. Modules of other commands are not imported.
 
-    If the first word is a verb, the parser contains this verb only.
+    If the first word is a command such as `fee`, the parser contains only this command.
     """
     parser = VerbParser(
         prog="feemodel",

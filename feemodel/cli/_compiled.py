@@ -15,9 +15,10 @@ VARIABLE = "NUMBA_CACHE_DIR"
 
 @contextmanager
 def compiled_kernels() -> Iterator[None]:
-    """Let numba cache compiled code in a temporary folder inside a `with` block if the installation is read-only.
+    """In a `with` block, let numba cache compiled code in a temporary folder if the installation is read-only.
 
-    Kernels in the folder NUMBA_CACHE_DIR, for example of a container image, are first copied to the temporary folder.
+    If NUMBA_CACHE_DIR names a folder, for example in a container image, its kernels are first copied to the temporary
+    folder.
     """
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))

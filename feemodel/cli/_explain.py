@@ -179,7 +179,7 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
 
 
 class Executed(NamedTuple):
-    """Result of executing the subject on a state."""
+    """Result of executing a call or transaction on a state."""
 
     gas_limit: int  #: given gas limit, or the estimate of a node [gas]
     details: "GasDetails"
@@ -195,7 +195,7 @@ class Executed(NamedTuple):
 
 
 def _chain(options: argparse.Namespace) -> "ChainState | None":
-    """Return a chain with the state that the options name, or `None` if they name no state."""
+    """Return a chain with the state that the options name, or `None` if the options name no state."""
     if options.genesis is None and options.replay is None:
         return None
     from feemodel.estimates._chain import genesis_chain, read_genesis_document, replay_chain
@@ -208,7 +208,7 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Execute the subject on the chain's state. Without a gas limit, estimate the gas limit with Besu's search."""
+    """Execute a call or transaction on the chain's state. Without a gas limit, estimate one with Besu's search."""
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas
 

@@ -25,7 +25,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def add_l1(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a history of L1 fees, which `read_l1` reads."""
+    """Add the options that name a history of L1 fees; `read_l1` reads the history."""
     parser.add_argument("--l1", metavar="FILE", help="L1 fees up to now (the month of the package)")
     parser.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
                         help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip

@@ -1,9 +1,9 @@
 """Tools of the Model Context Protocol, with which other programs explain, compare and forecast fees.
 
 The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves the tools on standard input and
-output. The parameters of a tool are a struct, as in the JSON-RPC methods. The struct parses the arguments and defines
-their schema. Results contain large amounts in wei as strings of decimal digits, because some clients round large
-integers.
+output. Each tool has a msgspec struct for its parameters, as the JSON-RPC methods have. The struct parses the arguments
+and defines their schema. Results contain large amounts in wei as strings of decimal digits, because some clients round
+large integers.
 
 Source: Model Context Protocol, revision 2025-11-25.
 """
@@ -53,7 +53,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     gas: Uint64 | None = None
 
     def read(self) -> tuple[Call | Transaction, int]:
-        """Return the subject and its gas: the given gas, the subject's gas limit, or the gas of a plain transfer."""
+        """Return the call or transaction, and its gas: the given gas, its gas limit, or the gas of a transfer."""
         if (self.call is None) == (self.transaction is None):
             raise InvalidInput("call", "expected either a call or a transaction", None)
         if self.call is None:

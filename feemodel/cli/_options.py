@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several commands share."""
 
 import argparse
 import math
@@ -48,7 +48,7 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
-    """Return the preset and the fee form of the options. Single options replace the values of the preset."""
+    """Return the preset and the fee form that the options name. Single options replace the values of the preset."""
     preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
@@ -80,7 +80,7 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
 
 
 def read_codec(options: argparse.Namespace) -> "Codec":
-    """Return the codec of the options."""
+    """Return the codec that the options name."""
     from feemodel.estimates import _codec_file as codec_file
 
     if options.codec == "lzss" and options.dictionary is None:

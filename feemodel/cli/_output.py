@@ -1,4 +1,4 @@
-"""Output of the verbs: a table, one JSON object, or a new file."""
+"""Output of the commands: a table, one JSON object, or a new file."""
 
 import argparse
 import json
@@ -83,7 +83,7 @@ def in_eth(wei: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """Format a duration of whole minutes in the same way as horizons on the command line.
+    """Format a duration of whole minutes as text that the option for horizons accepts.
 
     >>> length_text(600.0), length_text(86_400.0)
     ('10min', '24h')

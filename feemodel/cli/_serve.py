@@ -30,7 +30,7 @@ exit codes of --check and --check-settings:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for package in PACKAGES:
-        if find_spec(package) is None:  # report this once, not in every worker
+        if find_spec(package) is None:  # report a missing package here, once, and not in every worker
             raise ModuleNotFoundError(name=package)
     from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "feemodel_forecast"
 PACKAGES = ("pandas", "scipy", "xarray")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-WAITS = 2  # maximum wait for the process / time limit of a call
+WAITS = 2  # (maximum wait for the process) / (time limit of a call)
 MAINNET_ID = 1
 
 
@@ -152,7 +152,7 @@ class ForecastMethod:
 
 def _window_of(service: Service, url: str) -> "L1Window":
     """Return the window of recent fees of an L1 node."""
-    from feemodel.io._l1_window import L1Window  # imports pandas, which other servers do not need
+    from feemodel.io._l1_window import L1Window  # imports pandas, which a server without forecasts does not need
 
     settings = service.settings
     return L1Window(

@@ -32,9 +32,9 @@ Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 
 
 def read_subject(subject: str) -> Call | Transaction:
-    """Read a subject from `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
+    """Read a call or transaction: `0x…`, `{…}`, the name of a file that contains either, or `-` for standard input.
 
-    Raises `InvalidInput` if there are several subjects.
+    Raises `InvalidInput` if there are several calls or transactions.
     """
     found = read_subjects(subject)
     if len(found) != 1:
@@ -61,8 +61,8 @@ def as_call(transaction: Transaction) -> Call:
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
     """Read all transactions and calls of a text, of a file in any supported format, or of `-` for standard input.
 
-    Each item has the position of the subject in the text, such as "line 3", or "" if there is only one subject. For a
-    subject that cannot be read, the item contains the error.
+    Each item has a position in the text, such as "line 3", or "" if there is only one item. For a call or transaction
+    that cannot be read, the item contains the error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -104,7 +104,7 @@ def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
 
 
 def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
-    """Parse subjects from JSON, JSON Lines, or lines of hexadecimal data."""
+    """Parse calls and transactions from JSON, JSON Lines, or lines of hexadecimal data."""
     if text.startswith(("{", "[")):
         first, _, rest = text.partition("\n")
         line = _json(first) if rest else None
@@ -172,12 +172,12 @@ def _json(text: str) -> Any:
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:
-    """Return the subject's gas limit, or `None` for a call without one [gas]."""
+    """Return the gas limit of a call or transaction; `None` for a call without a gas limit [gas]."""
     return subject.gas_limit if isinstance(subject, Transaction) else subject.gas
 
 
 def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
-    """Return the gas estimate: the given estimate, the subject's gas limit, or the subject's intrinsic gas [gas]."""
+    """Return the gas estimate: the given estimate, or else the gas limit, or else the intrinsic gas [gas]."""
     estimated = given if given is not None else gas_limit(subject)
     if estimated is not None:
         return estimated
@@ -233,7 +233,7 @@ def add_columns(parser: Any) -> None:
 
 
 def add_transaction_file(parser: Any) -> None:
-    """Add the options of a verb that reads a file of transactions."""
+    """Add the options of a command that reads a file of transactions."""
     add_columns(parser)
     parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of transactions for which the"
                         " file has none")  # fmt: skip

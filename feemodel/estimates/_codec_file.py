@@ -17,7 +17,7 @@ def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> C
         codecs.
 
     Raises `InvalidInput` for an unknown name, and `UnreadableFile` if the file cannot be read. Warns with
-    `feemodel.sizes._lzss.UnknownDictionary` if the dictionary of lzss is not a published one.
+    `feemodel.sizes._lzss.UnknownDictionary` if the dictionary of lzss is not a published dictionary.
 
     >>> read_codec("fastlz").size(bytes(100))
     12

@@ -1,4 +1,4 @@
-"""Execute and estimate captured transactions again, and compare the results with the recorded ones."""
+"""Execute and estimate captured transactions again, and compare the results with the recorded results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,12 +56,12 @@ class Comparison:
 
     @property
     def same_outcome(self) -> bool:
-        """Whether the status and the returned data equal the recorded ones."""
+        """Whether the status and the returned data equal the recorded values."""
         return self.outcome is not None and same_outcome(self.step, self.outcome)
 
     @property
     def reproduced(self) -> bool:
-        """Whether status, returned data and gas used equal the recorded ones, see `is_reproduced`."""
+        """Whether status, returned data and gas used equal the recorded values, see `is_reproduced`."""
         return self.outcome is not None and is_reproduced(self.step, self.outcome)
 
 

@@ -106,8 +106,8 @@ def rollup_estimate(
 
     Parameters
     ----------
-    call : a JSON-RPC call object, or a parsed call. The call's `gas` may be at most `limits.max_call_gas`. It does not
-        limit the search.
+    call : a JSON-RPC call object, or a parsed call. The call's `gas` may be at most `limits.max_call_gas`; the search
+        ignores this `gas`.
     call_state : the accounts and the block on which the call is executed; not modified.
     form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : factor on the priority fee of an estimate [1].

@@ -345,7 +345,7 @@ def _authorization(entry: Any, name: str) -> Authorization:
 
 
 def check_no_blobs(call: Call) -> None:
-    """Raise `InvalidInput` for a call with a blob fee: only type 3 has one, and no rollup accepts that type.
+    """Raise `InvalidInput` for a call with a blob fee: only type 3 has a blob fee, and no rollup accepts type 3.
 
     >>> check_no_blobs(Call(to=bytes(20)))
     """

@@ -177,7 +177,7 @@ MAINNET = Schedule(
 
 @compared_by_value
 class ExcessBranches(NamedTuple, Generic[Part]):
-    """Next excess blob gas under each branch of EIP-7918 [gas]. Both are 0 if excess + used is below the target."""
+    """Next excess blob gas under each branch of EIP-7918 [gas]; both values are 0 if excess + used is below target."""
 
     classic: Part  #: excess + used − target
     reserve: Part  #: excess + used · (maximum − target) // maximum, for blobs below their reserve price

@@ -2,8 +2,8 @@
 
 The call is executed repeatedly until the access list no longer changes. The list of each execution has the accounts and
 slots that the previous execution touched. The sender, the target, the precompiles and the accounts of authorizations
-are warm without a list. These accounts are listed only if their slots are touched. All other accounts that the caller
-listed stay in the list.
+are warm without a list. An account that is warm without a list is listed only if its slots are touched. All other
+accounts that the caller listed stay in the list.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.

@@ -63,8 +63,8 @@ def check_executable(call_state: CallState, message: Message, gas_limit: int, bl
 
     The balance must cover the value, the gas and the blobs.
 
-    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. To get a node's error message instead,
-    a caller must check the nonce and the balance before it uses an engine.
+    Raises `InvalidInput` if a check fails, or if the gas limit is out of range. A caller that needs a node's error
+    message must check the nonce and the balance before it uses an engine.
     """
     check_gas_limit(gas_limit)
     sender = call_state.account(message.sender)

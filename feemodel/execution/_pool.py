@@ -4,8 +4,8 @@ A child caches the last state for further calls. A child that misses the deadlin
 dies, for example because memory runs out, the pool runs its task again in a new child.
 
 The pool does not use `concurrent.futures`, pebble or loky, because their busy workers keep running if the parent is
-killed. The workers of `concurrent.futures` and pebble also import the caller's main module. This import fails if the
-module has no `if __name__ == "__main__"`.
+killed. The workers of `concurrent.futures` and pebble also import the caller's main module. The import fails if the
+main module has no `if __name__ == "__main__"`.
 """
 
 import os
