@@ -38,7 +38,7 @@ OF_RULE = (
 
 
 class BacktestArguments(NamedTuple):
-    """Arguments of `feemodel.backtest` and `feemodel.calibrate`. Fields have the names of the parameters."""
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`. Each field has the name of a parameter."""
 
     workload: Any
     l1_fees: Any

@@ -48,7 +48,7 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
-    """Return the preset and the fee form that the options name. Single options replace the values of the preset."""
+    """Return the preset and the fee form that the options name. Options replace single values of the preset."""
     preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))

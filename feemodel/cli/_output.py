@@ -44,7 +44,7 @@ def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, 
 
 
 def print_json(answer: Any, *, flush: bool = False) -> None:
-    """Print one indented JSON object with exact integers. Use `flush` if the process continues to run."""
+    """Print one indented JSON object with exact integers. Set `flush` if the process then continues."""
     print(json.dumps(answer, indent=2, default=_plain), flush=flush)
 
 

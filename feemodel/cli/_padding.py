@@ -1,4 +1,4 @@
-"""`feemodel padding`: the factor by which to raise the present fee so that it is sufficient some blocks later."""
+"""`feemodel padding`: the factor that makes the present fee sufficient for the next blocks."""
 
 import argparse
 from pathlib import Path

@@ -97,7 +97,7 @@ def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
 
 
 def _store(settings: "Settings", folder: str | None) -> Path | None:
-    """Return the ledger named in the settings, else a new ledger of the genesis; `None` with a node or replay."""
+    """Return the path of the ledger in the settings, or of a new ledger of the genesis, or `None` without a ledger."""
     if settings.store is not None:
         from feemodel.ledger._store import Store
 

@@ -187,7 +187,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
 
 
 def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
-    """Return the nonce and chain id for a call. Raises an error for a value that the subject has already."""
+    """Return the nonce and chain id for a call. Raises `InvalidInput` for a value that is given twice."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
             raise InvalidInput(option, "expected none: a signed transaction has its own", given)

@@ -104,7 +104,7 @@ def compare_transactions(
     preset: LineaPreset | None = None,
     fork: str | None = None,
 ) -> Iterator[Comparison]:
-    """Execute and estimate every transaction of captured blocks again, and compare it with the recorded results.
+    """Execute and estimate every transaction of captured blocks again, and compare the new and the recorded results.
 
     Failures of single transactions are not raised; the fields of `Comparison` have the reasons.
 

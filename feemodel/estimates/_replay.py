@@ -43,7 +43,7 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
     Parameters
     ----------
     replay : the captured blocks.
-    fork : name of the rules; `None`: those of the capture.
+    fork : name of the rules; `None` for the rules of the capture.
     """
     for block, index, call_state in _call_states(replay, fork):
         if index < len(block.transactions):
@@ -51,7 +51,7 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
 
 
 def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
-    """Return the state after the last captured transaction; `fork` names the rules, by default the capture's."""
+    """Return the state after the last captured transaction; by default, `fork` is that of the capture."""
     *_, (_, _, call_state) = _call_states(replay, fork)
     return call_state
 
@@ -63,7 +63,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
     ----------
     replay : the captured blocks, see `feemodel.io.read_replay`.
     before : block number, and index of the transaction in the block.
-    fork : name of the rules, such as "london"; `None`: those of the capture.
+    fork : name of the rules, such as "london"; `None` for the rules of the capture.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def same_outcome(step: Step, outcome: Outcome) -> bool:
 
 
 def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, CallState]]:
-    """Yield the state before each transaction and after the last one of each block."""
+    """Yield the state before each transaction, and the state after the last transaction of each block."""
     rules = fork_named(replay.fork if fork is None else fork)
     accounts = with_recorded({}, replay.state)
     for block in replay.blocks:

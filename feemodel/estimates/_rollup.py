@@ -50,7 +50,7 @@ class Measuring:
         ----------
         call : the call to measure.
         gas : gas limit of the fee transaction [gas].
-        nonce, chain_id : values for a call that sets none.
+        nonce, chain_id : values for a call without a nonce or a chain id.
         base_fee : base fee of the block [wei / gas].
 
         >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
@@ -126,7 +126,7 @@ def rollup_estimate(
 
     Raises
     ------
-    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it.
+    ExecutionFailed : the call reverts, halts, or needs more gas than allowed, or the sender cannot pay for the call.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
     InvalidInput : the call, an override or an option is not valid, or the call has both a gas price and a blob price.
 
@@ -161,7 +161,7 @@ def priced(
     call : the call.
     form : pricing form with its costs and the base fee.
     margin : factor on the priority fee of an estimate [1].
-    nonce, chain_id : values for a call that sets none.
+    nonce, chain_id : values for a call without a nonce or a chain id.
     measuring : settings for measuring the fee transaction.
     """
     size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)

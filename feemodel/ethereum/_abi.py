@@ -122,7 +122,7 @@ class _Arguments:
 
 
 def _split(types: str, signature: str) -> list[str]:
-    """Split types at the commas outside parentheses."""
+    """Split a list of types at the commas that are outside parentheses."""
     parts, depth, start = [], 0, 0
     for index, sign in enumerate(types):
         depth += (sign == "(") - (sign == ")")

@@ -93,7 +93,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
     given = fields.get
     authorizations = given("authorization_list")
-    return Call(  # positional arguments take half the time of keyword arguments
+    return Call(  # keyword arguments would take twice as long
         given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
         given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
         given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
@@ -138,7 +138,7 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
             if field not in fields:
                 names[field] = name
             continue
-        if field == "transaction_type" and value == "transaction":  # set by ethereum-etl in every item of a stream
+        if field == "transaction_type" and value == "transaction":  # set by ethereum-etl in streams
             continue
         found = read(label, value)
         if field in fields and fields[field] != found:
@@ -195,7 +195,7 @@ def made_type(
 def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None:
     """Raise `InvalidInput` for a call whose type contradicts its other fields.
 
-    Fields that the type allows may be absent, because callers may leave out the fees.
+    A call may lack fields of its type, because callers may leave out the fees.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
         number = from_quantity(value, name)
     elif isinstance(
         value, (list, tuple, Mapping)
-    ):  # not converted to an array: every cell would be as large as the longest text
+    ):  # NumPy would use as much memory for each item as for the longest text
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
     else:
         number = whole_scalar(name, value)

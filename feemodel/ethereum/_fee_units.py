@@ -38,7 +38,7 @@ class Implausible(NamedTuple):
 
 
 def implausible(column: str, values: RealArray) -> Implausible | None:
-    """Return the first fee of a column that is probably not in wei; `None` if all are plausible.
+    """Return the first fee of a column that is probably not in wei; `None` if all fees are plausible.
 
     Parameters
     ----------

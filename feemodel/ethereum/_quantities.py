@@ -211,7 +211,7 @@ def minimal_bytes(value: int) -> bytes:
 
 
 def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
-    """Return bytes from bytes or hexadecimal text, and check their size if one is given.
+    """Return bytes from bytes or hexadecimal text, and check the size if a size is given.
 
     >>> as_bytes("data", "0x0102") == as_bytes("data", b"\\x01\\x02", size=2)
     True

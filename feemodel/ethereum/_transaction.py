@@ -50,11 +50,11 @@ _MAXIMUM = {  # maximum of each numeric field of a transaction
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
-_AUTHORIZATION = {  # field of an authorization → maximum, if it is a number
+_AUTHORIZATION = {  # field of an authorization → maximum of a number, or `None` for an address
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
 _AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
-_FIELDS = {  # in the order of their RLP lists, without the signature
+_FIELDS = {  # type → fields in the order of the RLP list, without the signature
     LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
     ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
     DYNAMIC_FEE: (
@@ -208,7 +208,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # positional arguments take half the time of keyword arguments
+    return Filled(  # keyword arguments would take twice as long
         kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
         max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
     )  # fmt: skip
@@ -250,17 +250,17 @@ def fill(
 ) -> Transaction:
     """Convert a call to an unsigned transaction; a transaction that was sent keeps its signature.
 
-    A call with a dynamic-fee field becomes type 2. Without such a field, a call with an access list becomes type 1, and
-    any other call becomes type 0.
+    A call with a dynamic-fee field becomes type 2. Without a dynamic-fee field, a call with an access list becomes type
+    1, and any other call becomes type 0.
 
     Parameters
     ----------
     call : a parsed call or a transaction that was sent.
     gas : gas limit, at least 1 [gas].
-    nonce : nonce for a call that sets none.
-    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
-    chain_id : chain id for a call that sets none. An unsigned legacy transaction has a chain id only if the call sets
-        one.
+    nonce : nonce for a call without a nonce.
+    base_fee : base fee of the block; also the gas price of a call without a gas price [wei / gas].
+    chain_id : chain id for a call without a chain id. An unsigned legacy transaction has a chain id only if the call
+        sets one.
     set_code : whether a call with authorizations becomes type 4. If `False`, the authorizations of a call are ignored,
         as Linea's nodes do when they measure a call, and a sent transaction of type 4 is refused.
 

@@ -1,7 +1,7 @@
 """Names of the fields of calls and transactions in clients and extractors.
 
-The list is used for call objects, rows of tables and columns of files. A call object with any other name is refused,
-because a misspelt field would otherwise be treated as absent.
+The list is used for call objects, rows of tables and columns of files. A call object with a name that is not in the
+list is refused, because a misspelt field would otherwise be treated as absent.
 
 Sources: ethereum/execution-apis, schema GenericTransaction and ReceiptInfo; go-ethereum, TransactionArgs; Besu,
 CallParameter; viem 2, formatTransactionRequest; ethers 6, getRpcTransaction and TransactionResponse; web3.py 7; alloy,
@@ -16,8 +16,8 @@ from typing import Final
 
 from feemodel.errors import InvalidInput
 
-#: Field name in the tables of this package → other names of the same field. If a file has several of these names, the
-#: first is used.
+#: Field name in the tables of this package → other names of the same field. If a file has several names of one field,
+#: the first name is used.
 FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "block_number": ("blockNumber",),
@@ -74,7 +74,7 @@ IGNORED_NAMES: Final = frozenset(
     """.split()  # noqa: SIM905 easier to read than a list
 )
 
-#: Names of the blobs themselves; a transaction contains only their hashes.
+#: Names of fields that contain the blobs themselves; a transaction contains only the hashes of its blobs.
 SIDECAR_NAMES: Final = frozenset(("blobs", "commitments", "proofs", "sidecar", "sidecars", "cellProofs", "kzg"))
 
 #: Names of transaction types in libraries and databases.

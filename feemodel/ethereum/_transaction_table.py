@@ -1,8 +1,8 @@
 """Conversion of tables, such as those that the readers of `feemodel.io` return, to transactions.
 
-A table has one column for each field, with any of its names in `feemodel.ethereum._transaction_fields`. Alternatively,
-a table has the column `raw` (the signed encoding) or `sender_and_unsigned_transaction`. Other columns are ignored. A
-column whose name is a misspelt field name is refused.
+A table has one column for each field, with any name of the field in `feemodel.ethereum._transaction_fields`.
+Alternatively, a table has the column `raw` (the signed encoding) or `sender_and_unsigned_transaction`. Other columns
+are ignored. A column whose name is a misspelt field name is refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ def is_table(value: Any) -> bool:
 
 
 def is_transaction_table(value: Any) -> bool:
-    """Return whether a value is a table of transactions, rather than of their sizes."""
+    """Return whether a value is a table of transactions, and not a table of sizes."""
     return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
 
 
@@ -75,9 +75,9 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
 
     Parameters
     ----------
-    table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same column
-        names.
-    chain_id : chain id of transactions for which the table has none.
+    table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with the same
+        column names.
+    chain_id : chain id of transactions that have no chain id in the table.
     set_code : whether transactions of type 4 are accepted, for rollups that price them.
 
     Returns
@@ -237,7 +237,7 @@ def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: boo
 
 
 def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
-    """Yield for each row the fields from which the transaction is made."""
+    """Yield a dict of call fields for each row."""
     columns = _columns(table)
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:

@@ -62,7 +62,7 @@ NONZERO_BYTE_GAS = 16  # EIP-2028
 FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
-LARGEST_EXPONENT = 178  # e**178 > 2**256, and a block header cannot contain so large a fee
+LARGEST_EXPONENT = 178  # e**178 > 2**256: the fee would not fit a block header
 ARRAY_BLOCK = 1 << 15  # elements per block
 
 BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]  # target gas, maximum gas, update fraction, reserve
@@ -204,7 +204,7 @@ def next_base_fee(
     """Base fee of the next block (EIP-1559).
 
     With target = gas_limit // elasticity, the fee changes by base_fee · |gas_used − target| // target // denominator.
-    An increase is at least 1 wei.
+    If the fee increases, it increases by at least 1 wei.
 
     Parameters
     ----------
@@ -271,8 +271,8 @@ def moved_base_fee(
 def blob_update_fraction(maximum: int) -> int:
     """Update fraction for a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
-    With this fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is two thirds of
-    the maximum. The formula gives the published fractions of 6, 9, 15 and 21 blobs.
+    With this update fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is two
+    thirds of the maximum. The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.
 
     Parameters
     ----------
@@ -443,13 +443,13 @@ def next_excess_blob_gas(
     timestamp: ArrayLike,
     schedule: Schedule = MAINNET,
 ) -> Whole:
-    """Excess blob gas of a block, computed from its parent (EIP-4844, and EIP-7918 if the row has a reserve).
+    """Excess blob gas of a block, computed from its parent (EIP-4844; EIP-7918 if the rules have a reserve).
 
     Parameters
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -491,7 +491,7 @@ def excess_branches(
     Parameters
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -531,13 +531,13 @@ def reserve_binds(
 ) -> Truths: ...
 @formula
 def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Truth:
-    """Return whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
+    """Return whether a blob costs less than its reserve price: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
 
     Parameters
     ----------
     excess : the parent's excess blob gas [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is before an upgrade.
+    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.

@@ -42,7 +42,7 @@ class AccessListFound:
     executions: int
 
     def reply(self) -> dict[str, Any]:
-        """Return the result in geth's JSON form; if the call fails, it has an `error` field next to the list."""
+        """Return the result in geth's JSON form; if the call fails, the result has an additional field `error`."""
         answer: dict[str, Any] = {
             "accessList": list_reply(self.access_list), "gasUsed": to_quantity(self.outcome.charged),
         }  # fmt: skip
@@ -70,7 +70,7 @@ def create_access_list(
     call : a JSON-RPC call object, or a parsed call. A call without `gas` gets the gas limit `limits.gas_cap`, for which
         the sender must be able to pay.
     call_state : the accounts and the block on which the call is executed; not modified.
-    tip : priority fee for a call that sets none, as the node would suggest it [wei / gas].
+    tip : priority fee for a call without a priority fee: the fee that the node would suggest [wei / gas].
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     limits : limits on gas and time of all executions together.

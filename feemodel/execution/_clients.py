@@ -313,7 +313,7 @@ def parse_message(
 
 def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     call = request.call
-    return Message(  # positional arguments take half the time of keyword arguments
+    return Message(  # keyword arguments would take twice as long
         call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
         request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
     )  # fmt: skip
@@ -325,7 +325,7 @@ def named(call: Call) -> str:
 
 
 def check_chain(node: NodeClient, call: Call, call_state: CallState) -> None:
-    """Raise `ExecutionFailed` if the call has another chain's id."""
+    """Raise `ExecutionFailed` if the call has the id of another chain."""
     if call.chain_id is not None and call.chain_id != call_state.chain_id:
         raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 

@@ -58,8 +58,8 @@ def estimate_gas(
 
     Raises
     ------
-    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or its sender cannot pay for it. The error
-        has the code, message and data of a JSON-RPC error.
+    ExecutionFailed : the call reverts, halts, or needs more gas than allowed, or the sender cannot pay for the call.
+        The error has the code, message and data of a JSON-RPC error.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
     InvalidInput : the call, an override or an option is not valid.
 
@@ -161,7 +161,7 @@ def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
 
 
 def check_tolerance(tolerance: float) -> float:
-    """Return the tolerance of a search; raises `InvalidInput` unless it is at least 0 and below 1."""
+    """Return the tolerance of a search; raises `InvalidInput` outside of 0 ≤ tolerance < 1."""
     is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
     if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)

@@ -82,7 +82,7 @@ def fork_named(name: str) -> Fork:
 
 
 def since(name: str, fork: Fork) -> bool:
-    """Return whether `fork` has the rules of the upgrade with this name or of a later one.
+    """Return whether `fork` is the upgrade with this name or a later upgrade.
 
     >>> since("london", FORKS["osaka"]), since("osaka", FORKS["london"])
     (True, False)

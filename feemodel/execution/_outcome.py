@@ -51,7 +51,7 @@ UNBOUNDED = UINT64_MAX
 
 
 class Traced(NamedTuple):
-    """An outcome, and the range of gas limits for which it is proven.
+    """An outcome, and the range of gas limits for which the outcome is proven.
 
     With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if
     this execution failed. If the code reads its remaining gas, or a balance that depends on the gas limit, nothing is
@@ -60,8 +60,8 @@ class Traced(NamedTuple):
 
     outcome: Outcome
     minimum: int = 1  #: [gas]
-    maximum: int = 0  #: equal to the executed limit if a frame halted, because more gas may avoid the halt [gas]
-    single_frame: bool = False  #: whether code made no call or creation; then every limit below `minimum` fails
+    maximum: int = 0  #: the executed gas limit if a frame halted, because the frame may not halt with more gas [gas]
+    single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
 
     @property
     def oblivious(self) -> bool:

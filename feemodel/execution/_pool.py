@@ -206,7 +206,7 @@ class _Child:
         self.is_busy, self._base = False, call_state
 
     def ask(self, question: Any, seconds: float) -> Any:
-        """Send a request to the child and return its reply; `None` if the reply does not come in time."""
+        """Send a request to the child and return its reply; `None` if no reply arrives in time."""
         if self._pipe is None:
             raise ChildEnded
         self.is_busy = True
@@ -254,7 +254,7 @@ def _send(pipe: Connection, message: Any) -> None:
 
 
 def _received(pipe: Connection, seconds: float) -> Any:
-    """Return a child's next message; `None` if none arrives in time."""
+    """Return the next message of a child; `None` if no message arrives in time."""
     try:
         return pipe.recv() if pipe.poll(seconds) else None
     except (EOFError, OSError):
