@@ -40,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.simulation.scenarios import duration
 
     if options.scenario == "history":
-        raise InvalidInput("--scenario", "expected bootstrap or demand: history has one path", options.scenario)
+        raise InvalidInput(
+            "--scenario", "expected bootstrap or demand, because history has only one path", options.scenario
+        )
     if options.histories is not None and options.scenario != "bootstrap":
         raise InvalidInput("--histories", "expected only with --scenario bootstrap", options.histories)
     made = read_experiment(options)

@@ -69,7 +69,7 @@ def _preset(options: argparse.Namespace) -> "LineaPreset | None":
         raise InvalidInput("--rules", "expected a file with tables [[linea.rows]]", options.rules)
     for name in ("pricing", "record"):
         if getattr(options, name) not in (CostPerByte.name, None):
-            raise InvalidInput(f"--{name}", "expected none together with --rules", getattr(options, name))
+            raise InvalidInput(f"--{name}", "not valid together with --rules", getattr(options, name))
     base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(fees, month_l1_fees(), strict=True))
     parameters = parameters_of(what_if.chains["linea"])
     terms = parameters.known("fixed_cost", "estimate_margin")

@@ -104,7 +104,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
         try:
             os.link(part, path)  # fails if another process has created the file
         except FileExistsError:
-            raise UnreadableFile(f"{path}: another process made this ledger meanwhile") from None
+            raise UnreadableFile(f"{path}: another process created this ledger at the same time") from None
         except OSError:  # the file system does not support links
             part.rename(path)
 

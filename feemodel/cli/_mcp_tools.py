@@ -63,7 +63,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         check_no_blobs(call)
         gas = call.gas if self.gas is None else self.gas
         if gas is None and (call.data or call.to is None):
-            raise InvalidInput("gas", "expected the gas of a call that is not executed here", None)
+            raise InvalidInput("gas", "expected gas, because this tool does not execute the call", None)
         return call, intrinsic_gas(call) if gas is None else gas
 
 

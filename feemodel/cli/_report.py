@@ -133,7 +133,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.max_usd is not None and options.max_usd < 0:
         raise InvalidInput("--max-usd", "expected a number of at least 0", options.max_usd)
     if options.max_usd is not None and options.eth_usd is None:
-        raise MissingOption("--eth-usd", "required with --max-usd: the price of ETH is not known here")
+        raise MissingOption("--eth-usd", "required with --max-usd, because no price of ETH is assumed")
     if options.markdown and options.json:
         raise InvalidInput("--markdown", "expected either --markdown or --json", "both")
 
