@@ -38,7 +38,7 @@ OF_RULE = (
 
 
 class BacktestArguments(NamedTuple):
-    """Arguments of `feemodel.backtest` and `feemodel.calibrate`. Each field has the name of a parameter."""
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, in fields with the names of the parameters."""
 
     workload: Any
     l1_fees: Any

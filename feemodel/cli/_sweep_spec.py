@@ -109,9 +109,9 @@ def _axis(name: str, value: Any) -> Any:
     count = whole_scalar(f"{name}.count", value["count"], minimum=1, maximum=LONGEST_AXIS)
     ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
     if spacing is np.geomspace and min(ends) <= 0:
-        raise InvalidInput(name, "expected from and to above 0 for the spacing log", value)
+        raise InvalidInput(name, "expected ends above 0 for the spacing log", value)
     if not math.isfinite(ends[1] - ends[0]):
-        raise InvalidInput(name, "expected from and to with a finite difference", value)
+        raise InvalidInput(name, "expected ends with a finite difference", value)
     values = spacing(*ends, count)
     if not (isinstance(value["from"], int) and isinstance(value["to"], int)):
         return values

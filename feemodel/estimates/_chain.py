@@ -50,7 +50,7 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """A block, and the state after this block. Calls are executed on this state."""
+    """A block, and the state after this block, which is the state for calls."""
 
     call_state: CallState
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record

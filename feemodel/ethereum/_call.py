@@ -154,7 +154,7 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
     if name in SIDECAR_NAMES:
         if value is not None and not call.get("blobVersionedHashes"):
             raise InvalidInput(f"call.{name}", "expected blobVersionedHashes too", value)
-    elif name == "strict":  # Besu: whether the sender's balance limits an estimate
+    elif name == "strict":  # a field of Besu: whether the sender's balance limits an estimate
         if value not in (None, True):
             raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", value)
     elif name not in IGNORED_NAMES:
