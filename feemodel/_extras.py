@@ -30,7 +30,7 @@ EXTRAS = {
 }
 
 
-#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack these sets.
+#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack these instruction sets.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 

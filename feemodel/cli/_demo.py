@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
     lines = _cost_lines(l1_fees, submission)
     for row in rows:
-        if row["pricing"] == CostPerByte.name:  # the verification-cost form has no posting costs to compare with
+        if row["pricing"] == CostPerByte.name:  # only this form has posting costs
             row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {

@@ -260,7 +260,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
         number = from_quantity(value, name)
     elif isinstance(
         value, (list, tuple, Mapping)
-    ):  # NumPy would use as much memory for each item as for the longest text
+    ):  # do not convert to an array, which would use as much memory for each item as for the longest
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
     else:
         number = whole_scalar(name, value)
