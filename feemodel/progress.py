@@ -1,4 +1,4 @@
-"""Progress of long computations: a bar on a terminal, a function of the caller, or nothing."""
+"""Progress reports of long computations: a progress bar, a function of the caller, or no report."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ Progress: TypeAlias = bool | Callable[[int], object] | None
 
 @contextmanager
 def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function to call with the number of items finished since its last call.
+    """Yield a function that reports progress: call it with the number of items finished since the previous call.
 
     Parameters
     ----------
-    progress : function to yield unchanged; `True` for a progress bar, if standard error is a terminal; `False` or
+    progress : function that is yielded unchanged; `True` for a progress bar if standard error is a terminal; `False` or
         `None` for no report.
     total : number of items, `None` if unknown.
     what : name of the items, shown next to the bar.
@@ -26,7 +26,7 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
     elif progress is True:
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: disabled unless on a terminal
+        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # disable=None: only on a terminal
             yield bar.update
     elif progress is None or progress is False:
         yield lambda count: None

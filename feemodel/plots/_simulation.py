@@ -43,12 +43,13 @@ ATTACK_NAMES = {
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Plot the ratio revenue / posting cost, of each hour and of the trailing 24 hours (log axis).
+    """Plot revenue / posting cost for each hour and for the last 24 hours (log axis).
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`, with revenue and `attributed_cost` (path, hour) [wei]. If there are several
-        paths, the median and the band from the 5 % to the 95 % quantile are drawn.
+    result : result of `feemodel.backtest`, with revenue and `attributed_cost` (path, hour) [wei]. For several paths,
+        the plot shows the median over the paths of the 24-hour ratio, and the range between the 5 % and 95 % quantiles
+        of the hourly ratio.
     ax : axes to draw on; `None` makes a new figure.
     revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
 
@@ -98,12 +99,14 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot a histogram of the ratio fee / cost of bytes of the transactions. Ratios below 1 are highlighted.
+    """Plot a histogram of fee / cost, where the cost is the posting cost of a transaction's own bytes.
+
+    Ratios below 1 are highlighted.
 
     Parameters
     ----------
     result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], and `ratio_low` and `ratio_high`, the
-        edges of the bins [1]. The counts of all paths are added.
+        edges of the bins [1]. The histogram sums the counts over all paths.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -128,7 +131,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
     step = high[1] / low[1]
-    left = np.where(low > 0.0, low, high / step)  # draw the two unbounded bins with the width of the other bins
+    left = np.where(low > 0.0, low, high / step)  # draw the unbounded first and last bin as wide as the others
     right = np.where(np.isfinite(high), high, low * step)
     colour = np.where(high <= 1.0, VERMILION, BLUE)
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
@@ -189,13 +192,15 @@ def plot_fee_fan(
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
-    """Plot the change of a result if one input changes at a time. The input with the largest change is at the top.
+    """Plot how much a result changes if only one input changes (tornado chart).
+
+    The input that changes the result most is at the top.
 
     Parameters
     ----------
-    swings : Dataset with four variables of dimension input. `low` and `high` are the ends of an input's range, as text;
-        `at_low` and `at_high` are the results at these ends. The attribute `base` is the result with all inputs at
-        their base values.
+    swings : Dataset with the dimension `input` and four variables. `low` and `high` are the ends of an input's range,
+        as text. `at_low` is the result with the input at `low`, and `at_high` is the result with the input at `high`.
+        The attribute `base` is the result with all inputs at their base values.
     ax : axes to draw on; `None` makes a new figure.
     label : label of the result, with its unit.
     logarithmic : whether the result's axis is logarithmic.
@@ -250,7 +255,8 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
     Parameters
     ----------
-    runs : label → result of `feemodel.simulation.attacks.denial` over blocks; costs [wei], fees [wei / gas].
+    runs : mapping from the label of a line to a result of `feemodel.simulation.attacks.denial`, with costs [wei] and
+        fees [wei / gas] of each block.
     ax : axes to draw on; `None` makes a new figure.
     variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
 
@@ -280,7 +286,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
 
 def _trailing(values: RealArray) -> RealArray:
-    """Return, for each hour, the sum over the last 24 hours; over fewer hours at the start."""
+    """Return the sum over the last 24 hours for each hour; the first 23 sums have fewer hours."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
@@ -304,7 +310,7 @@ MAX_POINTS = 4_000  # maximum number of points of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """Plot one recorded path over time: data price, backlog, balance, and daily recovery.
+    """Plot one recorded path over time: data price, backlog, balance, and data fees / accrued data cost of each day.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ INT64_MAX = 2**63 - 1
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
     """Fill `fees` with the base fee in the header of each block, and `backlogs` with the backlogs after the last block.
 
-    Returns two numbers. The first is the index of the first block at which a result exceeds 64 bits, or -1 if there is
-    no such block. The second is the base fee of the block after the last.
+    Returns the index of the first block at which a result exceeds 64 bits (-1 if there is no such block), and the base
+    fee of the block that follows the last block.
     """
     stored = base_fee
     for block in range(gas_used.size):

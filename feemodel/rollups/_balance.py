@@ -1,15 +1,16 @@
 """Largest value that an account can send with a given balance, and upper bounds of future fees.
 
-A transaction is valid in a block if the base fee is at most its `maxFeePerGas` and the sender's balance is at least
+A transaction is valid in a block if the block's base fee is at most the transaction's `maxFeePerGas`, and if the
+sender's balance is at least
 
     OP Stack              gas limit · max fee + L1 data fee + operator fee for the gas limit + value
     Scroll                gas limit · max fee + L1 data fee + value
     Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
     Linea, zkSync, Taiko  gas limit · max fee + value
 
-The largest value is the balance minus the amount that is held back for fees. Unused gas is refunded; the L1 data fee is
-not. An `eth_call` charges neither the L1 data fee nor the operator fee, so an `eth_call` can succeed with a value that
-is too large for a transaction.
+The largest value that can be sent is the balance minus the amount held back for fees. The sender gets a refund for
+unused gas, but not for the L1 data fee. An `eth_call` charges neither the L1 data fee nor the operator fee, so an
+`eth_call` can succeed with a value that is too large for a transaction.
 
 The arguments of the functions are not checked.
 
@@ -28,8 +29,8 @@ from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, _constraint_base_fee
 
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # block limit, doubled because the last transaction may exceed it
-TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same result: only gas used / target matters
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # doubled block limit: the last transaction may exceed the limit
+TAIKO_GAS_LIMIT = 240_000_000  # the bound depends only on gas used / target, so any even number works
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 
@@ -47,7 +48,7 @@ class Sendable(NamedTuple):
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
-    """Return the largest value: the balance minus gas limit · max fee, the L1 data fee and the operator fee.
+    """Return the largest value that can be sent: balance − gas limit · max fee − L1 data fee − operator fee.
 
     Parameters
     ----------
@@ -76,8 +77,9 @@ def arbitrum_sendable(
 ) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    The gas that pays for L1 is price_per_unit · 16 · brotli_size // base fee, so it is largest at the lowest base fee.
-    The gas limit is therefore computed with the lowest possible base fee, while the max fee should cover the highest.
+    The gas that pays for L1 is price_per_unit · 16 · brotli_size // base fee, so this gas is largest at the lowest base
+    fee. For this reason, the function computes the gas limit with the lowest possible base fee. The max fee should
+    cover the highest possible base fee.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def base_fee_bound(
     denominator : base fee change denominator of EIP-1559 [1].
     min_base_fee : minimum base fee of an OP Stack chain since Jovian [wei / gas].
 
-    The base fee is largest if all blocks are full. On Ethereum, a base fee of 1 gwei then rises by an eighth per block:
+    The base fee is largest if all blocks are full. On Ethereum, each full block raises the base fee by an eighth:
 
     >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
     [1125000000, 1265625000, 1423828125]
@@ -125,21 +127,21 @@ def base_fee_bound(
 def arbitrum_base_fee_bound(
     base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> int:
-    """Return the largest base fee of Arbitrum after some full blocks without time between them [wei / gas].
+    """Return the largest base fee of Arbitrum after some full blocks with the same timestamp [wei / gas].
 
-    The backlogs are not known. The function assumes the largest exponent that gives the current base fee. Each block
-    adds 64 million gas to every backlog.
+    The base fee does not determine the backlogs exactly, so the function assumes the largest exponent that gives the
+    current base fee. Each block adds 64 million gas to every backlog.
 
     Parameters
     ----------
     base_fee : base fee of the newest block [wei / gas].
     blocks : number of blocks.
-    constraints : gas constraints of the chain; for the legacy rule, one constraint with the speed limit as target and
-        the inertia as window.
+    constraints : gas constraints of the chain. For the legacy rule, pass one constraint whose target is the speed limit
+        and whose window is the inertia.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
-    If all backlogs are 0, a block of 64 million gas raises the exponent by 1,186 + 301 + 68 + 16 + 4 + 1 basis points
-    (each term is rounded up):
+    With six constraints and all backlogs at 0, a block of 64 million gas raises the exponent by 1,186 + 301 + 68 + 16 +
+    4 + 1 basis points (each term is rounded up):
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
@@ -161,9 +163,9 @@ def arbitrum_base_fee_bound(
 
 
 def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
-    """Return the largest base fee of Taiko after some full blocks without time between them [wei / gas].
+    """Return the largest base fee of Taiko after some full blocks with the same timestamp [wei / gas].
 
-    The base fee rises by a quarter per block, up to the chain's maximum:
+    Each such block raises the base fee by a quarter, up to the chain's maximum:
 
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
@@ -178,7 +180,7 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain 
 def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
     """Return the largest base fee of ZKsync OS after some blocks [wei / gas].
 
-    Per block, the native price can rise by an eighth or by 1 wei, whichever is more.
+    In each block, the native price can rise by an eighth or by 1 wei, whichever is larger.
 
     Parameters
     ----------
@@ -200,13 +202,13 @@ def l1_fee_bounds(
 ) -> tuple[int, int]:
     """Return the largest base fee and blob base fee of L1 after some full blocks [wei / gas].
 
-    The excess blob gas is not known. The function assumes the largest excess that gives the current blob base fee.
+    Several values of the excess blob gas give the same blob base fee; the function assumes the largest of these values.
 
     Parameters
     ----------
     l1_base_fee : base fee of the newest L1 block known to the rollup [wei / gas].
     blob_base_fee : blob base fee of this L1 block [wei / gas].
-    l1_blocks : number of L1 blocks until inclusion, at most one per L2 block.
+    l1_blocks : number of L1 blocks until inclusion.
     rules : rules of the blob market.
 
     >>> l1_fee_bounds(10**9, 10**9, 2)

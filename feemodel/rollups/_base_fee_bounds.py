@@ -1,8 +1,8 @@
-"""Upper bounds of the base fee after some blocks, by family of chains; `feemodel.rollups._balance` has the formulas.
+"""Upper bounds of the base fee after some blocks, by family of chains; the formulas are in `feemodel.rollups._balance`.
 
-Each function takes the parameters of a chain, its current base fee [wei / gas] and a number of blocks above 0, and
-returns the largest base fee after these blocks [wei / gas]. The arguments are not checked. The functions raise
-`UnknownParameter` if they need a parameter without a known value.
+Each function takes the parameters of a chain, the chain's current base fee [wei / gas] and a number of blocks above 0.
+It returns the largest possible base fee after these blocks [wei / gas]. The arguments are not checked. The functions
+raise `UnknownParameter` if they need a parameter without a known value.
 """
 
 from feemodel.rollups import _balance as balance
@@ -14,14 +14,15 @@ ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Linea, whose base fee follows EIP-1559 with Ethereum's parameters."""
+    """Return the largest base fee of Linea, which follows EIP-1559 with Ethereum's parameters."""
     return balance.base_fee_bound(base_fee, blocks, **ETHEREUM)[-1]
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for an OP Stack chain, which sets its own parameters of EIP-1559 and its own minimum.
+    """Return the largest base fee of an OP Stack chain, which sets its own EIP-1559 parameters and minimum base fee.
 
-    If the minimum is not known, it is ignored: the current base fee is already at or above the current minimum.
+    An unknown minimum is ignored. The bound stays correct, because the current base fee is at or above the minimum and
+    the base fee of full blocks only rises.
     """
     minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
     floor = 0 if minimum is None or minimum.value is None else minimum.value
@@ -30,17 +31,18 @@ def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Mantle, whose base fee is constant before Arsia and follows the OP Stack since then."""
+    """Return the largest base fee of Mantle, which is constant before Arsia and follows the OP Stack since Arsia."""
     return op_stack_bound(parameters, base_fee, blocks) if parameters["upgrade"] == "arsia" else base_fee
 
 
 def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Scroll, whose sequencer may set any base fee up to the maximum."""
+    """Return the largest base fee of Scroll, whose sequencer may set any base fee up to the chain's maximum."""
     return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Arbitrum with the chain's gas constraints, if all blocks use as much gas as possible."""
+    """Return the largest base fee of Arbitrum: by the chain's gas constraints, if all blocks are as large as possible.
+    """
     terms = parameters.known("version", "min_base_fee")
     speed_limit = arbitrum.version(terms["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
@@ -50,21 +52,22 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Taiko, whose base fee follows EIP-4396 between a minimum and a maximum."""
+    """Return the largest base fee of Taiko, which follows EIP-4396 between a minimum and a maximum."""
     bounds = parameters.known("min_base_fee", "max_base_fee")
     return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.TaikoChain(name=parameters.chain.name, **bounds))
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for ZKsync OS, whose native price can rise by an eighth per block."""
+    """Return the largest base fee of ZKsync OS, whose native price can rise by an eighth per block."""
     per_gas = parameters.known("native_per_gas")["native_per_gas"]
     return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
 
 
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the bound for Starknet [FRI / gas].
+    """Return the largest L2 gas price of Starknet [FRI / gas].
 
-    All blocks are assumed to be full. Full blocks raise the price by more than the minimum price of SNIP-35 can.
+    All blocks are assumed to be full. The minimum price of SNIP-35 is ignored, because full blocks raise the price
+    faster than this minimum can.
     """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
     used, target, minimum = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]

@@ -36,7 +36,7 @@ def payments(
 ) -> list[list[Payment]]:
     """Return the fees of each transaction under each rule, as `feemodel.rollups.comparison` computes them.
 
-    The result has no payment for a transaction of type 4 on a chain that does not support type 4.
+    For a transaction of type 4 (EIP-7702), the result leaves out the chains that do not support this type.
 
     Parameters
     ----------

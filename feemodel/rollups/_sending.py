@@ -63,7 +63,7 @@ def max_send(
     ----------
     name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
     balance_wei : balance of the sender [wei].
-    call : a call object with the fields `to`, `data`, `accessList`, `nonce` and `chainId`, but without `value`. If the
+    call : call object with the fields `to`, `data`, `accessList`, `nonce` and `chainId`, but without `value`. If the
         chain supports transactions of type 4, the call may have an `authorizationList`; `gas_limit` must then include
         the gas of the authorizations.
     now : current fees.
@@ -72,26 +72,26 @@ def max_send(
     max_priority_fee : priority fee, part of the max fee [wei / gas].
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
     at : date of the rule; `None`: the newest.
-    sign : function that returns the signed encoding of a transaction. If `None`, the largest possible signature is
-        assumed; on chains whose L1 fee depends on the bytes of the transaction, the result can then be a few wei below
-        the maximum.
+    sign : function that returns the signed encoding of a transaction; `None`: the largest possible signature is
+        assumed. Under this assumption, the result can be a few wei below the maximum if the chain's L1 fee depends on
+        the bytes of the transaction.
     parameters : values that replace the chain's own values, by parameter name.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    Sendable : a value that can be sent [wei]. This value is the maximum on all chains where the L1 fee does not depend
-        on the bytes of the value. On Scroll, and on the OP Stack above 170 FastLZ bytes, a larger value may be
-        possible.
+    Sendable : a value that can be sent [wei]. The encoded value is a part of the transaction, so the value can change
+        the L1 fee on Scroll, and on the OP Stack if the FastLZ length is above 170 bytes. There, a larger value may be
+        possible. On all other chains, the result is the maximum.
 
     Raises
     ------
-    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
+    UnknownParameter : the rule needs a parameter whose value at the date is not known and is not in `parameters`.
     InvalidInput : the chain is unknown or does not use Ethereum's transactions; a number is out of range; the call has
         a value, blobs or unsupported authorizations; or the base fee of the chain has no published bound and
         `max_fee_per_gas` is `None`.
 
-    A transfer on OP Mainnet, one block ahead (the base fee can rise by 0.4 %):
+    A transfer on OP Mainnet that is included one block later, when the base fee can be 0.4 % higher:
 
     >>> fees = Now(base_fee=1_000_000, l1_base_fee=10**9, blob_base_fee=10**7)
     >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
@@ -120,7 +120,7 @@ def max_send(
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    # The max fee already pays for the L2 gas. With a gas price of 0, the L2 fee of the rule is only the operator fee.
+    # The max fee pays for the L2 gas. Set the gas price of the rule to 0, so that its L2 fee is the operator fee alone.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
@@ -146,7 +146,7 @@ def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
 
 
 def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
-    """Return whether a chain's data fee depends on L1 fees (on Arbitrum, only if `price_per_unit` is `None`).
+    """Return whether a chain's data fee must be computed from L1 fees; on Arbitrum, only if `price_per_unit` is `None`.
 
     >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
     (True, False)
@@ -156,14 +156,14 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
 
 
 def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
-    """Lower the value from `maximum` until the balance covers the fees of the encoded value; return the result."""
+    """Start at the value `maximum` and lower it until the balance covers the value and its fees; return the result."""
     value, found = maximum, held(maximum)
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)
     if found.max_value is None:
         return found
-    # If the last step shortened the encoding, a larger value of the same length may be valid: try the largest.
+    # The last step may have made the encoded value shorter and the fees lower. Try the largest value of this length.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:
@@ -182,7 +182,7 @@ def _on_arbitrum(
         units = arbitrum._poster_units(batch["batch_transaction_bytes"])
         price = int(arbitrum_l1_pricing._equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
-    # Without `sign`, the data is assumed to be incompressible. Brotli stores such data with a header.
+    # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(

@@ -1,4 +1,4 @@
-"""User operations of ERC-4337, and the encodings from which public bundlers compute preVerificationGas.
+"""ERC-4337 user operations, and the encodings from which public bundlers compute preVerificationGas.
 
 encode : the ABI encoding of an operation; bundlers count the bytes of this encoding
 handle_ops : the calldata of a bundle with one operation
@@ -28,7 +28,7 @@ ENTRY_POINTS = {
     "0.7": bytes.fromhex("0000000071727de22e5e9d8baf0edac6f37da032"),
 }
 HANDLE_OPS = {"0.6": bytes.fromhex("1fad948c"), "0.7": bytes.fromhex("765e827f")}
-#: rundler uses a random beneficiary. This constant is a hash, so it is as incompressible as a random address.
+#: rundler uses a random beneficiary. This constant address is a hash, which compresses as badly as a random address.
 BENEFICIARY = keccak256(b"beneficiary")[:20]
 ALTO_NONCE, ALTO_SIGNATURE = 999_999, bytes.fromhex("1234512345" * 6)
 PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # positions of the gas limits in 0.7's paymasterAndData
@@ -120,9 +120,8 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
     operation : the operation.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    The calldata consists of a selector, four words (two arguments, length of the array, offset of its element) and the
-    encoded operation without its first word. The calldata is therefore 4 + 4 · 32 − 32 bytes longer than the encoded
-    operation:
+    The calldata is 4 + 4 · 32 − 32 bytes longer than the encoded operation. It has a selector of 4 bytes, four words
+    (two arguments, length of the array, offset of the element), and the encoded operation without the first word:
 
     >>> len(handle_ops(UserOperation(sender=bytes(20)))) - len(encode(UserOperation(sender=bytes(20))))
     100
@@ -137,10 +136,10 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
 def rundler_transaction(
     operation: UserOperation, *, gas_price: int, chain_id: int, beneficiary: bytes = BENEFICIARY
 ) -> bytes:
-    """Return the transaction whose size rundler measures, with the maximum value in every field that is not yet known.
+    """Return the transaction whose size rundler measures, with the maximum value in every unknown field.
 
-    All bits are 1 in the nonce, gas limit and chain id (4 bytes each), in r and s (32 bytes each), in the fees (as many
-    bits as the gas price), and in the nonce of an authorization (8 bytes).
+    In these fields, all bits are 1: the nonce, gas limit and chain id (4 bytes each); r and s of the signature (32
+    bytes each); the fees (as many bits as the gas price has); and the nonce of an authorization (8 bytes).
 
     Parameters
     ----------
@@ -175,8 +174,8 @@ def rundler_transaction(
 def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
     """Return the transaction that alto passes to a chain's fee oracle.
 
-    The nonce is 999,999, the fees are 2**64 − 1, the gas limit is empty, r and s have 30 bytes, and the beneficiary is
-    the entry point.
+    In this transaction, the nonce is 999,999, the fees are 2**64 − 1, the gas limit is empty, r and s of the signature
+    have 30 bytes each, and the beneficiary is the entry point.
 
     Parameters
     ----------
@@ -199,10 +198,12 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
 
 
 def alto_filled(operation: UserOperation) -> UserOperation:
-    """Return the operation whose bytes alto counts: all bits are 1 in gas fields, paymaster data and signature.
+    """Return the operation whose bytes alto counts.
 
-    For entry point 0.6, paymaster data and signature have one byte for each character of their hexadecimal form,
-    including "0x".
+    In the gas fields, the paymaster data and the signature, all bits are 1.
+
+    For entry point 0.6, the paymaster data and the signature each have as many bytes as their hexadecimal text, with
+    "0x", has characters.
 
     >>> filled = alto_filled(UserOperation(sender=bytes(20), signature=bytes(65), entry_point="0.6"))
     >>> len(filled.signature), filled.paymaster_and_data
@@ -235,7 +236,9 @@ def voltaire_filled(operation: UserOperation) -> UserOperation:
 
 
 def voltaire_measured(operation: UserOperation) -> UserOperation:
-    """Return the operation that Voltaire passes to a chain's fee oracle: gas fields that are 0 get numbers of 5 bytes.
+    """Return the operation that Voltaire passes to a chain's fee oracle.
+
+    Gas fields with the value 0 are replaced by numbers of 5 bytes.
 
     >>> voltaire_measured(UserOperation(sender=bytes(20))).pre_verification_gas
     725085413242

@@ -19,8 +19,8 @@ schedule are in the table `ethereum`:
     source = "…"
     execution_gas = 59_250
 
-The values of a row apply from the date of the row until a later row, in the file or in the package, sets the same
-parameters. Rules that use these values mark them as assumptions. `data/rules/` has examples.
+A value applies from the date of its row until a later row, in the file or in the package, sets the same parameter.
+Rules mark the values from the file as assumptions. `data/rules/` has examples.
 """
 
 from bisect import bisect_right
@@ -44,7 +44,7 @@ FIELDS = {"checked": object, "note": str}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """Chains and Ethereum's blob schedule with user-defined rows."""
+    """Chains and Ethereum's blob schedule, with the rows of a user's file added."""
 
     name: str  #: name of the file
     chains: Mapping[str, Chain]  #: the chains, with the rows of the file added
@@ -116,7 +116,7 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
 
 
 def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
-    """Return the blob rules at a date; `None`: the newest. A date before the first row gives the first row.
+    """Return the blob rules at a date; `None`: the newest. Before the date of the first row, return the first row.
 
     >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
     ('BPO2', 'Prague', 'Cancun')
@@ -167,7 +167,8 @@ def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
 
 
 def _parameters_of_family(chain: Chain) -> dict[str, None]:
-    """Return the names of all parameters that a chain of the same family or the family's assumptions set."""
+    """Return the names of all parameters that a chain of the family sets, or that have an assumed value in the family.
+    """
     relatives = [chain, *(one for one in CHAINS.values() if one.family == chain.family)]
     names = (name for one in relatives for row in one.rows for name in (*row.values, *row.unknown))
     assumed = FAMILIES[chain.family].assumed if chain.family in FAMILIES else {}

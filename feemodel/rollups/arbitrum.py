@@ -2,12 +2,12 @@
 
 The signed encoding of a transaction is compressed with brotli (compression level of the ArbOS version, window 22, no
 dictionary). The transaction pays for 16 units per compressed byte, at the price per unit of
-`feemodel.rollups.arbitrum_l1_pricing`. The charge is converted to gas.
+`feemodel.rollups.arbitrum_l1_pricing`. The product of units and price is converted to gas.
 
-Only transactions that the sequencer posts pay this charge; Arbitrum's own transaction types do not. ArbOS 40 introduced
-transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node measures a
-placeholder transaction of type 2, which has no authorization list. `feemodel.rollups.arbitrum_l2_pricing` has the L2
-base fee.
+Only transactions that the sequencer posts pay this charge. Transactions of Arbitrum's own types do not pay it. ArbOS 40
+introduced transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node
+measures a placeholder transaction of type 2, which has no authorization list. `feemodel.rollups.arbitrum_l2_pricing`
+has the L2 base fee.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
 arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
@@ -25,14 +25,15 @@ from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, sa
 UNITS_PER_BYTE = 16
 BIPS = 10_000
 
-# For an estimate, a node measures a transaction with placeholder fields, and adds these margins to units and cost.
+# For a gas estimate, a node measures a transaction with placeholder fields. Then the node adds the following margins to
+# the data units and to the cost.
 ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
 ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
 STORAGE_WRITE_GAS = 20_000  # per storage slot; a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # calldata of a call that posts a batch, without the batch itself
+FLOOR_EXTRA_BYTES = 172  # other calldata of the call that posts a batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class ArbosVersion:
 
     name: str
     brotli_level: int = 1
-    equilibration_units: int = 16 * 10_000_000  #: number of units over which the controller spends a surplus [unit]
+    equilibration_units: int = 16 * 10_000_000  #: number of units over which a surplus is spent [unit]
     per_batch_gas: int = 210_000  #: added to the gas of every batch [gas]
     speed_limit: int | None = 7_000_000  #: target of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
     counts_floor: bool = False  #: whether the calldata floor of EIP-7623 applies to a batch
@@ -55,7 +56,7 @@ VERSIONS = (
     ArbosVersion(name="arbos-11", brotli_level=0),
     ArbosVersion(name="arbos-20"),
     ArbosVersion(name="arbos-40"),  # same fees as arbos-20; introduces transactions of type 4
-    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One upgraded from 40 to 51 directly
+    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One skipped this version
     ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
     ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),
 )
@@ -107,7 +108,7 @@ def poster_charge(
 ) -> PosterCharge[Wholes]: ...
 @formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
-    """Compute the charge for a posted transaction's bytes: price_per_unit · units, rounded down to whole gas.
+    """Compute the charge for a posted transaction's bytes: price_per_unit · units // gas_price [gas].
 
     Parameters
     ----------
@@ -203,10 +204,11 @@ def batch_gas(
     extra_gas: ArrayLike = 0,
     gas_floor_per_token: ArrayLike = fee_market.FLOOR_GAS_PER_TOKEN,
 ) -> Whole:
-    """Return the L1 gas that a batch report states for a batch [gas].
+    """Return the L1 gas that a batch report states for the batch [gas].
 
-    The gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version, where
-    a word has 32 bytes. From ArbOS 50 on, it is at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
+    The L1 gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version,
+    where a word has 32 bytes. Since ArbOS 50, the L1 gas is at least gas_floor_per_token · (zero + 4 · nonzero + 172) +
+    21,000.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
 """Arbitrum's L1 pricing controller, which adjusts the price per unit to the actual cost of posting batches.
 
-A state is an immutable object with Python ints. `reported` returns the state of the controller after a batch report.
-`feemodel.rollups.arbitrum` computes the charge of a transaction from the price per unit.
+The state of the controller is an immutable object, `L1Pricing`. `charged` returns the state after transactions, and
+`reported` the state after a batch report. `feemodel.rollups.arbitrum` computes the charge of a transaction from the
+price per unit.
 
-Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go. The formulas are in force since ArbOS
-10. Versions 3 to 9 use the balance of the pool in place of the fees available.
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go. The formulas are valid since ArbOS 10.
+ArbOS 3 to 9 use the balance of the pool in place of `fees_available`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -76,9 +77,9 @@ def reported(
 ) -> BatchReport:
     """Return the state after a batch report: the controller pays the reward and the poster, then adjusts the price.
 
-    Payments are limited to the fees available. The batch is allocated a share of the units since the last report, in
-    proportion to time: allocated = units · (update_time − last) // (current_time − last). With surplus =
-    fees_available − all amounts due, the price changes by
+    Payments are limited to the available fees. Of the units since the last report, the batch is allocated the share
+    units · (update_time − last) // (current_time − last), where `last` is the time of the last report. The price
+    changes by the following amount, where surplus = fees_available − all amounts due:
 
         (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
         // (equilibration_units // inertia + allocated)
@@ -91,11 +92,11 @@ def reported(
     update_time : time at which the batch was posted [s].
     current_time : time of the report [s].
     wei_spent : cost of posting the batch [wei].
-    l1_base_fee : base fee of the L1 block; used only if there is a cap on the cost [wei / gas].
-    cost_cap_bips : the cost counts as at most l1_base_fee · allocated · cost_cap_bips // 10,000; 0 means no cap, which
-        is the value since ArbOS 11.
+    l1_base_fee : base fee of the L1 block; used only if `cost_cap_bips` is not 0 [wei / gas].
+    cost_cap_bips : the cost is limited to l1_base_fee · allocated · cost_cap_bips // 10,000; 0 means no limit. Since
+        ArbOS 11, the value is 0.
     per_unit_reward : reward per unit [wei / unit].
-    equilibration_units, inertia : parameters of the formula above, at least 1.
+    equilibration_units, inertia : parameters of the formula for the price, at least 1.
 
     Returns
     -------
@@ -105,8 +106,8 @@ def reported(
     ------
     InvalidInput : `update_time` is after `current_time` or before the last update, or an amount is negative.
 
-    The batch was posted after one of three seconds, so the batch is allocated 78 of 234 units, with a reward of 780
-    wei:
+    The batch was posted 1 second after the last report, and reported after 3 seconds. The batch is therefore allocated
+    a third of the 234 units, and the reward is 78 · 10 wei:
 
     >>> report = reported(L1Pricing(price_per_unit=0, units_since_update=234, fees_available=23_400),
     ...                   update_time=1, current_time=3, wei_spent=3_000)
@@ -118,7 +119,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node stores it as an int64
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node's type is int64
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated
@@ -147,7 +148,7 @@ def equilibrium_price(
 ) -> Wholes: ...
 @formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
-    """Return the equilibrium price of a controller without surplus: ⌈wei_spent / units⌉ + per_unit_reward.
+    """Return the price at which fees equal costs, if there is no surplus: ⌈wei_spent / units⌉ + per_unit_reward.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = 
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
     last = state.last_update_time
-    if last == 0 and update_time > 0:  # the first report has no predecessor
+    if last == 0 and update_time > 0:  # first report: no time of an earlier one
         last = update_time - 1
     if not last <= update_time <= current_time:
         reason = f"expected a time from {last:,} (the last report) to {current_time:,} (now)"

@@ -1,19 +1,21 @@
 """Arbitrum's L2 base fee, which is an exponential function of backlogs of gas.
 
-Since ArbOS 50 a chain can have several gas constraints. Each has a target [gas / s], a window [s] and a backlog [gas]:
+Since ArbOS 50, a chain can have several gas constraints. Each constraint has a target [gas / s], a window [s] and a
+backlog [gas]. The node updates backlogs and base fee by these formulas:
 
     backlog  = max(0, backlog − target · seconds)                          at the start of a block
     exponent = sum of backlog · 10,000 // (window · target)                [basis points], each term rounded down
     base fee = min_base_fee · A(exponent) // 10,000                        A: `approx_exp_basis_points`
     backlog  = backlog + gas used, without the gas that pays for L1        after each transaction
 
-The header of a block has the base fee that was stored *before* the block started, so the gas of block N first affects
-the header of block N + 2. A chain without constraints follows the legacy rule, with one target and a tolerance.
+At the start of each block, the node puts the stored base fee into the header, and then stores the updated base fee. So
+the gas of block N first affects the header of block N + 2. A chain without constraints follows the legacy rule, with
+one target and a tolerated backlog.
 
-ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. Multi-gas
-pricing is not enabled on Arbitrum One and Nova.
+Since ArbOS 60, a chain can price each kind of resource separately (multi-gas), by constraints with a weight for each
+kind of resource. Multi-gas pricing is not enabled on Arbitrum One and Nova.
 
-Products saturate as in the node's 64-bit arithmetic, see `_saturated_product`.
+Products above 64 bits are set to the maximum of the type, as in the node; see `_saturated_product`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l2pricing/{model, gas_constraint, multi_gas_constraint,
 multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor}.go, util/arbmath/{math, bips}.go.
@@ -60,13 +62,13 @@ RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas for L1 data; constraints do not affect the price of this gas
+SINGLE_DIMENSION = "single_dim"  # gas for L1 data; its price does not depend on constraints
 WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GasConstraint:
-    """A gas target, and the time over which the price responds to gas above the target."""
+    """A gas target, and the window: the time over which the price responds to gas use above the target."""
 
     target: int  #: at least 1 [gas / s]
     window: int  #: at least 1 [s]
@@ -124,9 +126,9 @@ def approx_exp_basis_points(bips: int, accuracy: int = ...) -> int: ...
 def approx_exp_basis_points(bips: Numbers[Wholes], accuracy: int = ...) -> Wholes: ...
 @formula
 def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
-    """Return `e**x` by its Taylor series in Horner's form, with x and the result in basis points, as in the node.
+    """Return `e**x` by its Taylor series with Horner's rule, as in the node; x and the result are in basis points.
 
-    For a large x, four terms are not accurate: for 85,000 basis points, the result is 365, while e^8.5 is 4,915.
+    For a large x, four terms are not accurate: at 85,000 basis points, the series gives 365, but e^8.5 is 4,915.
 
     >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
     (12214, 3692, 3654791)
@@ -148,7 +150,8 @@ def _approx_exp(exponent: Whole, terms: int = EXPONENTIAL_ACCURACY) -> Whole:
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
-    If all backlogs were 0 before a block of 32 million gas, the sum is 592 + 150 + 33 + 7 + 1 + 0:
+    After a block of 32 million gas, all six backlogs are 32 million if they were 0 before. The sum is 592 + 150 + 33 +
+    7 + 1 + 0:
 
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
@@ -181,7 +184,7 @@ def _constraint_base_fee(exponent: int, min_base_fee: int) -> int:
 def update_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> PricingUpdate:
-    """Compute the update at the start of a block: reduce the backlogs, then compute the base fee from the new backlogs.
+    """Reduce the backlogs for the time since the parent block, then compute the base fee from the new backlogs.
 
     Parameters
     ----------
@@ -223,7 +226,7 @@ def base_fees(
     ----------
     gas_used : gas used by each block, without the gas that pays for L1, shape (blocks,) [gas].
     timestamps : time of each block, non-decreasing, shape (blocks,) [s].
-    constraints : the chain's gas constraints; for the legacy rule see `l2_base_fee`.
+    constraints : the chain's gas constraints; see `l2_base_fee` for the legacy rule.
     min_base_fee : the chain's minimum base fee [wei / gas].
     backlogs : backlog of each constraint before the first block; `None`: all 0 [gas].
     base_fee : base fee in the header of the first block; `None`: the minimum [wei / gas].
@@ -231,14 +234,15 @@ def base_fees(
 
     Returns
     -------
-    BaseFees : the base fees, shape (blocks,), the next block's fee, and the backlogs after the last block.
+    BaseFees : the base fee of each block, with shape (blocks,); the base fee of the block after the last; and the
+        backlogs after the last block.
 
     Raises
     ------
     InvalidInput : an argument that is not an integer in range, arrays of different lengths, or decreasing times.
     Int64Overflow : a backlog or fee does not fit into 64 bits.
 
-    The gas of the first block affects the header of the third:
+    The gas of the first block affects the base fee of the third block:
 
     >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
     array([20000000, 20000000, 21628000])
@@ -317,10 +321,11 @@ def l2_base_fee(
     inertia: ArrayLike = PRICING_INERTIA,
     tolerance: ArrayLike = BACKLOG_TOLERANCE,
 ) -> Whole:
-    """Return the L2 base fee of the legacy rule: min_base_fee · e**x, where x grows with the backlog.
+    """Return the L2 base fee of the legacy rule, min_base_fee · e**x, where x increases with the backlog.
 
-    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. A single constraint with
-    target `speed_limit`, window `inertia` and the backlog max(0, backlog − tolerance · speed_limit) gives the same fee.
+    Here x is (backlog − tolerance · speed_limit) / (inertia · speed_limit), rounded down to a whole basis point. The
+    formula for gas constraints gives the same base fee for one constraint with the target `speed_limit`, the window
+    `inertia` and a backlog of max(0, backlog − tolerance · speed_limit).
 
     Parameters
     ----------
@@ -328,7 +333,7 @@ def l2_base_fee(
     min_base_fee : minimum base fee [wei / gas].
     speed_limit : target of gas per second, at least 1 [gas / s].
     inertia : time over which the price responds, at least 1 [s].
-    tolerance : a backlog of at most tolerance · speed_limit does not affect the price [s].
+    tolerance : a backlog of at most tolerance · speed_limit does not raise the price [s].
 
     Returns
     -------
@@ -373,7 +378,7 @@ class MultiGasConstraint:
 
     @property
     def largest_weight(self) -> int:
-        """Largest weight, by which the target is multiplied."""
+        """Largest weight; the exponent is computed with target · largest weight."""
         return max(self.weights.values(), default=0)
 
 
@@ -389,7 +394,7 @@ class MultiGasUpdate(NamedTuple):
 def change_multi_gas_backlog(
     backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
 ) -> int:
-    """Return a backlog after a transaction: add Σ weight · amount, or subtract this sum if `shrink` is true [gas].
+    """Return backlog + s, or backlog − s if `shrink` is true, where s is a transaction's Σ weight · amount [gas].
 
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
@@ -406,9 +411,10 @@ def change_multi_gas_backlog(
 
 
 def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
-    """Return the exponent of each kind of resource that has a weight in a constraint with a backlog [basis points].
+    """Return the exponents that are not 0, by kind of resource [basis points].
 
-    The exponent is the sum over the constraints of backlog · weight · 10,000 // (window · target · largest weight).
+    A kind's exponent is the sum over all constraints of backlog · weight · 10,000 // (window · target · largest
+    weight).
 
     >>> constraint = MultiGasConstraint(100_000, 10, {"computation": 1, "storage_access_read": 2})
     >>> multi_gas_exponents([20_000], [constraint])
@@ -439,8 +445,8 @@ def update_multi_gas_pricing(
 ) -> MultiGasUpdate:
     """Update backlogs and prices at the start of a block with multi-gas pricing.
 
-    The base fee in the header is the maximum over all kinds of resources; `multi_gas_refund` refunds the excess. A kind
-    without a weight in any constraint has the minimum base fee as its price.
+    The base fee in the header is the highest price of any kind of resource. `multi_gas_refund` computes the refund for
+    kinds with a lower price. The price of a kind that has no weight in any constraint is the minimum base fee.
 
     Parameters
     ----------
@@ -477,9 +483,10 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
     Parameters
     ----------
     used : amount of each kind of resource [gas].
-    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block. A kind that is missing or has
-        the price 0 costs `next_base_fee` [wei / gas].
-    next_base_fee : `MultiGasUpdate.base_fee` of this block; also the price of single-dimensional gas [wei / gas].
+    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block. If the price of a kind is 0 or
+        missing, the price is `next_base_fee` [wei / gas].
+    next_base_fee : `MultiGasUpdate.base_fee` of this block, which is also the price of the kind "single_dim" [wei /
+        gas].
 
     Returns
     -------
@@ -543,7 +550,7 @@ def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
 def _paid_off(
     backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
 ) -> tuple[int, ...]:
-    """Return the backlogs after `seconds` without new gas."""
+    """Return the backlogs after a time of `seconds` in which no gas is used."""
     elapsed = whole_scalar("seconds", seconds, unit="seconds")
     rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
     return tuple(max(0, backlog - _saturated_product(elapsed, one.target)) for backlog, one in rows)

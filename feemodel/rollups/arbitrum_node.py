@@ -1,4 +1,4 @@
-"""Gas that a call pays for its bytes, as estimated by an Arbitrum node."""
+"""Gas that a call pays for its bytes on L1, as estimated by an Arbitrum node."""
 
 from feemodel.checks import whole_scalar
 from feemodel.ethereum._hashes import keccak256

@@ -1,7 +1,7 @@
-"""Base: changes of block parameters in Base's own upgrades. The fees of Base are those of the OP Stack.
+"""Base: changes of block parameters by Base's own upgrades. Base's fees follow the OP Stack.
 
-Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The values after Denim are
-derived from these two sources.
+Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The parameters after Denim
+are computed from these two sources.
 """
 
 from typing import NamedTuple
@@ -21,10 +21,11 @@ class BlockParameters(NamedTuple):
 def denim_parameters(gas_limit: int, denominator: int) -> BlockParameters:
     """Return the parameters of Denim's first block: the gas limit is divided by 10, the denominator multiplied by 10.
 
-    The arguments are the parameters of the last block before Denim. Elasticity and minimum base fee do not change.
-    Later blocks use the values in the header. Raises `InvalidInput` for a gas limit below 10 or a denominator below 1.
+    The arguments are the parameters of the last block before Denim. Denim does not change the elasticity or the minimum
+    base fee. After the first block of Denim, the header of each block has the parameters of the next block. Raises
+    `InvalidInput` for a gas limit below 10 or a denominator below 1.
 
-    With Base's parameters before Denim:
+    Base had a gas limit of 400 million and a denominator of 100 before Denim:
 
     >>> denim_parameters(400_000_000, 100)
     BlockParameters(gas_limit=40000000, denominator=1000)

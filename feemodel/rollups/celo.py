@@ -38,8 +38,8 @@ def next_base_fee(
     ----------
     base_fee : base fee of this block [wei / gas].
     gas_used, gas_limit : gas used and gas limit of this block [gas].
-    jovian : whether the next block is in Jovian or later. The minimum base fee is `min_base_fee` if true, and `floor`
-        if false.
+    jovian : whether the next block is in Jovian or later. If `True`, the minimum base fee is `min_base_fee`; if
+        `False`, the minimum is `floor`.
     elasticity : gas limit divided by gas target [1].
     denominator : base fee change denominator of EIP-1559 [1].
     min_base_fee : minimum base fee in the header's extra data, since Jovian [wei / gas].
@@ -47,7 +47,8 @@ def next_base_fee(
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
-    The base fee after an empty block at the floor, before Jovian and since Jovian:
+    The base fee of an empty block is at the minimum of 25 gwei. Before Jovian, the next base fee is the same; since
+    Jovian, the next base fee is lower:
 
     >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
     (25000000000, 24937500000)
@@ -75,7 +76,7 @@ def to_currency(celo: int, rate: Rate) -> int:
 def fee_in_currency(
     gas_used: int, *, base_fee: int, rate: Rate, max_priority_fee: int, max_fee_per_gas: int
 ) -> CurrencyFee:
-    """Return the fee of a transaction of type 0x7b, in its fee currency.
+    """Return the fee of a transaction of type 0x7b in the transaction's fee currency.
 
     Parameters
     ----------
@@ -101,7 +102,9 @@ CELO = Rate(1, 1)
 
 
 def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
-    """Return −1, 0 or 1 if `one` is worth less than, as much as, or more than `other`, compared without rounding.
+    """Compare two amounts in different currencies without rounding.
+
+    Return −1 if `one` is worth less than `other`, 0 if both are worth the same, and 1 if `one` is worth more.
 
     >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
     0

@@ -1,17 +1,16 @@
 """Chains with dated parameters, read from one TOML file per chain.
 
-A file has a chain's id, family and token, and `[[rows]]` in order of time. A row has the parameters that changed at one
-time, their source, and the day of the last comparison with the source. `schema.toml` in the same folder lists the
-parameters.
+A file has the id, family and token of a chain, and a table `[[rows]]` in order of time. Each row has the parameters
+that changed at one time, the source of their values, and the day on which the values were last compared with the
+source. `schema.toml` in the same folder lists the parameters.
 
 A parameter is unknown
 
-- before the first row that sets the parameter;
-- between a row of an unknown date that sets the parameter and the dated row before that row;
-- from the date of a row that lists the parameter under `unknown`;
-- if the operator of the chain sets the parameter: from the first upgrade after the last day on which sources confirm
-  the value, unless the row of the upgrade lists the parameter under `keeps`. This day is the date of the row that sets
-  the value or the parameter's date in the table `[confirmed]`, whichever is later.
+- before the date of the first row that sets the parameter; - if a row without a date sets the parameter: between the
+dated rows before and after that row; - from the date of a row that lists the parameter under `unknown`; - if the
+operator of the chain sets the parameter: from the first upgrade after the last confirmed day of the value, unless the
+row of the upgrade lists the parameter under `keeps`. The last confirmed day is the date of the row that sets the value
+or the parameter's date in the table `[confirmed]`, whichever is later.
 
 Reading an unknown parameter raises `UnknownParameter`.
 """
@@ -52,7 +51,7 @@ class Parameter:
 
     status: Status
     value: Any  #: `None` if the value is unknown, see `last`
-    since: str  #: date of the row that set the value, or date from which the value is unknown
+    since: str  #: date of the row that set the value; or, for an unknown value, the date since which it is unknown
     source: str = ""
     confirmed: str = ""  #: day until which sources confirm the value
     cause: str = ""  #: reason why the value is unknown; with status "carried": last upgrade after `confirmed`
@@ -66,7 +65,7 @@ class Row:
     since: str  #: ISO 8601, UTC: a time, or a day if the time is not known; or `UNKNOWN`
     values: Mapping[str, Any] = field(hash=False)  #: values by parameter name
     source: str
-    checked: str  #: day of the last comparison of the row with its source
+    checked: str  #: day on which the row was last compared with its source
     note: str = ""
     assumed: tuple[str, ...] = ()  #: parameters of the row whose values are assumptions
     unknown: tuple[str, ...] = ()  #: parameters that are unknown from the row's date on
@@ -74,7 +73,7 @@ class Row:
 
     @property
     def timestamp(self) -> int | None:
-        """Date in Unix seconds, or `None` if the date is unknown."""
+        """Start of the row in Unix seconds, or `None` if the date is unknown."""
         return None if self.since == UNKNOWN else timestamp("since", self.since)
 
     @property
@@ -86,8 +85,8 @@ class Row:
 class Parameters:
     """Parameters of a chain at one time, by name.
 
-    Reading an unknown parameter raises `UnknownParameter`. `get` returns its default only for parameters that no row
-    has set yet.
+    Reading an unknown parameter raises `UnknownParameter`, also with `get`. `get` returns the default only for
+    parameters that no row has set yet.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ class Parameters:
         return name in self.entries
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a parameter, or the default if no row has set it yet."""
+        """Return the value of a parameter, or `default` if no row has set the parameter yet."""
         return self[name] if name in self.entries else default
 
     def __repr__(self) -> str:
@@ -128,7 +127,7 @@ class Parameters:
         return tuple(name for name, one in self.entries.items() if one.status == "unknown")
 
     def known(self, *names: str) -> dict[str, Any]:
-        """Return the values of these parameters; raises one `UnknownParameter` that names all unknown parameters.
+        """Return the values of some parameters; raises `UnknownParameter`, which names all parameters that are unknown.
 
         >>> chain("op-mainnet").at("2024-06-14").known("base_fee_scalar", "blob_base_fee_scalar")
         {'base_fee_scalar': 1368, 'blob_base_fee_scalar': 810949}
@@ -142,7 +141,7 @@ class Parameters:
         return {name: one.value for name, one in found.items()}
 
     def given(self, values: Mapping[str, Any]) -> "Parameters":
-        """Return a copy in which these values replace the chain's own values, known or unknown.
+        """Return a copy in which the given values replace the chain's own values, whether known or unknown.
 
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
@@ -175,7 +174,7 @@ class Parameters:
         return f"{chain.name} carries them since {row.since}" + (f" ({row.upgrade})" if row.upgrade else "")
 
     def remarks(self, *names: str) -> tuple[str, ...]:
-        """Return remarks on values that are assumptions or older than an upgrade.
+        """Return remarks on parameters whose values are assumptions, or were not confirmed since the last upgrade.
 
         >>> chain("base").at().remarks("base_fee_scalar")
         ('older than denim: base_fee_scalar 2,269 since 2024-07-10, shown by sources until 2026-08-20',)
@@ -206,17 +205,17 @@ class Chain:
     family: str  #: family of the chain's rule: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
     token: str  #: token in which fees are paid
     rows: tuple[Row, ...]
-    chain_id: int | None = None  #: EIP-155; `None` for Starknet, and for ZKsync OS, which many chains run
+    chain_id: int | None = None  #: EIP-155; `None` for Starknet and for ZKsync OS, which several chains use
     archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
-    without_set_code: str = ""  #: reason why the chain has no transactions of type 4, if no row introduces them
-    #: by parameter name: last day until which the rows are known to have all values of the parameter
+    without_set_code: str = ""  #: reason why the chain has no transactions of type 4; empty if a row introduces type 4
+    #: parameter name → last day on which sources confirm that the rows have all values of the parameter
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
         """Return all parameters at a time; `None`: the newest.
 
-        Raises `InvalidInput` for a time before the chain's first row, or a value that is not a time.
+        Raises `InvalidInput` if `when` is not a time, or is before the chain's first row.
 
         >>> parameters = chain("op-mainnet").at("2024-06-14")
         >>> parameters["upgrade"], parameters["base_fee_scalar"], parameters["blob_base_fee_scalar"]
@@ -244,7 +243,7 @@ class Chain:
         return Parameters(self, entries, newest)
 
     def no_set_code(self, when: When | None = None) -> str | None:
-        """Return why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` if there are fees.
+        """Return the reason why the chain has no fees for transactions of type 4 (EIP-7702) at a time, or `None`.
 
         >>> chain("scroll").no_set_code("2025-01-01"), chain("scroll").no_set_code("2025-06-01")
         ('scroll carries them since 2025-04-22T07:00:00 (euclid)', None)
@@ -252,7 +251,7 @@ class Chain:
         return self.at(when).no_set_code
 
     def end_of(self, upgrade: str) -> int | None:
-        """Return the last second of an upgrade, or `None` if it has not ended.
+        """Return the last second before the next upgrade, or `None` if `upgrade` is the newest.
 
         >>> chain("scroll").end_of("curie"), chain("scroll").end_of("galileo-v2")
         (1755575999, None)
@@ -287,7 +286,8 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return a parameter whose value is unknown; if `before` is already unknown, return `before` unchanged."""
+    """Return an unknown parameter whose last known value is `before`; if `before` is unknown, return `before` itself.
+    """
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
@@ -296,7 +296,7 @@ def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
 def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> UnknownParameter:
     """Return the error for unknown parameters.
 
-    The message gives dates and last known values, and explains how to pass values.
+    The message states since when each parameter is unknown, and the last known value.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for name, one in missing.items():
@@ -312,13 +312,14 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
 
 
 def timestamp(name: str, when: When) -> int:
-    """Convert a time to Unix seconds; the default time zone is UTC. Raises `InvalidInput` if `when` is not a time.
+    """Convert a time to Unix seconds; a time without a time zone is in UTC. Raises `InvalidInput` if `when` is not a
+    time.
 
     >>> timestamp("at", "2024-06-14"), timestamp("at", 1_718_323_200)
     (1718323200, 1718323200)
     """
     reason = "expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds"
-    if isinstance(when, (np.datetime64, datetime)) and when != when:  # NaT, of NumPy or of pandas
+    if isinstance(when, (np.datetime64, datetime)) and when != when:  # NaT of NumPy or pandas
         raise InvalidInput(name, reason, when)
     if isinstance(when, np.datetime64):
         return int(when.astype("datetime64[s]").astype(np.int64))
@@ -356,7 +357,7 @@ def schema() -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_parameter(name: str, value: Any) -> Value:
-    """Check and return the value of a parameter; raises `InvalidInput` if the schema does not allow name or value.
+    """Check a parameter against the schema and return the value; raises `InvalidInput` for a wrong name or value.
 
     >>> check_parameter("base_fee_scalar", 5_227)
     5227
@@ -434,7 +435,7 @@ def chain(name: str) -> Chain:
 
 
 def rows_older_than(days: int, today: When, chains: Mapping[str, Chain] = CHAINS) -> list[tuple[Chain, Row]]:
-    """Return the rows whose last comparison with their source was more than `days` days before `today`.
+    """Return the rows that were last compared with their source more than `days` days before `today`.
 
     >>> rows_older_than(90, "2026-11-26")
     []

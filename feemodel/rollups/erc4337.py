@@ -1,23 +1,25 @@
-"""preVerificationGas of ERC-4337: the formulas of three public bundlers, for each family of chains.
+"""preVerificationGas of ERC-4337, by the formulas of three public bundlers for each family of chains.
 
 rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / bundle⌉ + authorization + data gas
 alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + data gas
 Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + data gas
 
 `zero`, `nonzero` and `words` are the numbers of zero bytes, non-zero bytes and 32-byte words in the ABI-encoded
-operation. alto and Voltaire replace some fields by placeholders before they count. The data gas covers the whole
-bundle. On the OP Stack, rundler compresses the bundle itself; on Arbitrum, rundler calls the node. alto and Voltaire
-call the chain's oracle. `feemodel.rollups._user_operation` has the encodings.
+operation. alto and Voltaire replace some fields by placeholders before they count the bytes. The data gas pays for the
+L1 data of the whole bundle. For the data gas, rundler compresses the bundle itself on the OP Stack, and calls the node
+on Arbitrum. alto and Voltaire call an oracle contract on the chain. `feemodel.rollups._user_operation` has the
+encodings.
 
-No bundler includes an operator fee, and alto still uses Mantle's rule from before Arsia. The results of bundlers can
-differ from the results of this module for three reasons. Some fields are random: the beneficiary in rundler; the gas
-limits and the signature in an estimate of alto. alto and Voltaire divide by the gas price that they suggest; this
-module divides by the gas price of the operation. Voltaire adds 1,000 gas to an estimate.
+No bundler includes an operator fee, and alto still uses the rule that Mantle had before its upgrade Arsia. A bundler's
+result can differ from the result of this module for three reasons. First, rundler uses a random beneficiary, and for an
+estimate alto uses random gas limits and a random signature. Second, alto and Voltaire divide the data fee by the gas
+price that they suggest, but this module divides by the gas price of the operation. Third, Voltaire adds 1,000 gas to an
+estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
 crates/provider/src/alloy/da/local and entry_point; pimlicolabs/alto at b2bc09c (2026-08-21):
-src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. None of them
-publishes test vectors.
+src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. The three
+bundlers publish no test vectors.
 """
 
 import math
@@ -54,11 +56,11 @@ ALTO_WORD_MILLIGAS = 9_200
 ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for an account called with executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
 FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
-SIGNATURE_SIZE = 68  # bytes added to the FastLZ size for the missing signature
+SIGNATURE_SIZE = 68  # assumed FastLZ length of the missing signature
 SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
 VOLTAIRE_OPERATION_GAS = 18_300
-VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # OP Stack chains whose oracle Voltaire calls
+VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # OP Stack chains where Voltaire adds data gas
 NO_DATA_FEE = ("taiko", "linea")  # families without a separate data fee
 BUNDLERS = ("rundler", "alto", "voltaire")
 
@@ -82,9 +84,9 @@ def rundler_gas(
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
     entry_point : "0.6" or "0.7".
-    bundle_size : number of operations that share the intrinsic gas.
+    bundle_size : number of operations among which the intrinsic gas is divided.
     intrinsic_gas : intrinsic gas of the bundle's transaction [gas].
-    deploy_overhead, authorization_gas, aggregator_gas, data_gas : further amounts of gas, added to the result [gas].
+    deploy_overhead, authorization_gas, aggregator_gas, data_gas : amounts that are added to the result [gas].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, or a bundle size of 0.
 
@@ -109,18 +111,18 @@ def rundler_floor(
 ) -> int:  # fmt: skip
     """Return rundler's preVerificationGas with the calldata floor of EIP-7623.
 
-    The minimum gas of an operation is the sum of `gas`, a tenth of the execution limit and a share of the verification
-    limit. If this minimum is below the floor, the difference is added to `gas`.
+    An operation uses at least `gas` + execution_gas_limit // 10 + verification_gas_limit · threshold_ppt // 1000. If
+    this minimum is below the calldata floor, the difference is added to `gas`.
 
     Parameters
     ----------
     gas : result of `rundler_gas` without data gas [gas].
     execution_gas_limit, verification_gas_limit : gas limits of the operation [gas].
-    calldata_floor : 10 gas per zero byte and 40 per non-zero byte [gas].
-    threshold_ppt : share of the verification limit that must be used [10⁻³].
+    calldata_floor : calldata floor: 10 gas for each zero byte and 40 gas for each non-zero byte [gas].
+    threshold_ppt : assumed used share of the verification gas limit [10⁻³].
     data_gas : gas added to the result [gas].
 
-    The minimum gas, 60,000 + 10,000 + 20,000, is 30,000 below the floor of 120,000:
+    The operation uses at least 60,000 + 10,000 + 20,000 gas, which is 30,000 below the floor of 120,000:
 
     >>> rundler_floor(60_000, execution_gas_limit=100_000, verification_gas_limit=100_000, calldata_floor=120_000)
     90000
@@ -139,14 +141,14 @@ def op_stack_data_gas(
 ) -> int:  # fmt: skip
     """Return rundler's data gas on the OP Stack [gas].
 
-    The data gas is Fjord's L1 data fee divided by the gas price. The fee is computed from the FastLZ length of the
-    operation plus 68 bytes for the signature.
+    The data gas is L1 data fee // gas_price. The L1 data fee is computed by Fjord's formula from `fastlz_size` + 68
+    bytes, where the 68 bytes stand for the signature.
 
     Parameters
     ----------
     fastlz_size : FastLZ length of the operation [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
+    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
     gas_price : min(max fee, base fee + priority fee), at least 1 [wei / gas].
     extra_bytes : bytes that the bundle adds to the operation [byte].
 
@@ -162,7 +164,7 @@ def op_stack_data_gas(
 
 
 class ArbitrumDataGas(NamedTuple):
-    """Size of an operation in units, which rundler stores on Arbitrum, and the data gas at current prices."""
+    """Size of an operation in Arbitrum's data units, which rundler stores, and the data gas at current prices."""
 
     units: int  #: [10⁻⁶ unit]
     gas: int  #: [gas]
@@ -176,12 +178,12 @@ def arbitrum_data_gas(
     Parameters
     ----------
     gas_for_l1 : result of `gasEstimateL1Component` [gas].
-    l1_base_fee, base_fee : base fees of L1 and of the chain at the time of this estimate [wei / gas].
+    l1_base_fee, base_fee : base fees of L1 and of the chain when `gas_for_l1` was estimated [wei / gas].
     new_l1_base_fee, new_base_fee : current base fees of L1 and of the chain [wei / gas].
 
-    The units are 0 if `l1_base_fee` is 0, and the gas is 0 if `new_base_fee` is 0.
+    If `l1_base_fee` is 0, the result has 0 units. If `new_base_fee` is 0, the result has 0 gas.
 
-    In this example, `units` is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    The L1 base fee doubles, so the data gas doubles. The units are 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
@@ -204,10 +206,10 @@ def alto_gas(
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the ABI-encoded operation [byte].
     call_data_bytes : length of the operation's calldata [byte].
     authorization : whether the operation has an authorization of EIP-7702.
-    execute_user_op : whether the account is called with `executeUserOp`. If true, alto counts the gas per word for the
-        whole operation instead of the calldata only.
-    calldata_floor : whether the chain has EIP-7623.
-    assumed_gas_used : a tenth of the gas limits of the call and of postOp [gas].
+    execute_user_op : whether the account is called with `executeUserOp`. If `True`, alto charges the gas per word for
+        all words of the operation; if `False`, only for the words of the calldata.
+    calldata_floor : whether the chain has the calldata floor of EIP-7623.
+    assumed_gas_used : gas that the operation is assumed to use: a tenth of its gas limits [gas].
 
     4 · 1,740 + 38,090 + 46:
 
@@ -229,14 +231,15 @@ def alto_gas(
 
 
 def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
-    """Return Voltaire's preVerificationGas without data gas: 4 · zero + 16 · nonzero + 39,300 + 4 · words [gas].
+    """Return Voltaire's preVerificationGas without the data gas: 4 · zero + 16 · nonzero + 4 · words + 39,300 [gas].
 
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the encoded operation, without its first word (the
         offset of the tuple) [byte].
 
-    Voltaire computes the number of words as ⌈(bytes + 31) / 32⌉. For a multiple of 32 bytes, this is one word too many:
+    Voltaire computes the number of words as ⌈(bytes + 31) / 32⌉. For 480 bytes, this formula gives 16 words, although
+    480 bytes fit in 15:
 
     >>> voltaire_gas(200, 280)
     44644
@@ -260,7 +263,7 @@ def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas
 def alto_mantle_data_gas(
     data_gas: int, *, l1_base_fee: int, token_ratio: int, scalar: int, max_fee_per_gas: int
 ) -> int:  # fmt: skip
-    """Return alto's data gas on Mantle; alto still uses the rule from before Arsia [gas].
+    """Return alto's data gas on Mantle, by the rule that Mantle had before its upgrade Arsia [gas].
 
     >>> alto_mantle_data_gas(1_618, l1_base_fee=10**9, token_ratio=3_114, scalar=10_000, max_fee_per_gas=20 * 10**6)
     2519226
@@ -271,7 +274,7 @@ def alto_mantle_data_gas(
 
 
 def alto_etherlink_data_gas(transaction_bytes: int, *, max_fee_per_gas: int) -> int:
-    """Return alto's data gas on Etherlink: 4 · 10⁻⁶ XTZ per byte, with 150 bytes added [gas].
+    """Return alto's data gas on Etherlink: (transaction_bytes + 150) · 4 · 10⁻⁶ XTZ // max fee [gas].
 
     >>> alto_etherlink_data_gas(900, max_fee_per_gas=10**9)
     4200000
@@ -281,7 +284,7 @@ def alto_etherlink_data_gas(transaction_bytes: int, *, max_fee_per_gas: int) -> 
 
 
 def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
-    """Return alto's data gas on Citrea: the L1 fee divided by the max fee, rounded up [gas].
+    """Return alto's data gas on Citrea: ⌈L1 fee / max fee⌉ [gas].
 
     >>> alto_citrea_data_gas(10**9 + 1, max_fee_per_gas=10**9)
     2
@@ -291,7 +294,7 @@ def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundlerFees:
-    """Current fees, as known to a bundler."""
+    """Current fees that a bundler reads from the chain."""
 
     base_fee: int = 0  #: base fee of the chain [wei / gas]
     l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
@@ -320,17 +323,17 @@ def preverification_gas(
 
     Returns
     -------
-    PreVerificationGas : total and parts. rundler and alto apply the calldata floor of EIP-7623 on chains that support
-        transactions of type 4, because the same upgrade introduced the floor and type 4. Voltaire does not apply the
-        floor.
+    PreVerificationGas : the total and its parts. For rundler and alto, the calldata floor of EIP-7623 is applied on
+        chains that support transactions of type 4 (EIP-7702): one upgrade introduced both EIPs. Voltaire does not apply
+        the floor.
 
     Raises
     ------
-    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
+    UnknownParameter : the rule needs a parameter whose value at the date is not known and is not in `parameters`.
     InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
-    The encoding has 480 bytes (15 words), including 32 bytes for the calldata. 447 bytes are 0 and 33 bytes are not, so
-    the execution gas is 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
+    The encoded operation has 480 bytes, which are 15 words: 447 zero bytes and 33 non-zero bytes. So the execution gas
+    is 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
@@ -384,7 +387,7 @@ def _rundler_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price
         sent = rundler_transaction(op, gas_price=price, chain_id=terms.chain.chain_id or 0)
         if family == "op-stack":
             return _op_stack_fee_gas(sent, terms, fees, price)
-        return _arbitrum(sent, None, terms, fees)  # rundler's estimate is for a contract creation
+        return _arbitrum(sent, None, terms, fees)  # rundler asks the node for a contract creation
     raise _no_rule("rundler", terms)
 
 
@@ -418,13 +421,13 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # with nonce 0, the estimate is for a contract creation
+    if terms.chain.name == "arbitrum-one":  # nonce 0: estimate of a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 
 
 def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: BundlerFees, price: int) -> int:
-    """Return the gas that pays for Fjord's L1 data fee of an unsigned encoding plus 68 bytes for the signature."""
+    """Return the gas that pays for the L1 data fee (Fjord) of an unsigned encoding and a signature of 68 bytes."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
         reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
         raise InvalidInput("at", reason, terms.since)

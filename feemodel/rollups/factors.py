@@ -1,8 +1,10 @@
-"""Common form of the rules of all chains. A rule computes the two parts of a fee from a transaction and L1 fees.
+"""Common form of the fee rules of all chains.
 
-In every rule, the data fee is computed as units(transaction) · price(L1 fees) // divisor, and a rule is defined by its
-`Factors`. `evaluate` computes exact fees from the factors; `feemodel.rollups.kernels` sums the fees of millions of
-transactions at thousands of samples.
+A rule computes the data fee and the execution fee of a transaction at given L1 fees.
+
+Every rule computes the data fee as units · price // divisor, where the units depend on the transaction, and the price
+on the L1 fees. A rule is defined by its `Factors`. `evaluate` computes exact fees from the factors.
+`feemodel.rollups.kernels` computes sums of fees over millions of transactions and thousands of samples of L1 fees.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -37,14 +39,16 @@ Columns: TypeAlias = Mapping[str, Whole]
 @compared_by_value
 @printed_as_table
 class Fees(NamedTuple):
-    """The two parts of a fee [wei]."""
+    """The data fee and the execution fee [wei]."""
 
     l1: Any  #: fee for L1 data
     l2: Any  #: fee for L2 gas
 
 
 class Factors(NamedTuple):
-    """Factors of a rule's fees. A factor has one value per transaction or per sample of L1 fees, or is a constant.
+    """Factors of a rule's fees.
+
+    A factor is a constant, or has one value for each transaction or for each sample of L1 fees. The fees are
 
     l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
     q  = (units · price + offset) // divisor
@@ -61,7 +65,7 @@ class Factors(NamedTuple):
     fixed: Whole = 0  #: per sample, or constant
     margin: float = 1.0
     extra: Whole = 0  #: per transaction, or constant [wei]
-    saturates: bool = False  #: whether l1 is limited to 2**64 − 1 (arrays of int64 cannot exceed this limit)
+    saturates: bool = False  #: whether a fee l1 above 2**64 − 1 becomes 2**64 − 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,16 @@ class Rule:
     columns: tuple[str, ...]  #: names of the columns of transactions that the rule uses
     parameters: Parameters
     taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: computes factors from (columns, base fee, blob base fee)
-    no_set_code: str | None = None  #: reason why transactions of type 4 (EIP-7702) have no fee; `None` if they have one
-    remarks: tuple[str, ...] = ()  #: notes on parameters that are assumptions, or older than the chain's last upgrade
+    no_set_code: str | None = None  #: reason why transactions of type 4 (EIP-7702) have no fee, or `None`
+    remarks: tuple[str, ...] = ()  #: notes on assumed parameters, and on those not confirmed since an upgrade
 
     @classmethod
     def of(
         cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
         taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
     ) -> "Rule":  # fmt: skip
-        """Return a rule named after the chain and the upgrade; `read` has the names of the parameters used."""
+        """Return a rule named after its chain and upgrade; `read` has the names of the parameters that the rule uses.
+        """
         name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
         return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
 
@@ -100,7 +105,7 @@ class Rule:
         return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
-        """Return the factors of the fees; the arguments and errors are the same as for `fees`.
+        """Return the factors of the fees; arguments and errors are those of the method `fees`.
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
@@ -127,17 +132,17 @@ class Rule:
         return self.taken_apart(columns, base_fee, blob_base_fee)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
-        """Compute the fees of transactions at samples of L1 fees, to the wei.
+        """Compute the exact fees of transactions at samples of L1 fees.
 
         Parameters
         ----------
-        transactions : table or mapping with the rule's columns, which broadcast against the L1 fees.
+        transactions : table or mapping with the rule's columns; the columns broadcast against the L1 fees.
         base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
 
         Returns
         -------
-        Fees : ints for scalars; int64 arrays of the broadcast shape otherwise. Series for a DataFrame, DataArrays for a
-            Dataset [wei].
+        Fees : ints if all arguments are scalars, Series for a DataFrame, DataArrays for a Dataset, and otherwise int64
+            arrays of the broadcast shape [wei].
 
         Raises
         ------
@@ -196,7 +201,7 @@ def evaluate(factors: Factors) -> Fees:
 
 
 def with_margin(price: Whole, margin: float) -> Whole:
-    """Return trunc(margin · price); raises `Int64Overflow` for a price or product of 2**53 or more.
+    """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
     Whether the arguments are numbers of at least 0 is not checked.
 

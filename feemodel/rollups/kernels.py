@@ -1,8 +1,8 @@
-"""Compiled sums of a rule's L1 fees over millions of transactions and thousands of samples.
+"""Compiled sums of a rule's L1 fees over millions of transactions and thousands of samples of L1 prices.
 
-Individual fees are not stored, so memory is proportional to the number of transactions plus the number of samples. A
-test checks that every fee is the exact integer that `feemodel.rollups.factors.evaluate` computes; the sums are doubles.
-Without the kernels, 20,000 transactions at 500 samples take 21 to 27 times as much processor time.
+Individual fees are not stored, so the memory is proportional to transactions + samples, not to transactions · samples.
+Each fee is the exact integer that `feemodel.rollups.factors.evaluate` computes, which a test checks. The sums are
+doubles. For 20,000 transactions and 500 samples, `evaluate` takes 21 to 27 times as much processor time.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ class Sums(NamedTuple):
 
 
 def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
-    """Return the L1 fees of a rule, summed over samples and summed over transactions.
+    """Return two arrays of sums of a rule's L1 fees: over all samples, and over all transactions.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
         or per sample.
     transactions, samples : number of transactions and of samples.
 
-    Raises `Int64Overflow` if a fee could exceed 2**60 or the range in which the arithmetic is proven exact.
+    Raises `Int64Overflow` if a fee could exceed 2**60, or if an intermediate result could be inexact.
 
     >>> from feemodel.integers import FixedPoint
     >>> factors = Factors(np.array([7, 8]), FixedPoint(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
@@ -74,8 +74,8 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     return Sums(by_transaction, by_sample)
 
 
-# Allow the compiler to reorder additions of doubles, so that SIMD is possible. Results of integers do not depend on the
-# order.
+# "reassoc" allows the compiler to reorder additions of doubles, which SIMD instructions require. The integer arithmetic
+# stays exact.
 @cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
@@ -86,9 +86,9 @@ def _sums(  # type: ignore[no-untyped-def]
         size, inverse = np.float64(unit), 1.0 / np.float64(whole_divisor)
         total = 0.0
         for m in range(price.size):
-            # The quotient is below 2**60 and is rounded five times, so its error is less than 2**10. The divisor is
-            # below 2**51, so the remainder fits into 64 bits. After the correction, the error of the quotient is at
-            # most 1.
+            # The quotient is below 2**60 and is computed with five roundings, so the error of the quotient is below
+            # 2**10. The divisor is below 2**51, so the remainder fits into 64 bits. After `correction` is added, the
+            # error of the quotient is at most 1.
             quotient = np.int64(size * np.float64(price[m]) * inverse)
             remainder = unit * price[m] + offset[m] - quotient * whole_divisor
             if has_millionths:
@@ -114,7 +114,7 @@ def _check_range(
         return
     ratio, added = units / divisor, float(offset.max()) / divisor
     largest = ratio * (float(price.max()) + 1) + added + 2
-    # With a margin, doubles must represent the price and the product of price and margin exactly.
+    # With a margin, the price and price · margin must be below 2**53, so that doubles represent them exactly.
     limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)
     out_of_range = (
         (largest + float(fixed.max()) >= limit)

@@ -1,14 +1,14 @@
-"""Mantle: an OP Stack chain with fees in MNT, at an exchange ratio stored in a contract of the chain.
+"""Mantle: an OP Stack chain with fees in MNT; a contract on the chain stores the exchange ratio of ETH to MNT.
 
 | from    | L1 data fee [wei of MNT]                                                                                  |
 |---------|-----------------------------------------------------------------------------------------------------------|
 | genesis | (data_gas + overhead) · l1_base_fee · scalar · token_ratio // 10⁶                                         |
 | Arsia   | (size · (base_fee_scalar · 16 · l1_base_fee + blob_base_fee_scalar · blob_base_fee) // 10¹²) · token_ratio |
 
-where `size` is `feemodel.rollups.optimism.scaled_size`. Arsia introduced Jovian's base fee rule and Jovian's operator
-fee, which is not multiplied by the ratio. Before Arsia, the base fee was constant. The first block of Arsia has no
-scalars yet and uses the old fee. The ratio is in storage slot 0 of the contract GasOracle at 0x4200…000F, and nodes
-read this slot for every transaction.
+where `size` is `feemodel.rollups.optimism.scaled_size`. The upgrade Arsia introduced the OP Stack's Jovian rules for
+the base fee and the operator fee; the operator fee is not multiplied by the token ratio. Before Arsia, the base fee was
+constant. The first block of Arsia has no scalars yet, and uses the fee from before Arsia. For every transaction, nodes
+read the token ratio from storage slot 0 of the contract GasOracle at 0x4200…000F.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
@@ -40,7 +40,7 @@ def before_arsia_l1_fee(
 
     Parameters
     ----------
-    data_gas : 4 per zero byte and 16 per non-zero byte of the signed transaction [gas].
+    data_gas : calldata gas of the signed transaction: 4 for each zero byte and 16 for each non-zero byte [gas].
     overhead : gas added to every transaction [gas].
     l1_base_fee : base fee of L1 [wei / gas].
     scalar : factor on the fee [10⁻⁶].
@@ -85,13 +85,13 @@ def arsia_l1_fee(
     blob_base_fee_scalar: ArrayLike,
     token_ratio: ArrayLike,
 ) -> Whole:
-    """Return the L1 data fee since Arsia: Fjord's fee in wei of ETH, rounded down, times the token ratio [wei of MNT].
+    """Return the L1 data fee since Arsia: token_ratio · Fjord's L1 data fee in wei of ETH, rounded down [wei of MNT].
 
     Parameters
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
+    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
     token_ratio : price of one ETH [MNT].
 
     Returns
@@ -103,7 +103,7 @@ def arsia_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    100 bytes at 32,030 wei per byte are 3,203,000 wei of ETH:
+    The fee is 100 bytes · 32,030 wei per byte = 3,203,000 wei of ETH, times the token ratio of 10⁶:
 
     >>> arsia_l1_fee(170, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3,
     ...              token_ratio=10**6)

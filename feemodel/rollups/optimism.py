@@ -7,8 +7,8 @@
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
 with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee. Sizes are measured on the signed
-EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702). Scalar arguments are Python ints of any size;
-arrays are int64.
+EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702). A scalar argument can be a Python int of any
+size; arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
@@ -36,7 +36,8 @@ from feemodel.integers import (
 
 L1_GAS_PER_BYTE = 16
 
-# Linear regression of batch bytes on FastLZ length, over two weeks of OP Mainnet [byte / 10⁶].
+# Coefficients of a linear regression that estimates a transaction's bytes in a batch from its FastLZ length, fitted to
+# two weeks of OP Mainnet [byte / 10⁶].
 FASTLZ_INTERCEPT = 42_585_600
 FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
@@ -45,7 +46,7 @@ SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signa
 DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, if the chain's value is 0
 
 
-# Divisor of the L1 data fee in addition to 10⁶, by L1 rule.
+# The L1 data fee is divided by 10⁶ and by this number, which depends on the L1 rule.
 UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 
@@ -55,7 +56,7 @@ class Upgrade:
 
     name: str
     l1_rule: str  #: formula of the L1 data fee: "bedrock", "ecotone" or "fjord"
-    unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for its signature [byte]
+    unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for a signature [byte]
     operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: no fee
     operator_fee_divisor: int = 1
     base_fee_denominator: int = 250  #: base fee change denominator; since Holocene, each chain sets its own
@@ -73,7 +74,7 @@ UPGRADES = (
     Upgrade(name="holocene", l1_rule="fjord"),
     Upgrade(name="isthmus", l1_rule="fjord", operator_fee_multiplier=1, operator_fee_divisor=10**6),
     Upgrade(name="jovian", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
-    # Karst has the same fees as Jovian, and the gas costs of Osaka: at most 16,777,216 gas for a transaction.
+    # Karst has the fees of Jovian and the gas rules of Osaka, such as the limit of 16,777,216 gas per transaction.
     Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
@@ -93,8 +94,8 @@ def bedrock_l1_gas(
 ) -> Whole:
     """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead [gas].
 
-    With `upgrade="bedrock"`, 68 non-zero bytes are added for the signature, as in the nodes of that upgrade, although
-    the counts already include the signature.
+    With `upgrade="bedrock"`, the formula adds 68 non-zero bytes for the signature. The nodes of that upgrade did the
+    same, although they already counted the bytes of the signature.
 
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
@@ -221,7 +222,7 @@ def ecotone_l1_fee(
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
+    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
 
     Returns
     -------
@@ -253,7 +254,7 @@ def scaled_size(fastlz_size: int) -> int: ...
 def scaled_size(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def scaled_size(fastlz_size: ArrayLike) -> Whole:
-    """Return the estimated size in a batch: max(10⁸, 836,500 · fastlz_size − 42,585,600) [byte / 10⁶].
+    """Return a transaction's estimated size in a batch: max(10⁸, 836,500 · fastlz_size − 42,585,600) [byte / 10⁶].
 
     >>> scaled_size([0, 170, 171]).tolist()
     [100000000, 100000000, 100455900]
@@ -272,7 +273,7 @@ def fjord_l1_gas(fastlz_size: int) -> int: ...
 def fjord_l1_gas(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
-    """Return the L1 gas in receipts since Fjord: 16 per estimated byte [gas].
+    """Return the L1 gas that receipts state since Fjord: 16 gas per estimated byte [gas].
 
     >>> fjord_l1_gas(235)
     2463
@@ -304,7 +305,7 @@ def fjord_l1_fee(
     ----------
     fastlz_size : FastLZ length of the signed transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : factors on these two fees, set by the chain [10⁻⁶].
+    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
 
     Returns
     -------
@@ -315,7 +316,7 @@ def fjord_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    A receipt of OP Mainnet with the minimum size of 100 bytes:
+    The fee of an OP Mainnet receipt, for a transaction with the minimum size of 100 bytes:
 
     >>> fjord_l1_fee(150, l1_base_fee=40_583_973_580, blob_base_fee=111_685_752,
     ...              base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213)
@@ -340,8 +341,8 @@ def operator_fee(
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
     """Return the operator fee, charged in addition to the L2 gas [wei].
 
-    The fee is 0 before Isthmus, gas · scalar // 10⁶ + constant in Isthmus, and gas · scalar · 100 + constant since
-    Jovian.
+    Before Isthmus, there is no operator fee. In Isthmus, the fee is gas · scalar // 10⁶ + constant. Since Jovian, the
+    fee is gas · scalar · 100 + constant.
 
     Parameters
     ----------
@@ -382,10 +383,10 @@ def da_footprint(fastlz_size: int, *, gas_scalar: int = ...) -> int: ...
 def da_footprint(fastlz_size: Numbers[Wholes], *, gas_scalar: Numbers[Wholes] = ...) -> Wholes: ...
 @formula
 def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
-    """Return the data footprint of a transaction since Jovian: estimated size, rounded down, times `gas_scalar` [gas].
+    """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar [gas].
 
-    The sum of the footprints of a block may not exceed the gas limit of the block. A `gas_scalar` of 0 means the
-    default of 400 gas per byte, as in the L1 attributes.
+    The sum of the footprints of a block may not exceed the gas limit of the block. If `gas_scalar` is 0, the default of
+    400 gas per byte applies. The chain's L1 attributes follow the same convention.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)
@@ -403,7 +404,7 @@ def oracle_ecotone_l1_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wh
 def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     """Return the result of `GasPriceOracle.getL1GasUsed` for an unsigned transaction under Ecotone [gas].
 
-    The oracle adds 68 non-zero bytes for the signature.
+    The contract GasPriceOracle adds 68 non-zero bytes for the missing signature.
 
     >>> oracle_ecotone_l1_gas(2, 3)
     1144
@@ -418,7 +419,7 @@ def oracle_fastlz_size(unsigned_fastlz_size: int) -> int: ...
 def oracle_fastlz_size(unsigned_fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Whole:
-    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: the unsigned length plus 68 [byte].
+    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: unsigned_fastlz_size + 68 [byte].
 
     >>> oracle_fastlz_size(167)
     235
@@ -468,10 +469,10 @@ def next_base_fee(
 ) -> Whole:
     """Return the L2 base fee of the next block [wei / gas].
 
-    The base fee follows EIP-1559. The denominator is 50 before Canyon, 250 from Canyon to Granite, and the value in the
-    header since Holocene. Since Jovian, max(gas_used, footprint) takes the place of the gas used, and the base fee is
-    at least `min_base_fee`. The base fee changes with every block: five times per second with blocks of 200 ms (Base
-    since Denim).
+    The base fee follows EIP-1559. The base fee change denominator is 50 before Canyon and 250 from Canyon to Granite.
+    Since Holocene, the denominator is in the block header. Since Jovian, the formula uses max(gas_used, footprint) in
+    place of the gas used, and the base fee is at least `min_base_fee`. The base fee changes with every block; since
+    Denim, a block of Base takes 200 ms.
 
     Parameters
     ----------

@@ -32,9 +32,9 @@ STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # L1 gas of a state outp
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
-MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # range in which the published formulas keep their precision
-# Minimum number of transactions per day, and minimum number of hours. Smaller inputs could give results too large for a
-# double.
+MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # outside this range, the formulas lose precision
+# Minimum number of transactions per day, and minimum number of hours. With smaller inputs, a result could exceed the
+# range of a double.
 MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6
 
 
@@ -82,7 +82,7 @@ class PostingPlan(NamedTuple):
 
 
 def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> TransactionMix:
-    """Compute the transaction mix of a channel from the sizes of its transactions.
+    """Compute a `TransactionMix` from the transactions of a channel.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
     posted_bytes : size of the compressed channel, at least 1 [byte].
 
-    Raises `InvalidInput` for an argument that is not an integer in its range, and if there are no transactions.
+    Raises `InvalidInput` if an argument is not an integer in its range, or if there are no transactions.
 
     Two transactions with the minimum size of 100 bytes, posted in 80 bytes:
 
@@ -126,18 +126,18 @@ def recovery(
     l1_base_fee: int,
     blob_base_fee: int,
 ) -> Recovery:
-    """Return the margin on a channel that was posted in blobs.
+    """Return revenue, cost and margin of a channel that was posted in blobs.
 
     Parameters
     ----------
     scalars : scalars of the L1 fee.
     fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
-    blobs : number of blobs of the channel; a blob costs the same whether or not it is full.
-    l1_transactions : number of transactions that carried the blobs, 21,000 gas each.
-    l1_base_fee, blob_base_fee : fees of L1, assumed to be the same when users were charged and when the operator posted
-        the channel [wei / gas].
+    blobs : number of blobs of the channel; a partly filled blob costs as much as a full blob.
+    l1_transactions : number of L1 transactions that carried the blobs; each used 21,000 gas.
+    l1_base_fee, blob_base_fee : base fee and blob base fee of L1. The operator is assumed to post the channel at the
+        same L1 fees at which the users were charged [wei / gas].
 
-    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a revenue of 0.
+    Raises `InvalidInput` if an argument is not an integer of at least 0, or if the revenue is 0.
 
     >>> recovery(Scalars(0, 1_000_000), [150], blobs=1, l1_transactions=0, l1_base_fee=1, blob_base_fee=10**6)
     Recovery(revenue=100000000, cost=131072000000, margin=-1309.72)
@@ -159,15 +159,15 @@ def recovery(
 def posting_plan(
     transactions_per_day: float, mix: TransactionMix, *, channel_hours: float, as_published: bool = True
 ) -> PostingPlan:
-    """Return the number of blobs per day, their fullness, and the number of L1 transactions.
+    """Return the number of blobs per day, the used share of each blob, and the L1 transactions that carry the blobs.
 
     Parameters
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
-    mix : mean size of the transactions, and size per unit of L1 gas.
+    mix : mean size of the chain's transactions, and size per unit of L1 gas.
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
-    as_published : whether to compute the number of blobs per transaction from the calldata size, as the published code
-        does. The published formula uses the mean size.
+    as_published : `True` to compute the number of blobs per transaction from the calldata size, as the published code
+        does; `False` to use the mean size, as the published formula does.
 
     >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
@@ -181,8 +181,8 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code uses the calldata size, but the published formula uses the mean size. This difference is the
-    # first of the two errors that `scalars_for_margin` describes.
+    # The published code uses the calldata size, but the published formula uses the mean size. The docstring of
+    # `scalars_for_margin` describes this error.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
@@ -200,10 +200,10 @@ def scalars_for_margin(
     state_in_fees: bool = False,
     as_published: bool = False,
 ) -> Scalars:
-    """Return the scalars with which the L1 fees of a day cover the cost of posting and earn a margin.
+    """Return the scalars with which the L1 fees of a day pay for posting and earn a given margin.
 
-    The margin is a share of revenue: revenue = cost / (1 − margin). In the
-    formulas, n is `transactions_per_day` and size is `mix.estimated_size`:
+    The margin is a share of the revenue, so revenue = cost / (1 − margin). In the formulas for the scalars, n is
+    `transactions_per_day` and size is `mix.estimated_size`:
 
         blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / (1 − margin) · 10⁶)
         base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
@@ -211,19 +211,19 @@ def scalars_for_margin(
     Parameters
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
-    mix : mean size of the transactions, and size per unit of L1 gas.
+    mix : mean size of the chain's transactions, and size per unit of L1 gas.
     margin : share of revenue, from 0 to below 1 [1].
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].
     fault_proofs : whether state outputs are posted with fault proofs, which increase the gas of an output.
     state_in_fees : whether users pay for state outputs.
-    as_published : whether to return the scalars of the documentation's calculator, including its two errors. The
-        calculator computes the number of blobs per transaction from the calldata size. The calculator also divides the
-        number of blobs by their fullness, although this number already includes partly filled blobs: the cost of
-        half-full blobs is counted twice.
+    as_published : whether to return the scalars of the calculator in the documentation, including two errors of the
+        calculator. First, the calculator computes the number of blobs per transaction from the calldata size. Second,
+        the calculator divides the number of blobs by their fullness, although the number already includes partly filled
+        blobs. The cost of half-full blobs, for example, is then counted twice.
 
-    Raises `InvalidInput` for an argument out of range; and, unless `as_published` is true, for a scalar of more than 32
-    bits, which does not fit into the system configuration.
+    Raises `InvalidInput` for an argument out of range. If `as_published` is `False`, a scalar of more than 32 bits also
+    raises `InvalidInput`, because such a scalar does not fit into the system configuration.
 
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
@@ -263,7 +263,8 @@ def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
 def decode_scalars(word: bytes) -> Scalars:
     """Decode the scalars from a word of the system configuration; the blob base fee scalar is 0 for version 0.
 
-    Raises `InvalidInput` for another length or version, and for a non-zero byte outside the scalars.
+    Raises `InvalidInput` if the word does not have 32 bytes and version 0 or 1, or has a non-zero byte outside the
+    scalars.
 
     >>> decode_scalars(encode_scalars(5_227, 1_014_213))
     Scalars(base_fee_scalar=5227, blob_base_fee_scalar=1014213)
@@ -280,29 +281,30 @@ def decode_scalars(word: bytes) -> Scalars:
 
 
 def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int | Fraction = 2) -> int:
-    """Return the footprint scalar with which a chain does not exceed its share of L1's blobs [gas / byte].
+    """Return the footprint scalar for a chain whose data should fit in L1's target number of blobs [gas / byte].
 
     The scalar is gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic.
-    The base fee rises if a block has more than gas_limit / elasticity / scalar bytes. A block can have at most
-    gas_limit / scalar bytes. In the configuration of a chain, a scalar of 0 means 400.
+    With this scalar, a block can have at most gas_limit / scalar bytes of data, and the base fee rises if a block has
+    more than gas_limit / elasticity / scalar bytes. Blocks of this size fill 1.5 times the target number of blobs. In a
+    chain's configuration, a scalar of 0 means the default of 400.
 
     Parameters
     ----------
     gas_limit : gas limit of a block [gas].
     elasticity : gas limit divided by gas target, at least 1 [1].
     target_blobs : target number of blobs of an L1 block, at least 1.
-    block_seconds : time between blocks, above 0; a `Fraction` for less than a second [s].
+    block_seconds : time between blocks, above 0; pass a `Fraction` if the time is not a whole number of seconds [s].
 
-    Raises `InvalidInput` for an argument out of range, and for a result of 0 or of more than 16 bits.
+    Raises `InvalidInput` for an argument out of range, and if the scalar would be 0 or above 65,535.
 
-    Base on 2025-12-04 and 2025-12-18:
+    The scalars that Base set on 2025-12-04 and 2025-12-18:
 
     >>> footprint_scalar(300_000_000, elasticity=5, target_blobs=6)
     312
     >>> footprint_scalar(375_000_000, elasticity=6, target_blobs=6)
     325
 
-    The same throughput in blocks of 200 ms:
+    The same gas per second in blocks of 200 ms:
 
     >>> footprint_scalar(30_000_000, elasticity=5, target_blobs=6, block_seconds=Fraction(1, 5))
     312
@@ -316,7 +318,7 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 
 
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
-    """Return the footprint scalar for L1's maximum number of blobs [gas / byte].
+    """Return the footprint scalar with which a full L2 block fills the maximum number of L1 blobs [gas / byte].
 
     The scalar is gas_limit // (maximum_blobs · 128,000). Base has used this formula since 2026-03.
 

@@ -1,9 +1,9 @@
-"""Padding: the factor by which the current fee must be multiplied to cover the fee some blocks later, by chain.
+"""Padding factors by chain: a fee of current fee · factor is enough for inclusion some blocks later.
 
-There are two factors, the bound and the 99 % quantile. The bound is sufficient even if all blocks of the chain and of
-L1 are full. The quantile is computed from a history of L1 fees, at a constant base fee of the chain. The samples of L1
-fees are ten-minute means, so shorter spikes are not visible. If the blocks take less than ten minutes, the change of
-the fee over ten minutes is used, limited by the bound.
+Two factors are computed: an upper bound, and a 99 % quantile. The bound is enough even if all blocks of the chain and
+of L1 are full. The quantile is computed from the fee changes in a history of L1 fees, at a constant base fee of the
+chain. The history has ten-minute means, so it does not show shorter fee spikes. For blocks that together take less than
+ten minutes, the quantile uses min(fee change over ten minutes, bound).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,13 +43,13 @@ def padding_table(
     transaction: Mapping[str, int] | None = None, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY, schedule: Schedule = MAINNET,
 ) -> "pd.DataFrame":  # fmt: skip
-    """Compute the padding factors for each chain with known parameters and each number of blocks.
+    """Compute the padding factors of each chain whose parameters are known, for each number of blocks.
 
     Parameters
     ----------
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per ten minutes, in order of time [wei / gas].
-    blocks : numbers of blocks until inclusion; the table has one row for each number.
-    wallets : constant factors that wallets use; they are compared with the required factors [1].
+    blocks : numbers of blocks until inclusion; the table has one row for each number and chain.
+    wallets : constant factors of wallets, which are compared with the factors that the samples require [1].
     transaction : values of the columns that the rules use; `None`: a transfer.
     at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
     chains : chains by name, by default the chains of the package.
@@ -60,12 +60,12 @@ def padding_table(
     -------
     DataFrame : one row per chain and number of blocks. The columns are `chain`, `rule`, `blocks`, `seconds` (duration
         of the blocks; NaN if the block time is not known), `bound` (maximum over the samples; NaN if no bound is
-        published) and `quantile` (99 %). For each wallet factor F, `fails_F` is the share of samples for which F is too
-        small, and `excess_F` is the mean of max(0, F − required factor) [1].
+        published) and `quantile` (99 %). For each wallet factor F, `fails_F` is the share of samples whose required
+        factor is above F, and `excess_F` is the mean of max(0, F − required factor) [1].
 
     Raises
     ------
-    InvalidInput : there are too few samples for the number of blocks (at least two), a column is missing, or an
+    InvalidInput : the history has fewer than two samples or is shorter than the blocks take, a column is missing, or an
         argument is out of range.
     MissingExtra : pandas is not installed.
 
@@ -132,9 +132,10 @@ def _highest(
     blobs: BlobRules,
     excess: Sequence[int],
 ) -> NDArray[np.float64] | None:
-    """Return the largest possible fee, `blocks` blocks after each sample; `None` if the chain has no published bound.
+    """Return the largest possible fee `blocks` blocks after each sample, or `None` if the chain has no published bound.
 
-    On Starknet, validators accept L1 prices that differ from their own by up to 10 %; this difference is not included.
+    Starknet's validators accept L1 prices that differ by up to 10 % from the validator's own L1 prices. This tolerance
+    is not included.
     """
     price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant

@@ -1,9 +1,10 @@
 """Polygon zkEVM: the effective gas price, at which the fee of a transaction equals its cost.
 
-The node software, which is archived, computed integer products in unsigned 64-bit integers, and products with a
-configured factor in doubles. The last product was computed in Go's big.Float, whose mantissa has 64 bits, or as many as
-the longest operand. The functions of this module give exactly the same results, with one exception: a product of more
-than 64 bits wrapped around in the node and raises `Int64Overflow` here.
+The node software is archived. The node computed products of integers as unsigned 64-bit integers, and products with a
+configured factor as doubles. The product in `effective_gas_price` was computed with Go's big.Float, whose mantissa has
+64 bits, or as many bits as the longest operand. The functions of this module give exactly the results of the node, with
+one exception: for a product of more than 64 bits, the node's result wrapped around, and this module raises
+`Int64Overflow`.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
@@ -37,12 +38,12 @@ MANTISSA_BITS = 64
 class GasPricing:
     """Configuration of the effective gas price; the defaults are those of the node."""
 
-    l1_gas_price_factor: float = 0.25  #: L2 gas price divided by L1 gas price [1]
+    l1_gas_price_factor: float = 0.25  #: minimum L2 gas price / L1 gas price [1]
     byte_gas_cost: int = 16  #: L1 gas of a non-zero byte [gas]
     zero_byte_gas_cost: int = 4  #: L1 gas of a zero byte [gas]
     net_profit: float = 1.0  #: factor on the break-even price [1]
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: no fixed price [wei / gas]
-    transfer_l1_factor: float = 0.0  #: price of a plain transfer divided by the L1 gas price; 0: no such price [1]
+    transfer_l1_factor: float = 0.0  #: price of a plain transfer / L1 gas price; 0: no such price [1]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -131,8 +132,8 @@ def break_even_gas_price(
     gas_used : gas used; for 0 the result is `tx_gas_price` [gas].
     tx_gas_price : gas price of the transaction [wei / gas].
     l1_gas_price : gas price of L1, at least 1 [wei / gas].
-    pricing : configuration of the node. If it sets `transfer_gas_price` or `transfer_l1_factor`, the price of a plain
-        transfer (21,000 gas) is transfer_gas_price or max(1, trunc(l1_gas_price · transfer_l1_factor)).
+    pricing : configuration of the node. It can set a separate price for plain transfers (21,000 gas):
+        `transfer_gas_price`, or max(1, trunc(l1_gas_price · transfer_l1_factor)).
 
     Returns
     -------
@@ -158,7 +159,8 @@ def _break_even_gas_price(
     of_bytes: Whole, gas: Whole, own_price: Whole, l1_price: Whole, pricing: GasPricing
 ) -> Whole:  # fmt: skip
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # Transactions with a fixed price do not use the total, so an overflow of the total must not reject them.
+    # Plain transfers with a price of their own and transactions with 0 gas do not use the total, so set the total to 0
+    # for them: an overflow must not raise an error.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
     execution = multiply("total_price", gas, min_price)
@@ -246,9 +248,9 @@ def effective_percentage(gas_price: int, effective_gas_price: int) -> int: ...
 def effective_percentage(gas_price: Numbers[Wholes], effective_gas_price: Numbers[Wholes]) -> Wholes: ...
 @formula
 def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Whole:
-    """Return the effective percentage in a batch: ⌈effective_gas_price · 256 / gas_price⌉ − 1, at most 255.
+    """Return a transaction's effective percentage: min(⌈effective_gas_price · 256 / gas_price⌉ − 1, 255).
 
-    A batch stores the percentage in one byte. Raises `InvalidInput` for a price of 0.
+    A batch stores the effective percentage of each transaction in one byte. Raises `InvalidInput` if a price is 0.
 
     >>> effective_percentage(1_000, 157)
     40
@@ -286,7 +288,7 @@ def _prioritized(break_even: int, own_price: int, suggested: int) -> int:
 
 
 def _rounded(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
-    """Return numerator / denominator as a mantissa of `bits` bits and a shift, rounded to nearest, ties to even."""
+    """Return numerator / denominator as a mantissa of `bits` bits and a shift, rounded half to even."""
     shift = max(0, (numerator // denominator).bit_length() - bits)
     quotient, remainder = divmod(numerator, denominator << shift)
     twice = 2 * remainder

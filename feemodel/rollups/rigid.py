@@ -1,12 +1,12 @@
 """Export of a rule as a gas market declaration of RIP-7993 (RIGID, a draft): formulas in reverse Polish notation.
 
-Every number in a formula is an id. Ids from 0 to 13 stand for standard variables, ids from 100 to 199 for variables of
-the rollup, and ids from 200 for parameters. Arithmetic is in uint256 with truncating division. Values that this
-arithmetic cannot express are declared as variables of the rollup: compressed sizes, and prices that depend on the
-prices of the previous block.
+Every number in a formula is the id of a variable or parameter. Ids from 0 to 13 are standard variables, ids from 100 to
+199 are variables of the rollup, and ids from 200 on are parameters. The arithmetic is that of uint256 with truncating
+division, and cannot express compressed sizes or prices that depend on the previous block. Such values are declared as
+variables of the rollup.
 
-The draft does not define the order of operands or the ids of components. Here `a b -` is a − b, `a b /` is a / b, `a b
->` is a > b, `a b c if` is b if a is not 0 and otherwise c. The id of a component is its index.
+The draft defines neither the order of operands nor the ids of components. In this module, `a b -` is a − b, `a b /` is
+a / b, and `a b >` is a > b. `a b c if` is c if a is 0, and b otherwise. The id of a component is its index.
 
 Source: ethereum/RIPs at bd9b89f (2025-08-09), RIPS/rip-7993.md.
 """
@@ -36,7 +36,8 @@ class Declaration:
     values: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, unit: str, description: str) -> str:
-        """Return the id of a variable that changes with the transaction or the block; a new variable is declared."""
+        """Return the id of a variable of the transaction or the block; declare the variable if it is new.
+        """
         for known in self.variables:
             if known["name"] == name:
                 return str(known["id"])
@@ -52,7 +53,7 @@ class Declaration:
         return id_
 
     def number(self, value: int) -> str:
-        """Return the id of a constant; a new constant is declared."""
+        """Return the id of a constant; declare the constant if it is new."""
         for known in self.parameters:
             if known["value"] == value:
                 return str(known["id"])
@@ -135,8 +136,7 @@ def _starknet(made: Declaration) -> tuple[str, str]:
 def _fjord_size(made: Declaration) -> str:
     size = made.column("fastlz_size", "byte", "FastLZ size of the signed transaction")
     slope = made.number(optimism.FASTLZ_COEFFICIENT)
-    # Before subtracting the intercept, raise the product to at least the intercept: uint256 subtraction would wrap
-    # around below 0.
+    # Use max(product, intercept) before subtracting the intercept, because uint256 subtraction wraps around below 0.
     intercept = made.number(optimism.FASTLZ_INTERCEPT)
     return f"{size} {slope} * {intercept} max {intercept} - {made.number(optimism.MIN_SCALED_SIZE)} max"
 
@@ -183,8 +183,8 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
 
     Parameters
     ----------
-    rule : rule of a chain whose family is in `FORMULAS`. Other families use doubles or conversions that the notation
-        does not have.
+    rule : rule of a chain whose family is in `FORMULAS`. The formulas of other families need doubles or conversions,
+        which the notation does not have.
 
     Returns
     -------

@@ -17,7 +17,7 @@ Sizes are measured on the signed encoding, unless the table says otherwise. For 
 encoding includes the authorization list.
 
 The column `transaction_type` is optional. If this column is given, all rules reject blob transactions (type 3). A rule
-whose `no_set_code` is not `None` also rejects transactions of type 4.
+with a text in `no_set_code` also rejects transactions of type 4.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,14 +43,14 @@ OF_VARIABLE_COST = ("execution_gas", "blob_gas", "bytes_per_submission", "priori
 
 
 def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: Whole) -> Whole:
-    """Return the variable cost in Linea's pricing record at these L1 fees [wei / byte].
+    """Return the variable cost that Linea's block headers would record at the given L1 fees [wei / byte].
 
     Parameters
     ----------
     parameters : parameters of the chain.
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
 
-    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, so the upper bound applies:
+    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei. The result is the upper bound of 1 gwei:
 
     >>> linea_variable_cost(CHAINS["linea"].at(), 10**9, 10**9)
     1000000000
@@ -69,7 +69,7 @@ def _linea_variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fe
 
 
 def _linea_rule(parameters: Parameters) -> Rule:
-    """Return Linea's rule, with the variable cost that its coordinator would publish at the L1 fees.
+    """Return Linea's rule, with the variable cost that Linea's coordinator would publish at the L1 fees.
 
     The L1 fee is the part of the fee that depends on the size. The L2 fee consists of the base fee and the fixed cost.
 
@@ -92,7 +92,9 @@ def _linea_rule(parameters: Parameters) -> Rule:
 
 
 def _op_stack_rule(parameters: Parameters) -> Rule:
-    """Return the rule of an OP Stack chain: with `overhead` and `scalar` before Ecotone, with two scalars since then.
+    """Return the rule of an OP Stack chain.
+
+    The rule reads `overhead` and `scalar` before Ecotone, and two scalars since Ecotone.
 
     >>> _op_stack_rule(parameters_of("base", at="2024-08-01")).columns
     ('gas', 'fastlz_size')
@@ -137,7 +139,7 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
 def _arbitrum_rule(parameters: Parameters) -> Rule:
     """Return Arbitrum's rule, at the equilibrium price per unit of its L1 pricing controller.
 
-    Every batch is assumed to have the same gas, blobs and bytes as the batch in the chain's parameters.
+    All batches are assumed to be equal: the chain's parameters have the L1 gas, blobs and transaction bytes of a batch.
 
     >>> _arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
@@ -219,13 +221,14 @@ def _zksync_rule(parameters: Parameters) -> Rule:
 
 
 def _zksync_os_rule(parameters: Parameters) -> Rule:
-    """Return the rule of a chain on ZKsync OS, where pubdata is converted to native units, and native units to gas.
+    """Return the rule of a ZKsync OS chain, which charges pubdata in native units, and converts native units to gas.
 
     The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
-    This rule assumes that execution uses all native units that its gas pays for, so every byte of pubdata is charged.
-    If execution uses fewer native units, some bytes of pubdata are free.
+    This rule assumes that execution uses all native units that the gas of the execution pays for, so the transaction
+    pays for every byte of pubdata. On the chain, pubdata costs less if execution uses fewer native units.
 
-    A byte costs (1 + 393) · 2 // 1 = 788 native units, so 200 bytes cost 157,600 native units, or 1,576 gas at 100 wei:
+    A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. So 200 bytes cost 157,600 native units, which are
+    1,576 gas at a gas price of 100 wei:
 
     >>> _zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
@@ -247,7 +250,7 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
 
 
 def _taiko_rule(parameters: Parameters) -> Rule:
-    """Return Taiko's rule: gas at the minimum base fee, and no fee for L1 data.
+    """Return Taiko's rule: gas · minimum base fee, without a fee for L1 data.
 
     >>> _taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
@@ -264,10 +267,10 @@ PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_pr
 
 
 def _polygon_rule(parameters: Parameters) -> Rule:
-    """Return the rule of Polygon zkEVM, for transactions that offer the suggested gas price.
+    """Return the rule of Polygon zkEVM for transactions with the gas price that the network suggests.
 
-    The L2 fee is the gas at the minimum gas price. Raises `InvalidInput` if the L1 fees are so low that the node would
-    charge its minimum of 1 wei.
+    The L2 fee is gas · minimum L2 gas price. Raises `InvalidInput` if the L1 fees are so low that the gas price would
+    be below 1 wei.
 
     >>> _polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
     ...                                                 base_fee=100, blob_base_fee=1)
@@ -318,7 +321,7 @@ class Family(NamedTuple):
     rule: Callable[[Parameters], Rule]
     #: computes the largest base fee after some blocks from (parameters, base fee, number of blocks)
     bound: Callable[[Parameters, int, int], int] | None = None
-    #: whether the data fee is charged separately, as gas, or as part of the gas price
+    #: how the data fee is charged: separately, as additional gas, or as a part of the gas price
     data_fee: Literal["apart", "as gas", "in gas price"] = "apart"
     assumed: Mapping[str, Any] = EMPTY  #: values for parameters that a chain's file does not set
     sends_value: bool = True  #: whether the chains use Ethereum's transactions, which can send a value
@@ -340,19 +343,19 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 # Assumed pubdata of a zkSync transaction, in bytes. The amount cannot be computed from the calldata.
 PUBDATA = 200
-#: First chains of a comparison; the other chains follow in alphabetical order.
+#: Chains at the top of a comparison, in this order; the other chains follow in alphabetical order.
 FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")
 
 
 def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Rule:
-    """Return the rule of a chain at a date, or at one of its upgrades.
+    """Return the rule of a chain at a date or at an upgrade.
 
     Parameters
     ----------
     name : name of a chain (see `feemodel.rollups.chains_table`), or a `Chain` (see `feemodel.rollups.read_chains`). A
         name of the form CHAIN/UPGRADE selects the parameters at the end of that upgrade.
-    at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. Must be `None`
-        if `name` is CHAIN/UPGRADE.
+    at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. If `name` has
+        the form CHAIN/UPGRADE, `at` must be `None`.
     parameters : values that replace the chain's own values, by parameter name.
 
     Returns
@@ -361,7 +364,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
     Raises
     ------
-    UnknownParameter : the rule needs a parameter without a known value at that date, and `parameters` does not set it.
+    UnknownParameter : the rule needs a parameter whose value at the date is not known and is not in `parameters`.
     InvalidInput : an unknown name, a date together with an upgrade, or a date before the chain's start.
 
     >>> rule("scroll/galileo").columns
@@ -378,7 +381,10 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
 
 def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
-    """Return the parameters of a rule: the given values, else the chain's own, else the assumptions of the family.
+    """Return the parameters of a rule.
+
+    The value of a parameter is the value in `parameters`; without it, the chain's own value; without both, the value
+    that is assumed for the family.
 
     >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
     325
@@ -405,7 +411,7 @@ def rules_at(
     chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rule of each live chain at a date, and the error for each chain that has no rule then.
+    """Return the rules of all live chains at a date, and an error for each chain that has no rule at this date.
 
     Parameters
     ----------
@@ -415,7 +421,7 @@ def rules_at(
 
     Returns
     -------
-    tuple of Rule, dict : the rules, and a dict of errors by chain name that tells why other chains have no rule.
+    tuple of Rule, dict : the rules; and, by chain name, the errors that state why chains have no rule.
 
     Raises
     ------
@@ -442,7 +448,7 @@ def rules_at(
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Return all rules with known parameters, by name: one for each upgrade, and one for each chain without upgrades.
+    """Return all rules with known parameters by name: a rule for each upgrade, or for the chain if it has no upgrades.
 
     >>> [name for name in all_rules() if name.startswith("scroll")]
     ['scroll/curie', 'scroll/galileo', 'scroll/galileo-v2']

@@ -8,13 +8,14 @@
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
 with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are measured on the signed EIP-2718
-encoding. Euclid, between Curie and Feynman, introduced transactions of type 4 (EIP-7702). A fee above 2**64 − 1 becomes
-2**64 − 1, as in the node; a fee that does not fit into an int64 array raises `Int64Overflow`.
+encoding. The upgrade Euclid, which came between Curie and Feynman, introduced transactions of type 4 (EIP-7702). If all
+arguments are scalars, a fee above 2**64 − 1 becomes 2**64 − 1, as in the node. With arrays, a fee above 2**63 − 1
+raises `Int64Overflow`.
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at
-dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs. The times of the upgrades are
-from the chain configuration.
+dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs. The dates of the upgrades are
+from Scroll's chain configuration.
 """
 
 from typing import overload
@@ -42,7 +43,7 @@ from feemodel.integers import (
 )
 
 PRECISION = 10**9
-EXTRA_NONZERO_BYTES = 4  # added to every transaction before Curie
+EXTRA_NONZERO_BYTES = 4  # number of bytes added to every transaction before Curie
 INFINITE_RATIO = UINT256_MAX  # compression ratio of empty calldata
 
 
@@ -124,13 +125,13 @@ def curie_l1_fee(
     commit_scalar: ArrayLike,
     blob_scalar: ArrayLike,
 ) -> Whole:
-    """Return the L1 data fee of Curie, which pays for a commitment and for each byte in a blob [wei].
+    """Return the L1 data fee of Curie: a fixed amount for the commitment, and a price per byte for the blob [wei].
 
     Parameters
     ----------
     length : length of the transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    commit_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
+    commit_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
 
     Returns
     -------
@@ -158,9 +159,9 @@ def compression_ratio(length: int, compressed_size: int) -> int: ...
 def compression_ratio(length: Numbers[Wholes], compressed_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
-    """Return length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for empty data [10⁻⁹].
+    """Return max(length · 10⁹ // compressed_size, 10⁹), or 2**256 − 1 for empty data [10⁻⁹].
 
-    Raises `InvalidInput` for data with a compressed size of 0, and `Int64Overflow` for empty data in an array.
+    Raises `InvalidInput` for a `compressed_size` of 0, and `Int64Overflow` for a `length` of 0 in an array.
 
     >>> compression_ratio(612, 126)
     4857142857
@@ -210,9 +211,9 @@ def feynman_l1_fee(
     data_length, compressed_data_size : length of the calldata before and after zstd compression; there is no penalty
         for empty calldata [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    exec_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
+    exec_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
     penalty_threshold : compression ratio below which there is a penalty [10⁻⁹].
-    penalty_factor : factor on the fee for a lower compression ratio [10⁻⁹].
+    penalty_factor : factor by which the fee is multiplied if there is a penalty [10⁻⁹].
 
     Returns
     -------
@@ -223,7 +224,8 @@ def feynman_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    The ratio 5 is below the threshold 6, so the fee is (10 + 20) · 1 gwei · 100 bytes · 2 // 10⁹:
+    The compression ratio of 5 is below the threshold of 6, so the fee is doubled to (10 + 20) · 1 gwei · 100 bytes · 2
+    // 10⁹:
 
     >>> feynman_l1_fee(100, 50, 10, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=10, blob_scalar=20,
     ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
@@ -275,13 +277,13 @@ def galileo_l1_fee(
     blob_scalar: ArrayLike,
     penalty_factor: ArrayLike,
 ) -> Whole:
-    """Return the L1 data fee of Galileo, whose price per compressed byte grows with the size [wei].
+    """Return the L1 data fee of Galileo, where larger transactions pay more per compressed byte [wei].
 
     Parameters
     ----------
     compressed_size : min(zstd length, length) of the transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    exec_scalar, blob_scalar : factors on these two fees, set in the oracle [10⁻⁹].
+    exec_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
     penalty_factor : size at which the fee per byte is doubled; 0 counts as 1 [byte].
 
     Returns
@@ -332,16 +334,16 @@ def curie_l2_base_fee(
 def curie_l2_base_fee(
     l1_base_fee: ArrayLike, *, scalar: ArrayLike = CURIE_L2_SCALAR, overhead: ArrayLike = CURIE_L2_OVERHEAD
 ) -> Whole:
-    """Return the L2 base fee from Curie to Feynman: l1_base_fee · scalar // 10¹⁸ + overhead, at most 10 gwei.
+    """Return the L2 base fee from Curie to Feynman: min(l1_base_fee · scalar // 10¹⁸ + overhead, 10 gwei).
 
     The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. Before Curie the base
     fee is 0.
 
     Parameters
     ----------
-    l1_base_fee : base fee of L1 that the oracle has in the state of the parent block [wei / gas].
-    scalar : factor in the system contract [10⁻¹⁸].
-    overhead : overhead in the system contract [wei / gas].
+    l1_base_fee : L1 base fee that the oracle contract stored at the parent block [wei / gas].
+    scalar : factor for the L1 base fee, set in the system contract [10⁻¹⁸].
+    overhead : amount added to the base fee, set in the system contract [wei / gas].
 
     Returns
     -------
@@ -352,7 +354,7 @@ def curie_l2_base_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    At an L1 base fee of 1 gwei, 34,000 + 15,680,000:
+    At an L1 base fee of 1 gwei, the L2 base fee is 34,000 + 15,680,000 wei:
 
     >>> curie_l2_base_fee(10**9)
     15714000
@@ -373,17 +375,18 @@ def feynman_l2_base_fee(
 def feynman_l2_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, *, overhead: ArrayLike, first: bool = False
 ) -> Whole:
-    """Return the L2 base fee of the next block since Feynman: overhead + EIP-1559 base fee, at most 10 gwei.
+    """Return the L2 base fee of the next block since Feynman: min(EIP-1559 base fee + overhead, 10 gwei).
 
-    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. If blocks stay empty,
-    the base fee falls to the overhead plus at most 7 wei, because an eighth of 7 wei is rounded down to 0.
+    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. After many empty blocks,
+    the EIP-1559 base fee is at most 7 wei; it stays there because an eighth of 7 wei is rounded down to 0.
 
     Parameters
     ----------
     base_fee : base fee of this block, including the overhead [wei / gas].
     gas_used, gas_limit : gas used and gas limit of this block [gas].
-    overhead : overhead in the system contract [wei / gas].
-    first : whether the next block is the first of Feynman. If true, the result is `base_fee` plus the overhead.
+    overhead : amount added to the base fee, set in the system contract [wei / gas].
+    first : whether the next block is the first block of Feynman. If `True`, the result is min(base_fee + overhead, 10
+        gwei).
 
     Returns
     -------
@@ -420,5 +423,5 @@ def _price(l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_sca
 
 
 def _fee(price: FixedPoint, units: Whole, divisor: Whole, addend: FixedPoint = NOTHING) -> Whole:
-    """Return (price · units + addend) // divisor for a price with nine decimals, at most 2**64 − 1."""
+    """Return min((price · units + addend) // divisor, 2**64 − 1), where the price has nine decimals."""
     return saturated(multiply_divide_parts("l1_fee", price, units, PRECISION // MILLION * divisor, addend))

@@ -1,9 +1,9 @@
 """Starknet: a transaction pays for L1 gas, L1 data gas and L2 gas at three prices, in FRI (10⁻¹⁸ STRK).
 
-The amounts of gas are inputs, because Cairo is not executed here. The price of L2 gas changes with each block as in
-EIP-1559, but with a single division and without a minimum increase of 1. Since version 0.14.3, this price can have a
-minimum in USD (SNIP-35). The price of L1 gas is computed from the mean base fee of L1, and the price of L1 data gas
-from the mean blob base fee.
+The amounts of gas are inputs, because this package does not execute Cairo. The price of L2 gas changes with each block
+as in EIP-1559, with two differences: the change is rounded only once, and the price need not rise by at least 1. Since
+version 0.14.3, this price can have a minimum in USD (SNIP-35). The price of L1 gas is computed from the mean base fee
+of L1, and the price of L1 data gas from the mean blob base fee.
 
 Sources: starkware-libs/sequencer at 60161ba (2026-08-20): crates/starknet_api/src/execution_resources.rs,
 crates/apollo_consensus_orchestrator/src/fee_market/mod.rs and dynamic_gas_price/mod.rs, validate_proposal.rs,
@@ -36,9 +36,9 @@ from feemodel.rollups.factors import Columns, Factors, Rule
 
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
-DENOMINATOR = 48  # denominator in the change of the L2 gas price
+DENOMINATOR = 48  # divisor of the change of the L2 gas price per block
 RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
-MARGIN_PPT = 2  # maximum distance of a proposal from the median [10⁻³]
+MARGIN_PPT = 2  # maximum difference of a proposal from the median [10⁻³]
 MAX_BLOCKS = 100_000  # maximum number of blocks in a window
 WINDOW = 10  # number of blocks in the median of proposals
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]
@@ -68,7 +68,7 @@ class L1Prices(NamedTuple):
 
 
 class ResourceBounds(NamedTuple):
-    """Maximum amount and maximum price per unit that a transaction allows for each resource."""
+    """For each resource, the maximum amount and the maximum price per unit that a transaction allows."""
 
     l1_gas: tuple[int, int]
     l1_data_gas: tuple[int, int]
@@ -99,7 +99,7 @@ def fee(
     l1_data_gas : L1 data gas for changes of state, see `data_gas` [gas].
     l2_gas : L2 gas for execution and calldata [gas].
     l1_gas_price, l1_data_gas_price, l2_gas_price : prices of the three kinds of gas [FRI / gas].
-    tip : amount added to the price of L2 gas [FRI / gas]. If all prices are in wei, the fee is in wei.
+    tip : amount added to the price of L2 gas [FRI / gas]. All prices can also be in wei; the fee is then in wei.
 
     Returns
     -------
@@ -125,14 +125,14 @@ def fee(
 
 
 def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = False, new_values: int = 0) -> int:
-    """Return the L1 data gas: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D), plus 32 for each new storage slot [gas].
+    """Return the L1 data gas: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D) + 32 · new_values [gas].
 
     Parameters
     ----------
     contracts : n, the number of contracts that change, at least 1.
     values : m, the number of storage values that change, at least 1.
-    classes : ℓ, the number of contracts whose class changes.
-    declares : D, whether the transaction declares a class.
+    classes : ℓ, the number of contracts whose contract class changes.
+    declares : D, whether the transaction declares a contract class; counts as 0 or 1.
     new_values : number of storage slots that are written for the first time (since 0.13.4).
 
     Two contracts and three values, one of them new: 32 · (2 + 4) + 32:
@@ -151,21 +151,21 @@ def next_l2_gas_price(
 ) -> int:  # fmt: skip
     """Return the price of L2 gas in the next block [FRI / gas].
 
-    A price below `min_gas_price` rises by price // 333, at most to this minimum, and does not depend on the gas used.
-    Any other price changes by price · |gas_used − gas_target| // (gas_target · 48) and does not fall below the minimum.
-    A small change is rounded down to 0.
+    If `price` is below `min_gas_price`, the price of the next block is min(price + price // 333, min_gas_price),
+    whatever the gas used. Otherwise, the price changes by price · |gas_used − gas_target| // (gas_target · 48), and
+    does not fall below `min_gas_price`.
 
     Parameters
     ----------
     price : price in this block [FRI / gas].
     gas_used, gas_target : gas used and gas target of this block [gas].
     min_gas_price : minimum price [FRI / gas].
-    denominator : 48 in the formulas above; other versions of Starknet have other values [1].
-    rise_denominator : 333 in the formulas above; other versions of Starknet have other values [1].
+    denominator : the number 48 in the formula, which differs between versions of Starknet [1].
+    rise_denominator : the number 333 in the formula, which differs between versions of Starknet [1].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a target of 0.
 
-    A block that used 1.5 times its target:
+    The block used 1.5 times its gas target:
 
     >>> next_l2_gas_price(30 * 10**9, 4_350_000_000, gas_target=2_900_000_000, min_gas_price=8 * 10**9)
     30312500000
@@ -192,8 +192,8 @@ def _next_l2_gas_price(
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
     """Return the minimum price of L2 gas at a block [FRI / gas].
 
-    `per_height` has pairs of height and price. The result is the price of the last pair whose height is at most the
-    height of the block, or `fallback` if there is no such pair.
+    `per_height` has pairs (block height, minimum price), in order of height; a minimum price applies from its height
+    on. Before the first height, the result is `fallback`.
 
     >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
     10
@@ -206,7 +206,9 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
 
 
 def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
-    """Return the maximum of the minimum price and the median of the proposals; `None` stands for an unknown median.
+    """Return max(min_gas_price, fee_actual_now), where `fee_actual_now` is the median of the proposals.
+
+    If the median is `None`, the result is `min_gas_price`.
 
     >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
     (8000000000, 8000000000)
@@ -216,7 +218,7 @@ def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
 
 
 def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
-    """Return the price of L2 gas for a target price in USD (SNIP-35), at most 2**128 − 1; `None` for a rate of 0.
+    """Return the price of L2 gas in FRI for a target price in USD (SNIP-35), or `None` if the exchange rate is 0.
 
     Parameters
     ----------
@@ -233,7 +235,7 @@ def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> in
 
 
 def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[int, int]:
-    """Return the minimum and maximum proposal that validators accept, given the median of recent proposals.
+    """Return the minimum and the maximum proposal that validators accept, for a median of recent proposals.
 
     >>> proposal_bounds(8 * 10**9)
     (7984031936, 8016000000)
@@ -243,7 +245,7 @@ def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[
 
 
 def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> bool:
-    """Return whether validators accept a proposal: it must be within `proposal_bounds`, both included.
+    """Return whether validators accept a proposal, which must be at or between the two `proposal_bounds`.
 
     >>> proposal_accepted(8_016_000_000, 8 * 10**9), proposal_accepted(8_016_000_001, 8 * 10**9)
     (True, False)
@@ -253,7 +255,9 @@ def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
-    """Return the proposal of an honest proposer: the target within the bounds, or the median if there is no target.
+    """Return the proposal of an honest proposer.
+
+    The proposal is the target, limited to `proposal_bounds`, or the median if `target` is `None`.
 
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)
@@ -263,7 +267,7 @@ def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
-    """Return the median of the proposals in the last `window` blocks before `height`; `None` if a proposal is missing.
+    """Return the median of the last `window` proposals before the block `height`, or `None` if a proposal is missing.
 
     For an even number of proposals, the median is the mean of the two middle values, rounded down.
 
@@ -292,7 +296,7 @@ def mean_l1_fees(
     timestamp : timestamp of the L2 block [s].
     count : maximum number of L1 blocks in the mean.
     lag : minimum age of a block in the mean [s].
-    largest_gap : maximum age of the newest sample in `samples` [s].
+    largest_gap : maximum age of the newest sample [s].
 
     Raises `InvalidInput` if no sample is at least `lag` seconds old, or if the newest sample is older than
     `largest_gap`.
@@ -318,9 +322,10 @@ def l1_prices(
     l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
     data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
 ) -> L1Prices:  # fmt: skip
-    """Return the prices of L1 gas and L1 data gas at mean L1 fees, limited to bounds [wei / gas].
+    """Return the prices of L1 gas and L1 data gas for given mean fees of L1 [wei / gas].
 
-    The prices are base_fee + tip and blob_base_fee · data_multiplier_ppt // 1000.
+    The price of L1 gas is base_fee + tip, and the price of L1 data gas is blob_base_fee · data_multiplier_ppt // 1000.
+    Each price is limited to its bounds.
 
     >>> l1_prices(10**9, 10**8)
     L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
@@ -372,7 +377,7 @@ def _wei_to_fri(price: int, rate: int) -> int:
 def fri_to_wei(price: int, rate: int) -> int:
     """Convert a price from FRI to wei: price · 10¹⁸ // rate, where the rate is the price of one ETH in FRI.
 
-    Raises `InvalidInput` for a rate of 0, and if price · 10¹⁸ has more than 128 bits.
+    Raises `InvalidInput` if the rate is 0, or if price · 10¹⁸ has more than 128 bits.
 
     >>> fri_to_wei(4000, 800 * 10**18)
     5
@@ -386,7 +391,7 @@ def fri_to_wei(price: int, rate: int) -> int:
 def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
     """Return whether a validator accepts a proposed L1 price.
 
-    The price may differ from the validator's own price by 1 or by `margin_percent`, whichever is more.
+    The proposed price may differ from the validator's own price by 1 or by `margin_percent`, whichever is larger.
 
     >>> price_accepted(1_100, 1_000), price_accepted(1_111, 1_000)
     (True, False)
@@ -396,10 +401,10 @@ def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
 
 
 def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: int = 100, flat_minimum: int = 0) -> bool:
-    """Return whether a gateway accepts a transaction, given its maximum price of L2 gas.
+    """Return whether a gateway accepts a transaction with a given maximum price of L2 gas.
 
-    The maximum price must be at least a percentage of the previous block's price and at least a flat minimum, which is
-    8 · 10⁹ in the deployed gateway.
+    The maximum price must be at least `flat_minimum`, and at least previous_price · percentage // 100, where
+    `previous_price` is the price in the previous block. In the deployed gateway, the flat minimum is 8 · 10⁹.
 
     >>> gateway_accepts(49, 100, 50), gateway_accepts(50, 100, 50)
     (False, True)
@@ -410,9 +415,9 @@ def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: in
 
 
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
-    """Return the L1 gas of a transaction that sets a bound for L1 gas only.
+    """Return the L1 gas of a transaction that sets a bound only for L1 gas, and so pays for data in L1 gas.
 
-    The data gas is converted to L1 gas, rounded up.
+    The L1 data gas is converted to L1 gas at the two prices, rounded up.
 
     >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
     110
@@ -423,7 +428,7 @@ def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_da
 
 
 def gas_of_fee(fee: int, price: int) -> int:
-    """Return the gas that a fee pays for at a price, rounded up.
+    """Return ⌈fee / price⌉, the gas that a fee pays for.
 
     >>> gas_of_fee(28, 3)
     10
@@ -434,7 +439,7 @@ def gas_of_fee(fee: int, price: int) -> int:
 def starknet_js_bounds(
     *, l1_gas: tuple[int, int], l1_data_gas: tuple[int, int], l2_gas: tuple[int, int], overhead_percent: int = 50
 ) -> ResourceBounds:
-    """Return the bounds that starknet.js sets: every amount and every price of an estimate, multiplied by 1.5.
+    """Return the resource bounds that starknet.js sets: each amount and each price of an estimate times 1.5.
 
     The maximum fee is therefore 2.25 times the estimate.
 
@@ -461,7 +466,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
 
     The rule is for transactions without messages to L1, at the minimum price of L2 gas.
 
-    The rule reads the columns `l1_data_gas` and `l2_gas`, which no other rule has, and needs the parameter
+    Unlike all other rules, the rule reads the columns `l1_data_gas` and `l2_gas`. The rule needs the parameter
     `eth_to_fri_rate`.
 
     256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:

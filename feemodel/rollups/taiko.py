@@ -1,4 +1,4 @@
-"""Taiko: a base fee that depends on the block time (EIP-4396) and is shared with the proposer; no fee for L1 data.
+"""Taiko: the base fee depends on the block time (EIP-4396), and a share goes to the proposer; no fee for L1 data.
 
 Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
 """
@@ -14,7 +14,7 @@ from feemodel.integers import Whole, maximum, minimum, multiply, multiply_divide
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
-MAX_TARGET_PERCENT = 95  # maximum of the adjusted target, in percent of the gas limit
+MAX_TARGET_PERCENT = 95  # maximum of the adjusted target [% of the gas limit]
 BLOCK_TIME_TARGET = 2  # s
 SHARING_PERCENT = 75  # share of the base fee that the proposer receives [%]
 
@@ -41,7 +41,7 @@ OTHER = TaikoChain(name="taiko-other", min_base_fee=5_000_000)
 @compared_by_value
 @printed_as_table
 class SharedFee(NamedTuple, Generic[Part]):
-    """Shares of a base fee by recipient [wei]."""
+    """The proposer's and the treasury's shares of a base fee [wei]."""
 
     proposer: Part
     treasury: Part
@@ -90,15 +90,15 @@ def next_base_fee(
 ) -> Whole:
     """Return the base fee of the next block [wei / gas].
 
-    With target = gas_limit // 2 and adjusted = adjusted_target(gas_limit, block_time), the base fee changes by
-    base_fee · |gas_used − adjusted| // target // 8. A rise is at least 1 wei. The base fee
-    stays within the chain's bounds.
+    The base fee changes by base_fee · |gas_used − adjusted| // target // 8, where target is gas_limit // 2, and
+    adjusted is adjusted_target(gas_limit, block_time). If the base fee rises, it rises by at least 1 wei. The base fee
+    stays within the bounds of the chain.
 
     Parameters
     ----------
-    base_fee : base fee of the parent [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of the parent [gas].
-    block_time : time between the parent and the grandparent [s].
+    base_fee : base fee of the parent block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the parent block [gas].
+    block_time : time between the parent block and the block before it [s].
     chain : bounds of the base fee.
 
     Returns
@@ -110,7 +110,7 @@ def next_base_fee(
     InvalidInput : a gas limit below 2, gas used above the limit, or an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    After a block of 2 s that used three quarters of its gas limit:
+    The parent block came after 2 s and used three quarters of its gas limit:
 
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
@@ -137,7 +137,7 @@ def shared_base_fee(
 ) -> SharedFee[Wholes]: ...
 @formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
-    """Divide the base fee of a transaction or block between the proposer (`percent`, rounded down) and the treasury.
+    """Divide gas_used · base_fee: the proposer gets `percent` %, rounded down, and the treasury gets the rest.
 
     >>> shared_base_fee(21_000, 10_000_001)
     SharedFee(proposer=157500015750, treasury=52500005250)

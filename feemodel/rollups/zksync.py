@@ -1,15 +1,15 @@
 """zkSync Era: the prices of a batch, the gas per byte of pubdata, and the node's prediction of the blob base fee.
 
-A transaction pays gas · base_fee, where publishing a byte of pubdata (state differences, not calldata) counts as
-`gas_per_pubdata` gas:
+A transaction pays gas · base_fee. The gas includes `gas_per_pubdata` gas for each published byte of pubdata, which
+consists of state differences and not of calldata. The prices of a batch are
 
     fair_l2_gas_price  = minimal_l2_gas_price + trunc(⌈l1_gas_price · batch_overhead / max_gas⌉ · compute_part)
     fair_pubdata_price = l1_pubdata_price + trunc(⌈l1_gas_price · batch_overhead / max_pubdata⌉ · pubdata_part)
     base_fee           = max(fair_l2_gas_price, ⌈fair_pubdata_price / 50,000⌉)
     gas_per_pubdata    = ⌈fair_pubdata_price / base_fee⌉
 
-`trunc` truncates a double, which is computed with the IEEE operations of the node, in the same order. The node's prices
-are unsigned 64-bit integers.
+`trunc` truncates a double. The double is computed with the same IEEE operations as in the node, in the same order. The
+node's prices are unsigned 64-bit integers.
 
 Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_model.rs,
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
@@ -56,7 +56,7 @@ BLOB_GAS_PER_PUBDATA_BYTE = 1
 MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
 MAX_FAIR_PUBDATA_PRICE = 10**15  # wei
 
-# Constants with which the node predicts the blob base fee: Cancun's update fraction with Prague's target.
+# Constants of the node's prediction of the blob base fee: the update fraction of Cancun and the target of Prague.
 PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
@@ -70,8 +70,8 @@ class FeeModel:
     """Configuration of a chain's fee model, version 2, with the defaults of the node."""
 
     minimal_l2_gas_price: int = 100_000_000  #: [wei / gas]
-    compute_overhead_part: float = 0.0  #: share of the batch overhead paid by gas [1]
-    pubdata_overhead_part: float = 1.0  #: share of the batch overhead paid by pubdata [1]
+    compute_overhead_part: float = 0.0  #: share of the batch overhead that is added to the gas price [1]
+    pubdata_overhead_part: float = 1.0  #: share of the batch overhead that is added to the pubdata price [1]
     batch_overhead_l1_gas: int = 800_000  #: [gas]
     max_gas_per_batch: int = 200_000_000  #: [gas]
     max_pubdata_per_batch: int = 100_000  #: [byte]
@@ -93,7 +93,7 @@ class FeeInput(NamedTuple, Generic[Part]):
 @compared_by_value
 @printed_as_table
 class BaseFee(NamedTuple, Generic[Part]):
-    """Base fee and gas per byte of pubdata of a batch."""
+    """Base fee of a batch, and gas for a byte of pubdata."""
 
     base_fee: Part  #: [wei / gas]
     gas_per_pubdata: Part  #: [gas / byte]
@@ -102,7 +102,7 @@ class BaseFee(NamedTuple, Generic[Part]):
 @compared_by_value
 @printed_as_table
 class Fee(NamedTuple, Generic[Part]):
-    """The two parts of a transaction's fee [wei]."""
+    """Parts of a transaction's fee: for pubdata and for execution [wei]."""
 
     pubdata: Part
     execution: Part
@@ -135,7 +135,7 @@ def batch_fee_input(
     l1_gas_price : gas price of L1 [wei / gas].
     l1_pubdata_price : price of pubdata on L1, see the function `l1_pubdata_price` [wei / byte].
     model : configuration of the chain.
-    l1_gas_price_scale, l1_pubdata_price_scale : factors on the L1 prices [1].
+    l1_gas_price_scale, l1_pubdata_price_scale : factors by which the two L1 prices are multiplied [1].
     clip : whether to limit `fair_l2_gas_price` to 10¹³ wei and `fair_pubdata_price` to 10¹⁵ wei, as the node does.
 
     Returns
@@ -147,7 +147,7 @@ def batch_fee_input(
     InvalidInput : an argument that is not a number in range.
     Int64Overflow : a price does not fit into an int64 array.
 
-    The overhead per byte is 10¹⁴ · 700,000 / 100,000 wei, in addition to the L1 price of 10¹⁴ wei:
+    The price of a byte is the L1 price of 10¹⁴ wei plus the overhead of 10¹⁴ · 700,000 / 100,000 wei:
 
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
@@ -180,7 +180,7 @@ def base_fee(fair_l2_gas_price: int, fair_pubdata_price: int) -> BaseFee[int]: .
 def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Wholes]) -> BaseFee[Wholes]: ...
 @formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
-    """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with these prices.
+    """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with given prices.
 
     The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
     if a result does not fit into an int64 array.
@@ -205,12 +205,12 @@ def transaction_fee(
 ) -> Fee[Wholes]: ...
 @formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
-    """Return the two parts of a transaction's fee, base_fee · (gas + pubdata · gas_per_pubdata) [wei].
+    """Return the fee for pubdata, base_fee · pubdata · gas_per_pubdata, and for execution, base_fee · gas [wei].
 
     Parameters
     ----------
     gas : gas used by execution [gas].
-    pubdata : number of bytes published, measured or assumed; the calldata does not determine it [byte].
+    pubdata : number of published bytes, measured or assumed; this number cannot be computed from the calldata [byte].
     base_fee, gas_per_pubdata : prices of the batch [wei / gas], [gas / byte].
 
     The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
@@ -247,14 +247,16 @@ def l1_pubdata_price(
     multiplier: float = 1.0,
     max_blob_base_fee: int | None = None,
 ) -> Whole:
-    """Return the L1 price of a byte of pubdata: 1 blob gas in blobs, 17 gas in calldata, 0 in a validium [wei / byte].
+    """Return the L1 price of a byte of pubdata [wei / byte].
+
+    A byte costs 1 blob gas in blobs, 17 gas in calldata, and nothing in a validium.
 
     Parameters
     ----------
     l1_gas_price : gas price of L1 [wei / gas].
     blob_base_fee : blob base fee; the node uses a prediction, see `predicted_blob_base_fee` [wei / gas].
     mode : "blobs", "calldata" or "validium".
-    multiplier : safety factor on the blob base fee [1].
+    multiplier : safety factor by which the blob base fee is multiplied [1].
     max_blob_base_fee : maximum of multiplier · blob_base_fee [wei / gas].
 
     The arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, and `Int64Overflow` if
@@ -290,24 +292,26 @@ def predicted_blob_base_fee(
     target_blobs: int = PREDICTOR_TARGET_BLOBS,
     safety_bips: int = PREDICTOR_SAFETY_BIPS,
 ) -> int:
-    """Return a node's prediction of the blob base fee after the node posts its pending blobs [wei / gas].
+    """Predict the blob base fee after the node has posted its pending blobs, as the node does [wei / gas].
 
-    The predicted excess blob gas is the current excess plus 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
-    The prediction includes a safety margin. If there are no pending blobs, the result is `blob_base_fee`.
+    The prediction is made for an excess blob gas of current excess + 131,072 · max(0, pending_blobs − target_blobs ·
+    l1_blocks), and multiplied by the safety factor `safety_bips` / 10,000. If there are no pending blobs, the result is
+    `blob_base_fee`.
 
     Parameters
     ----------
     blob_base_fee : recent median of the blob base fee [wei / gas].
     pending_blobs : number of blobs not yet posted [1].
     l1_blocks : number of L1 blocks since the last batch was posted; 0 counts as 1 [1].
-    update_fraction, target_blobs : parameters of L1's blob market; the defaults are the node's constants, Cancun's
-        fraction with Prague's target. `feemodel.ethereum.fee_market.MAINNET` has the parameters of mainnet.
-    safety_bips : factor on the prediction [1/10,000].
+    update_fraction, target_blobs : parameters of L1's blob market. The defaults are the constants of the node, which
+        combine the update fraction of Cancun with the target of Prague. `feemodel.ethereum.fee_market.MAINNET` has the
+        parameters of mainnet.
+    safety_bips : factor by which the prediction is multiplied [1/10,000].
 
     Raises
     ------
     InvalidInput : an argument that is not an integer of at least 0, or a prediction of more than 256 bits.
-    Int64Overflow : the prediction does not fit into the node's unsigned 64 bits.
+    Int64Overflow : the prediction does not fit into an unsigned 64-bit integer, the node's type.
 
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
@@ -331,7 +335,7 @@ def in_base_token(price: int, *, numerator: int, denominator: int) -> int: ...
 def in_base_token(price: Numbers[Wholes], *, numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
 def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
-    """Convert a price to a chain's base token: price · numerator // denominator, at most 2**64 − 1.
+    """Convert a price to a chain's base token: min(price · numerator // denominator, 2**64 − 1).
 
     Raises `InvalidInput` for a denominator of 0, and `Int64Overflow` if a price does not fit into an int64 array.
 

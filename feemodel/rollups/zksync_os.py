@@ -1,11 +1,11 @@
 """ZKsync OS: the three prices of a block, as the chain's server sets them, and the gas charged for a transaction.
 
-Proving is measured in *native* units, and L1 data in bytes of pubdata; both are charged as EVM gas. Prices are exact
-fractions.
+The work of proving is measured in *native* units, and L1 data in bytes of pubdata. Both are charged as EVM gas. Prices
+are exact fractions.
 
 Sources: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs;
 matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither source
-has published numeric tests; the test vectors of this project are derived from the code.
+has published tests with numbers, so the test vectors of this project are derived from the source code.
 """
 
 import math
@@ -21,7 +21,7 @@ from feemodel.integers import Whole, add, multiply, multiply_divide
 BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
 NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
-DEFAULT_FILL_RATIO = Fraction(1, 2)  # fill ratio of blobs that is assumed until the real ratio is known
+DEFAULT_FILL_RATIO = Fraction(1, 2)  # fill ratio that is assumed before any blob is posted
 CHANGE_DENOMINATOR = 8  # the native price changes by at most an eighth per block
 PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per block
 
@@ -60,21 +60,23 @@ def block_prices(
 ) -> BlockPrices:
     """Compute the prices of a block.
 
-    Per block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. An increase
-    by 1 is always allowed. The pubdata price can fall by any amount.
+    In each block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. Both
+    prices can always rise by 1. The pubdata price can fall by any amount.
 
     Parameters
     ----------
     native_price_usd : price of a native unit, above 0 [USD].
     base_token_usd : price of one wei of the chain's base token, above 0 [USD].
     settlement_token_usd : price of one wei of the settlement layer's token, above 0 [USD].
-    native_per_gas : native units per unit of gas; 100 in known configurations.
-    pubdata_price : price of a byte on the settlement layer [wei of its token].
-    blobs : whether pubdata is posted in blobs; the price then includes proving the blobs and their unused space.
+    native_per_gas : native units for each unit of gas; 100 in all known configurations.
+    pubdata_price : price of a byte on the settlement layer [wei of the settlement layer's token].
+    blobs : whether pubdata is posted in blobs. If `True`, the pubdata price also pays for proving the blobs and for the
+        unused space in the blobs.
     fill_ratio : fill ratio of the last blobs, above 0 and at most 1; `None`: 1/2 [1].
     previous : prices of the previous block; `None`: the changes are not limited.
-    pubdata_price_cap, *_override : values of the configuration. An override replaces a price, even if the override is
-        above the cap.
+    pubdata_price_cap : maximum pubdata price in the configuration; `None`: no maximum [wei / byte].
+    native_price_override, base_fee_override, pubdata_price_override : fixed prices in the configuration, which replace
+        the computed prices and are not limited by the cap; `None`: no fixed price.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def blob_pubdata_price(
 def blob_pubdata_price(
     pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
 ) -> Whole:
-    """Return the price per byte in blobs: (pubdata_price + 393 · native_price) / fill_ratio, rounded down.
+    """Return the price of a byte in blobs: ⌊(pubdata_price + 393 · native_price) / fill_ratio⌋ [wei / byte].
 
     Parameters
     ----------
@@ -167,7 +169,7 @@ def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_pric
     Parameters
     ----------
     evm_gas_used : EVM gas used [gas].
-    native_used : native units of execution and of pubdata; a byte of pubdata has pubdata_price / native_price units.
+    native_used : native units of execution and pubdata, where a byte of pubdata has pubdata_price / native_price units.
     gas_price : gas price of the transaction [wei / gas].
     native_price : native price of the block, at least 1 [wei / native unit].
 
