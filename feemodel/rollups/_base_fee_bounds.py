@@ -41,8 +41,7 @@ def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the largest base fee of Arbitrum: by the chain's gas constraints, if all blocks are as large as possible.
-    """
+    """Return the largest base fee of Arbitrum, by the gas constraints of the chain."""
     terms = parameters.known("version", "min_base_fee")
     speed_limit = arbitrum.version(terms["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]

@@ -20,7 +20,7 @@ class Payment(NamedTuple):
     l1_fee: int  #: data fee [wei of the token]
     l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: total in ETH, at the token price in the chain's parameters; `None` without a price [wei]
+    total_eth: int | None  #: total in wei of ETH; `None` if the chain's parameters have no token price [wei]
 
 
 def payments(

@@ -286,8 +286,7 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return an unknown parameter whose last known value is `before`; if `before` is unknown, return `before` itself.
-    """
+    """Return an unknown parameter with the last known value `before`; if `before` is unknown, return `before`."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
@@ -312,8 +311,9 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
 
 
 def timestamp(name: str, when: When) -> int:
-    """Convert a time to Unix seconds; a time without a time zone is in UTC. Raises `InvalidInput` if `when` is not a
-    time.
+    """Convert a time to Unix seconds; a time without a time zone is in UTC.
+
+    Raises `InvalidInput` if `when` is not a time.
 
     >>> timestamp("at", "2024-06-14"), timestamp("at", 1_718_323_200)
     (1718323200, 1718323200)

@@ -84,8 +84,7 @@ class Rule:
         cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
         taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
     ) -> "Rule":  # fmt: skip
-        """Return a rule named after its chain and upgrade; `read` has the names of the parameters that the rule uses.
-        """
+        """Return a rule named after its chain and upgrade; `read` names the parameters that the rule uses."""
         name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
         return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
 

@@ -36,8 +36,7 @@ class Declaration:
     values: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, unit: str, description: str) -> str:
-        """Return the id of a variable of the transaction or the block; declare the variable if it is new.
-        """
+        """Return the id of a variable of the transaction or the block; declare the variable if it is new."""
         for known in self.variables:
             if known["name"] == name:
                 return str(known["id"])

@@ -1,4 +1,4 @@
-"""Tables of transaction sizes, of fees under the rules of rollups, and of chains and their parameters."""
+"""Tables of transaction sizes, of fees under the rules of rollups, and of the parameters of chains."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from feemodel.rollups import kernels
 
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`: 0.8 GB
-BLOCK = 1_000_000  # number of fees computed at a time
+BLOCK = 1_000_000  # maximum number of fees that are computed at a time
 #: The columns of `measured_sizes`.
 MEASURED = (
     "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
@@ -53,13 +53,13 @@ class ComparisonRow(NamedTuple):
     l1_fee: int  #: data fee [wei of the token]
     l2_fee: int  #: execution fee [wei of the token]
     total: int  #: [wei of the token]
-    total_eth: int | None  #: total in ETH, at the token price in the chain's parameters; `None` without a price [wei]
+    total_eth: int | None  #: total in wei of ETH; `None` if the chain's parameters have no token price [wei]
     per_byte: float  #: total / length of the signed transactions [wei of the token / byte]
-    ratio: float | None  #: total / total under the reference rule, both in ETH; `None` without a token price [1]
+    ratio: float | None  #: total_eth / total_eth of the reference rule; `None` without a token price [1]
 
     @property
     def in_parts(self) -> TransactionFee:
-        """Total fee, divided into the parts of RIP-7759, with a priority fee of 0 [wei]."""
+        """Total fee, divided into the components of RIP-7759; the priority fee is 0 [wei]."""
         return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
@@ -76,8 +76,8 @@ def measured_sizes(
     Parameters
     ----------
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
-        `feemodel.io.read_transactions`. If all rows of such a table have the gas used, this column is the default of
-        `gas`. Transactions without a signature get a placeholder signature. To convert a call, use
+        `feemodel.io.read_transactions`. If a table has the gas used in all rows, these values are the default of `gas`.
+        Transactions without a signature get a placeholder signature. To convert a call, use
         `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
     senders : address of each sender (20 bytes); `None`: recovered from the signatures.
@@ -120,7 +120,7 @@ def measured_sizes(
             isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
         ):
             raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
-    senders = None if senders is None else [*senders]  # a list, because indexing a Series selects by label
+    senders = None if senders is None else [*senders]  # a list can be indexed by position, unlike a Series
     for sender in senders or ():
         if not isinstance(sender, bytes) or len(sender) != 20:
             raise InvalidInput("senders", "expected 20 bytes each", sender)
@@ -160,7 +160,7 @@ def sizes_table(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> "pd.DataFrame":
-    """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use, as a DataFrame.
+    """Measure all transaction sizes that the rules of `feemodel.rollups.rules` use, and return a DataFrame.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def compare(
     *,
     at: When | None = None,
 ) -> "xr.Dataset":
-    """Compute the fee of each transaction under each rule at each sample of L1 fees, to the wei.
+    """Compute the exact fee of each transaction, under each rule, at each sample of L1 fees.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def compare_sums(
     *,
     at: When | None = None,
 ) -> "xr.Dataset":
-    """Compute sums of fees over transactions and over samples of L1 fees, without storing the individual fees.
+    """Compute sums of fees over all transactions, and over all samples of L1 fees, without storing the individual fees.
 
     Each fee is an exact integer; the sums are doubles.
 
@@ -282,7 +282,7 @@ def compare_sums(
     ------
     InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
         4 under a rule without fees for type 4.
-    Int64Overflow : a fee is too large for exact arithmetic.
+    Int64Overflow : a fee exceeds the range in which the arithmetic is exact.
     MissingExtra : xarray or numba is not installed.
 
     >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
@@ -320,7 +320,7 @@ def comparison(
     reference: str | None = None,
     at: When | None = None,
 ) -> list[ComparisonRow]:
-    """Compute the total fee of a set of transactions under each rule, and its ratio to a reference rule.
+    """Compute the total fee of a set of transactions under each rule, and total fee / total fee of a reference rule.
 
     Parameters
     ----------
@@ -385,8 +385,8 @@ def comparison(
 def in_eth(total: int, one: Rule) -> int | None:
     """Convert an amount of a rule's token to wei of ETH; the result is exact if the token is ETH.
 
-    Returns `None` if the chain's parameters have no price for the token. Raises `InvalidInput` if the amount is not an
-    integer of at least 0.
+    The result is `None` if the chain's parameters have no exchange rate of the token. Raises `InvalidInput` if the
+    amount is not an integer of at least 0.
 
     >>> from feemodel.rollups.rules import rule
     >>> in_eth(29_363_200_101, rule("op-mainnet/jovian"))
@@ -400,7 +400,7 @@ def in_eth(total: int, one: Rule) -> int | None:
 def compare_days(
     transactions: "Mapping[str, Any] | pd.DataFrame", l1_fees: "Mapping[str, Any] | pd.DataFrame"
 ) -> "pd.DataFrame":
-    """Compute the total fee of a set of transactions on several days, with the rules and L1 fees of each day.
+    """Compute the total fee of the same transactions on several days, with the rules and the L1 fees of each day.
 
     Parameters
     ----------
@@ -413,8 +413,8 @@ def compare_days(
     -------
     DataFrame : one row per day and chain. The columns are `day`, `chain`, `rule`, `token`; the sums `data_fee`,
         `execution_fee` and `total` of all transactions [wei of the token]; the L1 fees `base_fee` and `blob_base_fee`
-        [wei / gas] and their `source`; and `without`, the reason why a chain has no rule on that day. Without a rule,
-        the fees are missing.
+        [wei / gas] and their `source`; and `without`, the reason why a chain has no rule on that day. For a chain
+        without a rule, the columns of fees are empty.
 
     Raises
     ------
@@ -531,8 +531,8 @@ def _inputs(
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # The L2 fee gas · gas_price + extra is linear in its factors, so the sums of fees follow from the sums of the
-    # factors.
+    # The L2 fee, gas · gas_price + extra, is linear in each factor. So the sums of the fees can be computed from the
+    # sums of the factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())

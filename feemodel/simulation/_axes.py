@@ -1,7 +1,10 @@
-"""Axes of samples. Each axis has one or more inputs that vary together: listed values, random draws, or Sobol points.
+"""Axes of samples.
 
-An axis returns any range of its values on request. Random values are drawn in blocks of `DRAW_BLOCK`. Each block has
-its own random stream, so the values depend only on the seed and not on the requested range.
+An axis has one or more inputs that vary together. The values of the inputs are listed, drawn at random, or computed
+from Sobol points.
+
+An axis can return any range of its rows. Random values are drawn in blocks of `DRAW_BLOCK` rows. Each block has its own
+random stream, so a value depends only on the seed and the row, and not on the requested range.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +24,7 @@ Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
 LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
-HALF_CELL = 0.5**31  # half of 2**-30, the resolution of Sobol points
+HALF_CELL = 0.5**31  # Sobol points are multiples of 2**-30; this is half of it
 SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 
 
@@ -43,7 +46,7 @@ class Listed:
         return int(next(iter(self.columns.values())).size)
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """Return a range of values of each input. If `into` is given, generated values are written to `into`."""
+        """Return the values of each input in a range of rows; `into` is not used, because no values are generated."""
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
@@ -51,13 +54,13 @@ class Listed:
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """Return attributes that describe the axis in results without the axis's values."""
+        """Return attributes that describe the axis in a result that does not have the values of the axis."""
         return {f"{self.dim}_values": self.described}
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Table whose columns are inputs and whose rows are drawn as a whole, as created by `rows`."""
+    """Table of inputs, as created by `rows`; a draw selects one row, with the values of all columns."""
 
     columns: Inputs
 
@@ -71,7 +74,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class WholeNumbers:
-    """Distribution whose draws and quantiles are rounded to int64, as created by `whole_numbers`."""
+    """Distribution with rounded draws and quantiles, of type int64, as created by `whole_numbers`."""
 
     distribution: Any
 
@@ -80,7 +83,7 @@ class WholeNumbers:
         return _rounded(self.distribution.rvs(size=size, random_state=random_state))
 
     def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return quantiles, rounded to int64."""
+        """Return the quantiles at the given probabilities, rounded to int64."""
         return _rounded(self.distribution.ppf(share))
 
 
@@ -93,7 +96,7 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedAxes:
-    """Base class of random and Sobol axes, with the number of samples, the distribution of each input, and the seed."""
+    """Base class of axes with random draws or Sobol points."""
 
     count: int
     ranges: Mapping[str, Any]  #: ranges, distributions, choices or rows
@@ -105,7 +108,7 @@ class GeneratedAxes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the sampled inputs; for rows, the names of their columns."""
+        """Names of the sampled inputs; for `rows`, the names of the columns."""
         return tuple(
             name for key, of in self.ranges.items() for name in (of.columns if isinstance(of, Rows) else [key])
         )
@@ -114,7 +117,7 @@ class GeneratedAxes:
         return self.count
 
     def attributes(self) -> dict[str, Constant]:
-        """Return a result's attributes: the sampling method, the distributions, and the seed."""
+        """Return attributes for results: the sampling method, the distribution of each input, and the seed."""
         described = {f"{name}_{self.range_name}": described_values(of) for name, of in self.ranges.items()}
         # The seed is stored as text because it may be longer than 64 bits.
         key = ", ".join(map(str, self.seed.spawn_key))
@@ -153,7 +156,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # If the samples are a product with other axes, many parts of the result use the same draws, so cache them.
+        # In a product with other axes, many parts of the result use the same draws, so this block of draws is cached.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -177,7 +180,7 @@ Axis: TypeAlias = Listed | Draws | SobolPoints  # inputs that vary together alon
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
-    """Convert points in [0, 1), from a Sobol sequence or an experimental design, to values of inputs.
+    """Convert points in [0, 1) to values of inputs; the points are from a Sobol sequence or an experimental design.
 
     >>> columns_at("l1", Rows({"base_fee": np.array([7, 8]), "tip": np.array([1, 2])}), np.array([0.0, 0.6]))
     {'base_fee': array([7, 8]), 'tip': array([1, 2])}
@@ -190,9 +193,9 @@ def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
     """Map points of a Sobol sequence, multiples of 2**-30 in [0, 1), to values of a range or a distribution.
 
-    A point is the lower end of an interval of length 2**-30. The quantile of a distribution is computed at the middle
-    of the interval. At 0, the quantile would be infinite for an unbounded distribution, and below the minimum for a
-    discrete distribution.
+    Each point stands for the interval of length 2**-30 that starts at the point. For a distribution, the result is the
+    quantile at the middle of this interval. The quantile at the point 0 itself would be infinite for an unbounded
+    distribution, and below the minimum for a discrete distribution.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]
@@ -201,13 +204,13 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
         return np.asarray(within.ppf(values + HALF_CELL))
     low, high = within
     if isinstance(low, int) and isinstance(high, int):
-        # Points are below 1, but the product below may be rounded up to the next integer.
+        # The points are below 1, but the following product may be rounded up to high − low + 1.
         return np.minimum(low + np.floor(values * (high - low + 1)).astype(np.int64), high)
     return np.asarray(low + values * (high - low))
 
 
 def seed_sequence(rng: Rng) -> np.random.SeedSequence:
-    """Return the seed sequence from which all streams of an experiment are spawned.
+    """Return the seed sequence from which all random streams of an experiment are spawned.
 
     >>> seed_sequence(5).entropy
     5
@@ -218,12 +221,14 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # a second call with the same generator gets different draws
+        return seeds.spawn(1)[0]  # so that a second call with the same generator has other draws
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Return the random stream of a seed and a key. The stream does not depend on streams that were spawned before.
+    """Return the random stream of a seed and a key.
+
+    The stream does not depend on the streams that were spawned from the seed before.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)
@@ -232,10 +237,10 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
-    """Draw values from a distribution, and check that they are `count` finite numbers.
+    """Call `make`, which draws values from a distribution, and check that the values are `count` finite numbers.
 
-    Raises `InvalidInput`, which names the input, if a value is not finite, if the number of values is wrong, or if the
-    distribution raises an exception.
+    Raises `InvalidInput` with the name of the input if a value is not finite, if the number of values is wrong, or if
+    the distribution raises an exception.
     """
     try:
         column = np.asarray(make())
@@ -253,7 +258,10 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Convert values of a discrete distribution to int64 if all are integers. SciPy returns quantiles as doubles."""
+    """Convert values of a discrete distribution to int64 if all values are integers.
+
+    The conversion is needed because SciPy returns quantiles as doubles.
+    """
     if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
         return column.astype(np.int64)
     return column
@@ -285,7 +293,7 @@ def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs
     return _drawn(draws.ranges, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
-_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # the cache compares axes by identity
+_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # the cache uses the identity of axes
 
 
 def _drawn(
@@ -304,7 +312,7 @@ def _drawn(
 
 
 def _put(columns: Inputs, into: Inputs | None) -> Inputs:
-    """Return the columns. If `into` is given, the values are copied to `into`."""
+    """Return the columns; if `into` is given, copy the columns to `into` and return the arrays in `into`."""
     if into is None:
         return columns
     for name, column in columns.items():
@@ -323,7 +331,8 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
     if start:
         sequence.fast_forward(start)
-    # SciPy warns if the first number of points requested is not a power of two, so request the next power of two.
+    # SciPy warns if the first call requests a number of points that is not a power of two. So request the next power of
+    # two.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
     for index, (name, within) in enumerate(points.ranges.items()):

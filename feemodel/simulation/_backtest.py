@@ -1,8 +1,8 @@
-"""Compare the fees that users would have paid with the costs of posting their transactions, on a history of L1 fees.
+"""Compare the fees that users would have paid with the costs of posting their transactions, for given L1 fees.
 
 The timestamps of transactions are not used. Instead, transactions are drawn with replacement at a constant rate over
-the period of the L1 fees. The attribute `resampling` of a result states this; other attributes list further
-assumptions.
+the period of the L1 fees. The attribute `resampling` of a result describes this resampling, and other attributes list
+further assumptions.
 """
 
 import json
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 HOUR = 3_600  # seconds
 LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path; about 10 GB of memory
 INT32_MAX = 2**31 - 1  # indices of transactions in the workload are stored in 32 bits
-CHUNK = 1_000_000  # number of transactions priced at a time; the temporary arrays take about 100 MB
-RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # edges of the bins of fee divided by cost
+CHUNK = 1_000_000  # number of transactions priced at a time, with temporary arrays of about 100 MB
+RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # edges of the bins of fee / cost
 
 
 @compared_by_value
 class Traffic(NamedTuple):
     """Transactions that were drawn for the ticks of a path."""
 
-    kind: WholeArray  #: index in the workload of each transaction, in order of arrival
-    ends: WholeArray  #: number of transactions that arrived by the end of each tick
+    kind: WholeArray  #: for each transaction in order of arrival, the index in the workload
+    ends: WholeArray  #: number of transactions that have arrived by the end of each tick
 
 
 def backtest(
@@ -66,12 +66,12 @@ def backtest(
     rng: Rng,
     progress: Progress = None,
 ) -> xr.Dataset:
-    """Compute revenue and cost for each hour of every path of a scenario of L1 fees.
+    """Compute revenue and cost for each hour and path of a scenario of L1 fees.
 
     In each tick of the pricing rule, a Poisson-distributed number of transactions is drawn from the workload with
-    replacement. For each unit of gas, users pay the base fee plus `feemodel.priority_fee`, computed from the announced
-    costs and the margin of the fee estimate. Bytes are posted in order of arrival. A transaction's cost is the cost of
-    posting the bytes of this transaction.
+    replacement. Per unit of gas, a user pays the base fee and a priority fee. `feemodel.priority_fee` computes the
+    priority fee from the announced costs and the margin of the fee estimate. Bytes are posted in order of arrival. The
+    cost of a transaction is the cost of posting its bytes.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def backtest(
     posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     arrival_rate : mean number of transactions per second [1 / s].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
-    rng : seed, SeedSequence or Generator. Each path has its own random stream. The drawn transactions depend on the
-        length of the rule's tick, but not on other parameters of the rule.
+    rng : seed, SeedSequence or Generator. Each path has its own random stream. The only parameter of the rule on which
+        the drawn transactions depend is the length of a tick.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns
@@ -104,7 +104,7 @@ def backtest(
         transactions, or calldata pressure without calldata.
     LimitExceeded : more than 268,435,456 transactions or ticks on a path.
 
-    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) wei per gas:
+    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 // 21,000)) wei per gas:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -139,7 +139,7 @@ def backtest(
 
 
 def resampling(rate: float) -> str:
-    """Return the text of the attribute `resampling`, which describes how the times of transactions are chosen.
+    """Return the text of the attribute `resampling`, which describes how transactions are drawn.
 
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
@@ -167,7 +167,10 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
-    """Draw a Poisson-distributed number of transactions for each tick. All `kinds` have the same probability.
+    """Draw the transactions of each tick.
+
+    The number of transactions in a tick is Poisson-distributed with the mean `per_tick`. Each transaction is drawn from
+    `kinds` transactions of a workload with equal probability.
 
     >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
@@ -201,7 +204,7 @@ def _path(
     tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
     hours = int(tick_hour[-1]) + 1
     sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
-    # A submission exactly at the end of the path is counted in the last hour.
+    # A submission at the end of the path counts in the last hour.
     posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
     sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
     sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)
@@ -217,7 +220,7 @@ def _charges(
     tick_hour: WholeArray,
     rule: PricingRule,
 ) -> tuple[dict[str, RealArray], RealArray]:
-    """Return sums for each hour in which transactions arrived, and a histogram of fee / cost of transactions."""
+    """Return sums for each hour of arrival, and a histogram of the fee / cost of transactions."""
     hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
     tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
     names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
@@ -246,7 +249,7 @@ def _paid(
 
 
 def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
-    """Return the cumulative number of posted bytes before the first and after each transaction [byte].
+    """Return the total number of posted bytes before the first transaction, and after each transaction [byte].
 
     >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
     >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
@@ -258,7 +261,7 @@ def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> Real
 
 
 def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
-    """Return the sum over the transactions of each tick.
+    """Return the sum of `values` over the transactions of each tick; `values` has one value for each transaction.
 
     >>> sums_by_tick(np.array([10, 30, 10]), Traffic(np.array([0, 1, 0]), np.array([2, 3]))).tolist()
     [40, 10]
@@ -270,7 +273,7 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
 
 
 def _running_sums(name: str, values: WholeArray) -> WholeArray:
-    """Return cumulative sums, with a 0 in front. Raises `Int64Overflow` if a sum may not fit in 64 bits."""
+    """Return 0 followed by the cumulative sums of `values`; raises `Int64Overflow` if a sum may not fit in 64 bits."""
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
     if largest * len(values) > INT64_MAX:
         raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)
@@ -333,7 +336,7 @@ def _attributes(
 
 
 def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
-    """Raise `InvalidInput` for an empty workload, sizes of 0, or `calldata` whose length differs from the workload's.
+    """Raise `InvalidInput` if the workload is empty or has sizes of 0, or if `calldata` has another length.
 
     >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
     """

@@ -14,16 +14,20 @@ from feemodel.simulation.samples import Samples
 
 LARGEST_CHUNK = 1 << 20  # maximum number of evaluations in a block; 8 MiB for each result
 SMALLEST_CHUNK = 1 << 16
-CHUNKS = 64  # intended number of blocks; the limits on their size take precedence
+CHUNKS = 64  # preferred number of blocks; the limits on the block size take precedence
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of a product of axes. A block has one index of each axis before the split axis, and all later axes."""
+    """Blocks of a product of axes.
+
+    One axis is split. A block has one index on each axis before the split axis, a range of the split axis, and all
+    indices of the later axes.
+    """
 
     shape: tuple[int, ...]
-    split: int  #: axis that is split
-    step: int  #: length of a block along this axis
+    split: int  #: index of the axis that is split
+    step: int  #: length of a block along the split axis
 
     @property
     def count(self) -> int:
@@ -35,7 +39,7 @@ class Blocks:
         return -(-self.shape[self.split] // self.step) if self.shape else 1
 
     def block(self, number: int) -> tuple[slice, ...]:
-        """Return the slice of each axis in the block with this number."""
+        """Return the slice of each axis that the block with the given number has."""
         if not self.shape:
             return ()
         leading, step = divmod(number, self._steps)
@@ -49,10 +53,10 @@ class Blocks:
 
 
 def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
-    """Return the blocks of samples, with at most `chunk` evaluations each.
+    """Split samples into blocks of at most `chunk` evaluations.
 
-    The blocks do not depend on the executor or the number of workers. If `chunk` is `None`, there are about 64 blocks
-    of 65,536 to 1,048,576 evaluations.
+    The blocks depend neither on the executor nor on the number of workers. If `chunk` is `None`, there are about 64
+    blocks; each has 65,536 to 1,048,576 evaluations.
 
     >>> from feemodel.simulation.samples import grid
     >>> blocks = blocks_of(grid(margin=[1.0, 1.2, 1.4], gas=range(21_000, 21_010)), chunk=20)
@@ -66,7 +70,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
         if inner * size > limit:
             step = max(1, limit // inner)
             if samples.axes[split].generated and step > DRAW_BLOCK:
-                step -= step % DRAW_BLOCK  # so that no two blocks use the same block of random draws
+                step -= step % DRAW_BLOCK  # so that two blocks never share a block of draws
             return Blocks(samples.shape, split, step)
         inner *= size
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))
@@ -75,9 +79,10 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """Return all inputs of a block as arrays that broadcast, and the generated inputs also as one-dimensional arrays.
+    """Return all inputs of a block as arrays that broadcast; and again the generated inputs, as one-dimensional arrays.
 
-    If `into` is given, the generated inputs are written to the block's part of the arrays in `into`.
+    The arrays in `into` have the generated inputs of all blocks. If `into` is given, the generated inputs of the block
+    are written to these arrays.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}

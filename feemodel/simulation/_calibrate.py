@@ -1,8 +1,8 @@
 """Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
 
-The interval of `calibrate` covers only the random error from drawing paths. `calibrate_histories` also resamples the
-history in blocks and calibrates the margin on each resampled history. The result of `calibrate_histories` shows how
-much the margin depends on the history and on the length of the blocks.
+The confidence interval of `calibrate` covers only the random error from drawing paths. To show how much the margin
+depends on the history of L1 fees, `calibrate_histories` resamples the history in blocks of several lengths, and
+calibrates the margin on each resampled history.
 """
 
 import math
@@ -41,13 +41,13 @@ from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MAX_HISTORIES = 10_000  # maximum number of resampled histories
-BLOCKS = (DAY, 3 * DAY)  # one day preserves the daily cycle; three days also preserve periods of high fees
+BLOCKS = (DAY, 3 * DAY)  # one day keeps the daily cycle; three days also keep periods of high fees
 MAX_PATHS = 1 << 24
 
 
 @printed_as_table
 class Calibration(NamedTuple):
-    """Result of a calibration. If no margin is large enough, `margin` or `high` is `None`."""
+    """Result of a calibration; `margin` or `high` is `None` if no margin is large enough."""
 
     margin: float | None  #: smallest margin at which at most the allowed share of paths has a loss [1]
     low: float | None  #: lower end of the margin's confidence interval [1]
@@ -56,12 +56,12 @@ class Calibration(NamedTuple):
     confidence: float  #: confidence level of the interval [1]
     paths: int  #: number of paths
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
-    evaluations: int  #: number of evaluations, each of one path at one margin
+    evaluations: int  #: number of evaluations; an evaluation is of one path at one margin
     reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
-    break_even: tuple[float, ...] = ()  #: break-even margin of each path, infinite if no margin covers the cost [1]
+    break_even: tuple[float, ...] = ()  #: break-even margin of each path; infinite if there is none [1]
 
     def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
-        """Return the share of paths with a loss at each margin, and the share's Clopper-Pearson interval.
+        """Return the share of paths with a loss at each margin, with a Clopper-Pearson confidence interval.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Calibration(NamedTuple):
 
         Raises
         ------
-        InvalidInput : a calibration without break-even margins, such as a result of `smallest_margin`.
+        InvalidInput : the calibration has no break-even margins, because it is a result of `smallest_margin`.
 
         >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "", (0.5, 1.0, 1.5, 2.0))
         >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
@@ -119,11 +119,11 @@ def calibrate(
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
-    """Find the smallest margin at which the share of L1 fee paths with a loss is at most `loss_probability`.
+    """Find the smallest margin at which at most the share `loss_probability` of the L1 fee paths has a loss.
 
-    A path has a loss if the counted fees of the whole path are below the path's posting cost. All margins are compared
-    on the same transactions and L1 fees. The confidence interval covers the random error from drawing paths. It does
-    not cover the risk that future L1 fees differ from the history.
+    A path has a loss if its total counted fees are below its total posting cost. All margins are evaluated with the
+    same transactions and L1 fees. The confidence interval covers the random error from drawing paths, but not the risk
+    that future L1 fees differ from the history.
 
     Parameters
     ----------
@@ -147,15 +147,16 @@ def calibrate(
 
     Returns
     -------
-    The margin with its interval [1], or the reason why no margin is large enough.
+    The margin and its confidence interval [1], or the reason why no margin is large enough.
 
     Raises
     ------
     InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a tick.
     LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions or ticks on a path.
 
-    Four paths are too few to prove a loss probability below 10 %. Even if no path has a loss, 36 paths are needed,
-    because 0.9**n falls below 2.5 % at n = 36:
+    Four paths are too few to prove that the loss probability is below 10 %. At least 36 paths without a loss are
+    needed: with a loss probability of 10 %, n paths have no loss with a probability of 0.9**n, which is below 2.5 %
+    from n = 36 on:
 
     >>> from feemodel.simulation.scenarios import bootstrap, replay
     >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -167,7 +168,7 @@ def calibrate(
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
     for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
-        share(name, value)  # report invalid values before the long computation
+        share(name, value)  # reject invalid values before the long computation
     choice("vary", vary, ("estimate_margin", "margin"))
     choice("counted", counted, ("revenue", "size_revenue"))
 
@@ -177,7 +178,7 @@ def calibrate(
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
     check_limit(paths, "paths", MAX_PATHS)
-    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # a path uses the same seed at all margins
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # for each path, the same seed at all margins
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
         calldata = given.calldata
@@ -249,11 +250,11 @@ def calibrate_histories(
     workers: int | None = None,
     progress: Progress = None,
 ) -> xr.Dataset:
-    """Calibrate the margin on a history and on resampled histories, for several lengths of blocks.
+    """Calibrate the margin on a history of L1 fees and on resampled histories, for several block lengths.
 
-    A resampled history is a circular block bootstrap of the history, with the length of the history. Paths are drawn
-    from the resampled history with blocks of the same length. The margins vary because paths are drawn at random and
-    because the history is short.
+    A resampled history is drawn from the history by a circular block bootstrap, and is as long as the history. Paths
+    are drawn from each resampled history by a bootstrap with the same block length. The margins differ because the
+    paths are random and because the history is short.
 
     Parameters
     ----------
@@ -267,7 +268,7 @@ def calibrate_histories(
     histories : number of resampled histories.
     paths : number of paths drawn from the history, and from each resampled history.
     horizon : length of a path [s].
-    block_seconds : block lengths to compare; the result has an interval for each length [s].
+    block_seconds : block lengths to compare; the result has a confidence interval for each block length [s].
     vary : margin of the rule to search for, "margin" or "estimate_margin".
     counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
         size.
@@ -280,13 +281,13 @@ def calibrate_histories(
     Returns
     -------
     Dataset. Over `block_seconds`: `margin`, the margin on the history itself; `low` and `high`, the ends of the
-    interval of margins on resampled histories. Over `block_seconds` and `history`: `drawn_margin`, the margin on each
-    resampled history, NaN if no margin up to `highest` is large enough. The attributes `low` and `high` are the
-    smallest lower end and the largest upper end of all intervals.
+    confidence interval of the margin from the resampled histories. Over `block_seconds` and `history`: `drawn_margin`,
+    the margin on each resampled history; NaN if no margin up to `highest` is large enough. The attributes `low` and
+    `high` are the smallest lower end and the largest upper end of all intervals.
 
     Raises
     ------
-    InvalidInput : an empty list of block lengths, or an argument that `calibrate` or `bootstrap` rejects.
+    InvalidInput : `block_seconds` is empty, or `calibrate` or `bootstrap` rejects an argument.
     LimitExceeded : more than 10,000 histories, or more paths or transactions than `calibrate` allows.
 
     >>> from feemodel.simulation.scenarios import replay
@@ -328,7 +329,7 @@ def calibrate_histories(
                 )
                 margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
-    # If no margin is large enough for a history, the margin is counted as infinite.
+    # For a history without a large enough margin, the quantiles use an infinite margin.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
@@ -357,28 +358,29 @@ def smallest_margin(
 
     The paths must be independent.
 
-    If `k` of `n` paths have a loss at a margin, the confidence interval of the loss probability at this margin is the
-    Clopper-Pearson interval of k / n. The result contains the smallest margins at which three numbers do not exceed
-    `loss_probability`: for `margin`, k / n; for `low`, the lower end of the Clopper-Pearson interval; for `high`, the
-    upper end. All three margins are quantiles of the break-even margins.
+    If `k` of `n` paths have a loss at a margin, the estimated loss probability at this margin is k / n, with a
+    Clopper-Pearson confidence interval. In the result, `margin` is the smallest margin at which k / n is at most
+    `loss_probability`; `low` is the smallest margin at which the lower end of the interval is at most
+    `loss_probability`; and `high` is the smallest margin at which the upper end is at most `loss_probability`.
 
     Parameters
     ----------
-    surplus : function of a path's number and a margin that returns revenue minus cost [wei]. The result must not
-        decrease when the margin grows.
+    surplus : function that takes the number of a path and a margin, and returns revenue − cost [wei]. The result must
+        not decrease if the margin increases.
     paths : number of paths; they are numbered from 0 to n − 1.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
     tolerance : maximum error of the margins, which are never too small [1].
-    brackets : known bounds of each path's break-even margin; a path is evaluated only at margins between its bounds.
+    brackets : known bounds of each path's break-even margin; a path is evaluated only at margins between the two
+        bounds.
 
     Raises
     ------
     InvalidInput : a number out of range, or a surplus that is not a finite number.
     LimitExceeded : more than 16,777,216 paths.
 
-    Path number p breaks even at a margin of 1 + p / 1,000, so 90 % of the paths break even below a margin of 1.9:
+    Path p breaks even at a margin of 1 + p / 1,000, so 90 % of the 1,000 paths break even at margins below 1.9:
 
     >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
@@ -408,7 +410,7 @@ def smallest_margin(
 
 
 class _Search:
-    """Known bounds of each path's break-even margin, so that a path is not evaluated outside its bounds."""
+    """Known bounds of each path's break-even margin; a path is evaluated only at margins between its bounds."""
 
     def __init__(
         self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
@@ -430,9 +432,11 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """Return three loss counts: the largest k for which the upper end, k / n, and the lower end do not exceed `bound`.
+    """Return the three largest numbers of losing paths at which a margin is accepted.
 
-    The ends are those of the Clopper-Pearson interval of k / n. The first count is −1 if there are too few paths.
+    For a number k of losing paths, the first result is the largest k whose Clopper-Pearson interval has an upper end of
+    at most `bound`, or −1 if there are too few paths. The second is the largest k with k / n of at most `bound`. The
+    third is the largest k whose interval has a lower end of at most `bound`.
     """
     from scipy.stats import binom
 

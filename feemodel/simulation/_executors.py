@@ -1,8 +1,8 @@
 """Run numbered tasks on threads, processes, Dask or a `concurrent.futures.Executor`, and yield results in order.
 
-The number of submitted tasks is limited, which also limits the memory needed. If a worker process started by this
-module dies, its tasks are computed again in new processes, with a warning. If an executor given by the caller fails, an
-error is raised.
+The number of tasks that are submitted at a time is limited, to limit the memory for results. If a worker process that
+this module started dies, new processes compute the unfinished tasks again, and a warning is issued. If an executor that
+the caller passed fails, an error is raised.
 """
 
 import pickle
@@ -28,7 +28,7 @@ Job: TypeAlias = Callable[[int], Result]
 
 
 class DaskClient(Protocol):
-    """Part of the interface of `dask.distributed.Client` that this module uses."""
+    """The methods and attributes of `dask.distributed.Client` that this module uses."""
 
     asynchronous: bool
     status: str
@@ -43,32 +43,32 @@ class DaskClient(Protocol):
         """Submit one task."""
 
     def get_executor(self, *, pure: bool) -> Any:
-        """Return a view of the cluster with the interface of `concurrent.futures`."""
+        """Return a `concurrent.futures.Executor` that runs tasks on the cluster."""
 
 
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # number of submitted tasks per worker; waiting tasks keep the worker busy
-RESTARTS = 3  # maximum number of successive restarts without a new result
+AHEAD = 3  # submitted tasks per worker; a worker always has a waiting task
+RESTARTS = 3  # maximum number of restarts between two results
 CLUSTER_TIMEOUT = 5  # seconds
-MAX_WORKERS = 1_024  # a larger number is probably a typing error, and the system may not allow so many threads
+MAX_WORKERS = 1_024  # a larger number is probably an error in typing
 
 
 @dataclass(frozen=True, eq=False)
 class Selected(Generic[Result]):
-    """Job with only the selected tasks of another job."""
+    """Job with a selection of the tasks of another job."""
 
     job: Job[Result]
     numbers: tuple[int, ...]
 
     def __call__(self, index: int) -> Result:
-        """Run the selected task with this index."""
+        """Run the task at this index of the selection."""
         return self.job(self.numbers[index])
 
 
 class WorkersDied(RuntimeWarning):
-    """Warning that worker processes died, possibly for lack of memory. Their tasks are computed again."""
+    """Warning that worker processes died, possibly for lack of memory; their tasks are computed again."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,21 @@ def in_order(
 
     Parameters
     ----------
-    job : function that is called with the number of a task. For processes and clusters, the function must be picklable.
+    job : function that is called with the number of a task. With processes or a cluster, the function must be
+        picklable.
     count : number of tasks.
     executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or a
-        `dask.distributed.Client` or `concurrent.futures.Executor`. A client or executor of the caller is not closed.
-    workers : number of threads or processes, at most 1,024; `None` means the number of processors. Must be `None` for
-        a cluster.
+        `dask.distributed.Client` or `concurrent.futures.Executor`. A client or executor that the caller passes is not
+        closed.
+    workers : number of threads or processes, at most 1,024; `None` means the number of processors. With a cluster,
+        `workers` must be `None`.
 
     Raises
     ------
-    InvalidInput : an unknown executor, an executor that was shut down, a number of workers for a cluster, or a job that
-        cannot be pickled.
-    UpstreamError : a cluster that is unreachable or has no workers, workers that die repeatedly, or an executor given
-        by the caller that fails or cancels a task.
+    InvalidInput : the executor is unknown or was shut down, `workers` is given with a cluster, or the job cannot be
+        pickled.
+    UpstreamError : the cluster cannot be reached or has no workers, workers die repeatedly, or the caller's executor
+        fails or cancels a task.
 
     Warns `WorkersDied` if tasks are computed again.
 
@@ -159,7 +161,7 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
             yield team
     elif isinstance(where, Executor):
         if isinstance(where, ProcessPoolExecutor):
-            _pickled(job)  # raises if the job cannot be pickled, before any task is started
+            _pickled(job)  # raises an error if pickling fails
         yield Team(partial(_submitted_to, where, job), count)
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
@@ -167,10 +169,12 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
 
 
 class _Spawning(SpawnContext):
-    """Context that spawns processes and keeps a list of them. Forked processes would copy locks held by other threads.
+    """Context that spawns processes and keeps a list of them.
 
-    A process pool that breaks terminates its running workers, but would wait forever for a worker that is just being
-    started. The list of processes is used to terminate such a worker.
+    Processes are spawned and not forked, because a forked process would copy locks that other threads hold.
+
+    If a process pool breaks, it terminates the workers that are running, but waits forever for a worker that is just
+    starting. `terminate` also ends such a worker, with the list of processes.
     """
 
     def __init__(self) -> None:
@@ -198,10 +202,10 @@ def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
-    """Submit a task to the pool, which starts processes on demand.
+    """Submit a task to the pool, which may start a process for it.
 
-    SIGINT is blocked during the call. A new process inherits this, so an interrupt cannot end the process before it has
-    been set to ignore SIGINT.
+    SIGINT is blocked during the call. A process that starts during the call inherits the blocked signal, so an
+    interrupt cannot end the process before `_receive` makes it ignore SIGINT.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return pool.submit(_run_received, number)
@@ -213,7 +217,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
-    distributed: Any = sys.modules.get("distributed")  # a caller with a Dask client has already imported it
+    distributed: Any = sys.modules.get("distributed")  # already imported if the caller has a client
     return (isinstance(where, str) and "://" in where) or (
         distributed is not None and isinstance(where, distributed.Client)
     )
@@ -221,7 +225,7 @@ def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
 
 @contextmanager
 def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
-    """Yield the caller's client and leave it open, or yield a new client for an address and close it at the end."""
+    """Yield the caller's Dask client, which stays open, or a new client for an address, which is closed at the end."""
     if not isinstance(where, str):
         if where.asynchronous:
             raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
@@ -233,7 +237,7 @@ def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
         import distributed
     except ImportError:
         raise InvalidInput("executor", f"expected Dask to be installed: {install_command('dask')}", where) from None
-    dask: Any = distributed  # only some of its functions have type annotations
+    dask: Any = distributed  # many functions have no type annotations
     try:
         client = dask.Client(where, timeout=CLUSTER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -252,7 +256,7 @@ def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
         client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
     except TimeoutError:
         raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
-    # The job is submitted as a separate Dask task, so that Dask sends the job only once to each worker.
+    # Submit the job as a Dask task of its own, so that Dask sends the job only once to each worker.
     held = client.submit(_same, job, pure=False)
     with client.get_executor(pure=False) as pool:
         try:
@@ -269,20 +273,20 @@ def _pickled(job: Job[Any]) -> bytes:
         raise InvalidInput("function", f"{reason} ({error})", job) from None
 
 
-_received: bytes | Job[Any] = b""  # job of this worker process, sent once when the process starts
+_received: bytes | Job[Any] = b""  # the worker's job, sent when the process starts
 
 
 def _receive(pickled: bytes) -> None:
     global _received
     _received = pickled
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and terminates its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     end_with_parent()
 
 
 def _run_received(number: int) -> Any:
     global _received
     if isinstance(_received, bytes):
-        _received = pickle.loads(_received)  # an error while unpickling in `_receive` would break the pool
+        _received = pickle.loads(_received)  # not in `_receive`: an error there would break the pool
     return _received(number)  # type: ignore[operator]  # unpickled above
 
 

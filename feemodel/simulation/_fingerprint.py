@@ -1,8 +1,9 @@
-"""Describe everything that determines an experiment's result, to recognise stored results of the same experiment.
+"""Describe everything that determines the result of an experiment, to find out whether a stored result can be used.
 
-Arrays are described by the type, shape and SHA-256 of their elements, and objects by their class and fields. Functions
-are described by their code, defaults and closures. If the code names objects from the user's own modules, these objects
-are described too. Installed packages are described by their version, and this package by its source code.
+The description of an array has the type, the shape and the SHA-256 hash of the elements. The description of an object
+has the class and the fields. The description of a function has the code, the defaults and the closure, and also
+describes the objects from the user's own modules that the code names. An installed package is described by its version,
+and this package by its source code.
 """
 
 import copyreg
@@ -30,12 +31,12 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
-#: Built-in functions through which code can use objects that the code does not name.
+#: Built-in functions with which code can use objects without naming them.
 UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
-#: Built-in functions and attributes through which code can use any attribute of a module that the code names.
+#: Built-in functions and attributes with which code can use attributes of a module without naming the attributes.
 DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
-MAX_LISTED = 32  # larger collections are described by a digest
-MAX_SHOWN = 80  # maximum number of characters of a value that are shown
+MAX_LISTED = 32  # a collection with more items is described by a digest
+MAX_SHOWN = 80  # maximum number of characters of a value in a description
 IGNORED_CLASS_ATTRIBUTES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__",
@@ -45,7 +46,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def description(**parts: Any) -> dict[str, str]:
-    """Return a description of each part of an experiment as text. Equal experiments have equal descriptions.
+    """Return a description of each part of an experiment as text; equal experiments have equal descriptions.
 
     Raises `InvalidInput` for a value that cannot be described.
 
@@ -62,7 +63,7 @@ def description(**parts: Any) -> dict[str, str]:
 
 
 def package_source(module: str) -> str:
-    """Return a digest of a module of this package, including the modules of this package that it imports.
+    """Return a digest of a module of this package and of the modules of this package that the module imports.
 
     >>> package_source("feemodel.errors") == package_source("feemodel.errors")
     True
@@ -86,13 +87,13 @@ def _shown(value: Any) -> str:
 
 
 def installed(module: str) -> str | None:
-    """Return name and version of the package that contains a module, or `None` for the user's own modules.
+    """Return the name and version of the package that contains a module, or `None` for one of the user's own modules.
 
     >>> installed("numpy") == f"numpy {np.__version__}", installed("__main__")
     (True, None)
     """
     top = module.partition(".")[0]
-    if top == "__main__":  # a script or notebook belongs to the user, even if an installed tool runs it
+    if top == "__main__":  # a script or a notebook is the user's own module, even if an installed tool runs it
         return None
     if top == "feemodel":
         return f"feemodel {package_source(module)}"
@@ -113,11 +114,12 @@ def installed(module: str) -> str | None:
 
 
 class _Description:
-    """Descriptions by path, such as "steps[0]". For an object that occurs again, the description is its first path."""
+    """Descriptions of values by path, such as "steps[0]"; a repeated object is described by its first path."""
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
-        # The object is stored too: if it were deleted, Python could give its id to another object.
+        # Keep a reference to each object. Otherwise, Python could delete the object and give the same id to another
+        # object.
         self._paths_by_id: dict[int, tuple[str, Any]] = {}
 
     def add(self, path: str, value: Any) -> None:
@@ -141,8 +143,8 @@ class _Description:
 
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
-        compiled = getattr(value, "gufunc_builder", value)  # a function of `numba.guvectorize`
-        if hasattr(compiled, "targetoptions"):  # also of `numba.njit` and `numba.vectorize`
+        compiled = getattr(value, "gufunc_builder", value)  # function made by `numba.guvectorize`
+        if hasattr(compiled, "targetoptions"):  # or by `numba.njit` or `numba.vectorize`
             self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
             self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):
@@ -231,7 +233,7 @@ class _Description:
         self._items(path, type(value).__name__, {"names": names, "index": labels, "values": described})
 
     def _distribution(self, path: str, value: Any) -> None:
-        """Describe a frozen SciPy distribution, without the distribution's reference to the global random state."""
+        """Describe a frozen SciPy distribution, but not the global random state to which the distribution refers."""
         of = vars(value.dist) if hasattr(value.dist, "__dict__") else {}
         own = {
             name: one for name, one in of.items() if not callable(one) and name not in ("_random_state", "_ctor_param")
@@ -271,7 +273,10 @@ class _Description:
                     self._named(f"{value.__name__}.{name}", vars(value)[name], names)
 
     def _named(self, path: str, value: Any, names: Any) -> None:
-        """Describe the value of a name in code. For a module, describe only the attributes that the code may use."""
+        """Describe the object to which a name in code refers.
+
+        If the object is a module, describe only the attributes that the code may use.
+        """
         if path in self.parts:
             return
         if isinstance(value, ModuleType):
@@ -351,7 +356,7 @@ class _Description:
                 return
         try:
             reduced = value.__reduce_ex__(4)
-        except Exception as error:  # the object's own code may raise any exception
+        except Exception as error:  # the code of the object may raise any exception
             raise _not_described(path, value, f"a {kind.__name__}: {error}") from None
         if isinstance(reduced, str):
             self.parts[path] += f" {reduced}"
@@ -377,7 +382,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return the global names whose values the code uses other than by reading a named attribute."""
+    """Return the global names that the code uses otherwise than in the form `name.attribute`."""
     found = set()
     for one in _codes(code):
         steps = [
@@ -391,7 +396,7 @@ def _used_whole(code: CodeType) -> set[str]:
 
 
 def _imports(code: CodeType) -> list[tuple[str, int]]:
-    """Return the modules that code imports while running, each with the number of dots of a relative import."""
+    """Return the name of each module that the code imports, with the number of dots of a relative import."""
     found = []
     for one in _codes(code):
         constants: list[Any] = []
@@ -404,7 +409,7 @@ def _imports(code: CodeType) -> list[tuple[str, int]]:
 
 
 def _instructions(code: CodeType, documentation: str | None = None) -> list[Any]:
-    """Return the instructions of a code object, without line numbers and docstring, and with sets sorted."""
+    """Return the instructions of a code object without line numbers and docstring; sets are sorted."""
     constants = list(code.co_consts)
     if documentation is not None and constants[:1] == [documentation]:
         constants = constants[1:]

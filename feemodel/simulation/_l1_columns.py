@@ -1,4 +1,4 @@
-"""Read and check the columns of a table of L1 fees, and describe the assumptions about missing columns."""
+"""Read and check the columns of a table of L1 fees, and state what is assumed for missing columns."""
 
 import re
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
 NO_GAPS = "none"
-LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 2.5 median intervals and longer than 60 seconds
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 2.5 times the median interval, and than 60 s
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
-LATEST_SECOND = 9_223_372_036  # in the year 2262; nanoseconds since 1970 do not fit in 64 bits after this time
+LATEST_SECOND = 9_223_372_036  # in the year 2262; later times in nanoseconds do not fit into 64 bits
 
 
 class HasTable(Protocol):
@@ -33,16 +33,16 @@ class HasTable(Protocol):
 class L1Columns(NamedTuple):
     """Columns of a table of L1 fees, one element per row."""
 
-    fees: dict[str, RealArray]  #: known fees and tips [wei / gas] and usage ratios [1], by column
+    fees: dict[str, RealArray]  #: column name → fees and tips [wei / gas] or usage ratios [1]
     seconds: RealArray  #: time of each block [s]
-    timed: bool  #: whether the table has times; otherwise times are computed from slot numbers, with slot 0 at 0 s
+    timed: bool  #: whether the table has times; if `False`, `seconds` is slot · 12
     assumed: tuple[str, ...]  #: assumptions about missing data
-    units_given: tuple[str, ...]  #: fee columns whose unit the caller gave; their range is not checked
+    units_given: tuple[str, ...]  #: fee columns with a given unit; their range is not checked
     gaps: str  #: "none", or a description of the gaps
 
 
 def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
-    """Return the columns of a table of L1 fees. `feemodel.simulation.scenarios.replay` describes the table.
+    """Return the columns of a table of L1 fees; `feemodel.simulation.scenarios.replay` describes the table.
 
     Raises `InvalidInput` for missing or invalid columns.
 
@@ -51,7 +51,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    of_node = hasattr(table, "as_table")  # a table from a node has fees in wei
+    of_node = hasattr(table, "as_table")  # tables from a node have fees in wei
     given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
     units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
@@ -89,7 +89,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
 
 
 def in_wei(fees: RealArray, scale: int) -> RealArray:
-    """Convert fees of another unit to wei, rounded to a millionth of a wei.
+    """Return fees · scale, the fees in wei, rounded to a millionth of a wei.
 
     >>> in_wei(np.array([0.07]), 10**9).tolist()
     [70000000.0]
@@ -98,7 +98,7 @@ def in_wei(fees: RealArray, scale: int) -> RealArray:
 
 
 def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
-    """Convert L1 fees to wei. Raises `InvalidInput` if no unit is given and the fees are probably not in wei.
+    """Convert L1 fees to wei; raises `InvalidInput` if `unit` is not "wei" and the result is not plausible.
 
     >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
     [70000000.0]
@@ -110,7 +110,7 @@ def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
 
 
 def check_unit(name: str, column: str, fees: RealArray) -> None:
-    """Raise `InvalidInput` for fees that are probably not in wei; the message explains the argument `unit`.
+    """Raise `InvalidInput` if fees are probably not in wei; the message explains the argument `unit`.
 
     >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
     """
@@ -121,9 +121,10 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 
 
 def gaps_of(seconds: RealArray) -> str:
-    """Describe the gaps between rows. A gap is longer than 2.5 median intervals and longer than 60 s.
+    """Describe the gaps between rows.
 
-    A few missed slots are not a gap.
+    A time between rows is a gap if it is longer than 60 s and longer than 2.5 times the median. A few missed slots are
+    therefore not a gap.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -141,7 +142,7 @@ def gaps_of(seconds: RealArray) -> str:
 
 
 def check_units(name: str, table: Any) -> None:
-    """Raise `InvalidInput` for a column of fees whose xarray attribute `units` is a unit other than wei.
+    """Raise `InvalidInput` if the xarray attribute `units` of a column of fees is a unit other than wei.
 
     >>> check_units("table", {"base_fee": [7e7]})  # a list has no units
     """
@@ -166,7 +167,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
 
 
 def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
-    """Compute usage ratios that the table does not have, from gas used and gas limit."""
+    """Compute the usage ratios that the table does not have as gas used / gas limit."""
     ratios = {}
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
@@ -192,7 +193,7 @@ def _column(name: str, values: Any) -> RealArray:
         )
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "bSUmMc" or _has_text(given):  # NumPy would convert these to numbers
+        if given.dtype.kind in "bSUmMc" or _has_text(given):  # NumPy would convert such values to numbers
             raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
         doubles = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -234,7 +235,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
 
 
 def _utc(name: str, times: Any) -> RealArray:
-    """Return datetimes or ISO 8601 text as seconds since 1970. Times without a time zone are taken as UTC."""
+    """Return datetimes or ISO 8601 text as seconds since 1970; times without a time zone are in UTC."""
     import pandas as pd
 
     values = np.asarray(times)

@@ -13,7 +13,7 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Descriptions of variables. For any other variable, the description is its name with spaces instead of underscores.
+#: Descriptions of variables. A variable that is not listed here is described by its name, with spaces for underscores.
 LONG_NAMES = {
     "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
@@ -54,10 +54,10 @@ def versions() -> dict[str, str]:
 
 
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
-    """Return a result with a `long_name` for each variable, the versions, and the seed of random draws.
+    """Add a `long_name` to each variable of a result, and the software versions and the seed to its attributes.
 
-    The seed of a `Generator` is unknown; the attribute `seed` is then "a Generator's". Raises `InvalidInput` if `found`
-    is not a Dataset.
+    If `rng` is a `Generator`, its seed is unknown, and the attribute `seed` is "a Generator's". Raises `InvalidInput`
+    if `found` is not a Dataset.
 
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
@@ -75,10 +75,11 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
 def described_dataset(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any] = EMPTY, attributes: Mapping[str, Any] = EMPTY
 ) -> "xarray.Dataset":
-    """Return a Dataset with metadata. Variables and coordinates are given as `(dimensions, values, unit)`.
+    """Return a Dataset with metadata; variables and coordinates are given as `(dimensions, values, unit)`.
 
-    A description may follow the unit. If the unit is `None`, the attribute `units` is omitted. Variables given in
-    another form are passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the values.
+    The tuple may have a description after the unit. If the unit is `None`, the variable has no attribute `units`.
+    Variables that are given in another form are passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the
+    values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

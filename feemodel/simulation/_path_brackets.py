@@ -1,10 +1,10 @@
-"""Bounds of a path's break-even margin in closed form, without pricing each transaction.
+"""Bounds of a path's break-even margin, computed from sums and not from the fee of each transaction.
 
-A transaction pays trunc(e · (F + A · size div gas)) per gas, where e is the margin of the fee estimate, F the fixed
-cost, and A the announced cost in the transaction's tick. Without the two roundings, this price is linear in e and in A.
-Hence the revenue of a path is at most R = e · (Σ A·bytes + F · Σ gas), and at least R − (e + 1) · Σ gas. These bounds
-determine the break-even margin to a relative accuracy of about 5e-5, so transactions rarely have to be priced
-individually.
+A transaction pays trunc(e · (F + A · size // gas)) per gas, where e is the margin of the fee estimate, F the fixed
+cost, and A the announced cost in the transaction's tick. The price is rounded down twice. Without rounding, the revenue
+of a path would be R = e · (Σ A · size + F · Σ gas). So the revenue is at most R, and at least R − (e + 1) · Σ gas.
+These bounds give the break-even margin with a relative error of about 5e-5. In most cases, this is enough, and the fees
+of single transactions are not needed.
 """
 
 import math
@@ -23,11 +23,11 @@ from feemodel.simulation.scenarios import generator_of
 from feemodel.simulation.surfaces import Workload
 
 ROUNDING = 1e-9  # relative error of sums of doubles
-FINEST = 1e-5  # relative width of a bracket at which bisection stops
+FINEST = 1e-5  # relative width of a bracket at which the bisection stops
 
 
 class Bracket(NamedTuple):
-    """Bounds of a path's break-even margin: the path has a loss at margin `loses`, and no loss at margin `pays` [1]."""
+    """Bounds of a path's break-even margin: the path has a loss at margin `loses`, and has no loss at `pays` [1]."""
 
     loses: float
     pays: float  #: infinite if the path has a loss at every margin that was tried
@@ -35,7 +35,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathBrackets:
-    """Function that workers call with the number of a path, and that returns the path's bracket."""
+    """Function that takes the number of a path and returns the bracket of the path; workers call it."""
 
     workload: Workload
     l1_fees: xr.Dataset
@@ -79,13 +79,14 @@ class PathBrackets:
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
             upper = scaled
         else:
-            upper = scaled + gas  # the subtracted fixed part was rounded down too
+            upper = scaled + gas  # the fixed part, which is subtracted, was rounded down
         lower = scaled - (estimate_margin + 1.0) * gas
         return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
-            # Each bound is linear in the margin, so two points determine the margin at which the bound equals the cost.
+            # Each bound of the fees is linear in the margin. So two points give the margin at which the bound equals
+            # the cost.
             first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
             slope = second - first
             return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)
@@ -94,7 +95,7 @@ class PathBrackets:
 
     def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
         def sides(margin: float) -> tuple[bool, bool]:
-            """Return two bools: whether the path certainly has a loss, and whether the path certainly has no loss."""
+            """Return whether the path has a loss by the upper bound, and whether it has no loss by the lower bound."""
             lower, upper = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
             return upper < cost, lower >= cost
 
@@ -117,7 +118,7 @@ class PathBrackets:
         return Bracket(low, self._first_paying(sides, high, pays))
 
     def _first_paying(self, sides: Callable[[float], tuple[bool, bool]], high: float, pays: float) -> float:
-        """Return a margin slightly above the largest margin at which a loss is possible."""
+        """Return a margin at which the path certainly has no loss, slightly above `high` if possible."""
         step = 2.0 * FINEST
         while (margin := high * (1.0 + step)) < min(pays, self.highest):
             if sides(margin)[1]:

@@ -1,4 +1,4 @@
-"""Compiled loops along a path, in which each value depends on the previous value."""
+"""Compiled loops over the steps of a path, where each value depends on the previous value."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from feemodel.linea.kernels import recorded
 
 @cached_njit(nogil=True, error_model="numpy")
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
-    """Return base fees, excess blob gas and gas used, block by block.
+    """Return the base fee, the excess blob gas and the gas used of each block.
 
-    A block uses gas_limit / 2 · demand / base_fee gas, but at most gas_limit.
+    Each block uses min(gas_limit / 2 · demand / base_fee, gas_limit) gas.
     """
     count = demand.size
     base_fees = np.empty(count, dtype=np.int64)
@@ -29,13 +29,13 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
 
 @cached_njit(nogil=True)
 def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
-    """Return the announced cost at each update: the maximum of the cost from L1 fees and growth · previous cost.
+    """Return the announced cost at each update: max(cost from L1 fees, growth · previously announced cost).
 
     Parameters
     ----------
     cost : cost from L1 fees at each update, already limited to the bounds of the pricing rule [wei / byte].
-    growth : factor by which calldata pressure multiplies the previous cost, `1 + pressure / denominator`, at each
-        update [1].
+    growth : factor `1 + pressure / denominator` at each update, by which calldata pressure multiplies the previously
+        announced cost [1].
     latest : announced cost before the first update [wei / byte].
 
     Returns

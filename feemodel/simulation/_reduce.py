@@ -1,8 +1,9 @@
-"""Statistics over dimensions of a sweep or of another result: moments, shares, quantiles, tail means and drawdowns.
+"""Statistics over dimensions of a sweep or another result: moments, shares, quantiles, tail means and drawdowns.
 
-Workers reduce blocks of evaluations to sums. The sums are merged in the order of the blocks, so the result does not
-depend on the number of workers. Quantiles, tail means and drawdowns are exact and need all evaluations in memory.
-xarray's reductions are not used because they need all evaluations in memory for every statistic.
+Workers reduce each block of evaluations to sums. The sums are merged in the order of the blocks, so the result does not
+depend on the number of workers. Moments, shares and histograms need only these sums. Quantiles, tail means and
+drawdowns are exact, so they need all evaluations in memory. xarray's reductions would need all evaluations in memory
+for every statistic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,19 +25,19 @@ STATISTICS = (*MOMENTS, "drawdown")
 DEFAULT_STATISTICS = STATISTICS[:4]
 LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
 SORTED_AT_ONCE = 1 << 20  # maximum number of values sorted at a time
-RUN = 4_096  # number of elements summed at a time; they fit in the L1 cache
+RUN = 4_096  # number of elements summed at a time, which fit into the processor's L1 cache
 
 
 @compared_by_value
 class Moments(NamedTuple):
-    """Sums over evaluations, with one element for each cell of the result."""
+    """Sums over evaluations; each array has one element, or one row, for each cell of the result."""
 
     evaluations: NDArray[np.int64]
     total: NDArray[np.float64]
     squares: NDArray[np.float64]  #: Σ (x − mean)²
     minima: NDArray[np.float64]
     maxima: NDArray[np.float64]
-    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in each bin; 0 bins without a histogram
+    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in each bin; no bins without `edges`
     below: NDArray[np.int64]  #: cell × threshold: number of evaluations below each threshold
 
 
@@ -57,7 +58,7 @@ class Over:
     cvar_lower: tuple[float, ...] = ()
     cvar_upper: tuple[float, ...] = ()
 
-    def __repr__(self) -> str:  # short for any number of edges
+    def __repr__(self) -> str:  # shortens a long list of edges
         edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
         levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
         return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"
@@ -78,7 +79,7 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels or thresholds of each statistic. The result has a dimension with the name of the statistic."""
+        """Levels or thresholds of each statistic, which are a dimension of the result with the statistic's name."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property
@@ -88,7 +89,7 @@ class Over:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the statistics; they are the suffixes of the result's variables."""
+        """Names of the statistics, which are the suffixes of the variables in the result."""
         levels = [name for name, given in self.levels.items() if given]
         return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
 
@@ -100,11 +101,11 @@ class Over:
 
     @property
     def bins(self) -> int:
-        """Number of bins of the histogram, 0 without a histogram."""
+        """Number of bins of the histogram; 0 if there is no histogram."""
         return self.edges.size + 1 if self.edges.size else 0
 
     def moments(self, values: NDArray[Any], axes: tuple[int, ...]) -> Moments:
-        """Sum a block of evaluations over the given axes. Cells are in C order of the other axes."""
+        """Compute the moments of a block of evaluations over the given axes; cells are in C order of the other axes."""
         kept = [axis for axis in range(values.ndim) if axis not in axes]
         count = prod(values.shape[axis] for axis in axes)
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
@@ -114,7 +115,10 @@ class Over:
         return Moments(counts, total, squares, minima, maxima, self._histogram(table), self._below(table))
 
     def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-        """Compute quantiles, tail means and drawdowns (cells × levels) from all evaluations (cells × evaluations)."""
+        """Compute quantiles, tail means and drawdowns.
+
+        The table has the shape (cells, evaluations), and each result has the shape (cells, levels).
+        """
         found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
         if "drawdown" in self.statistics:
             found["drawdown"] = []
@@ -162,16 +166,16 @@ def over(
     ----------
     dims : names of the dimensions, such as "sample", "transaction" or "path".
     statistics : any of "mean", "std" (population standard deviation), "min", "max", "sum" and "drawdown". The drawdown
-        is the largest decrease of the cumulative sum from an earlier value; the cumulative sum starts at 0. A drawdown
-        requires a single dimension.
-    edges : ascending edges of a histogram [unit of the result]. An additional first bin contains the values below the
-        first edge, and an additional last bin the values at or above the last edge.
+        is the largest decrease of the cumulative sum from any earlier value; the cumulative sum starts at 0. With
+        "drawdown", `dims` must be a single dimension.
+    edges : ascending edges of a histogram [unit of the result]. The histogram has an additional first bin for values
+        below the first edge, and an additional last bin for values at or above the last edge.
     quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
     below : thresholds [unit of the result]; for each threshold y, the statistic is P(x < y), the share of evaluations
         below y [1].
-    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]. For a share of 0.05, `cvar_lower` gives the mean of the
-        lowest 5 % of the evaluations, and `cvar_upper` that of the highest 5 % (conditional value at risk). If the
-        share is not a whole number of evaluations, the last of them has a weight below 1.
+    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]. For a share of 0.05, `cvar_lower` is the mean of the lowest
+        5 % of the evaluations, and `cvar_upper` is the mean of the highest 5 % (conditional value at risk). If share ·
+        number of evaluations is not an integer, the evaluation at the boundary has a weight below 1.
 
     Returns
     -------
@@ -194,7 +198,7 @@ def over(
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
-    """Return the coordinates that a reduction adds; `units` are the attributes with the unit of the result.
+    """Return the coordinates that a reduction adds; `units` has the attributes that state the unit of the result.
 
     >>> level_coordinates(over("path", quantile=[0.5]))
     {'quantile': ('quantile', [0.5], {'units': '1'})}
@@ -226,7 +230,7 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
 
 
 def _numbers(name: str, given: Any) -> list[float]:
-    """Return levels as a list, from a list or a one-dimensional array."""
+    """Return levels as a list; they are given as a list or a one-dimensional array."""
     return [*sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")]
 
 
@@ -254,7 +258,7 @@ def _check_numbers(table: NDArray[Any]) -> None:
 
 
 def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-    """Yield rows of a table as doubles, in parts of limited size."""
+    """Convert a table to doubles, and yield the rows in parts of limited size."""
     rows = max(1, SORTED_AT_ONCE // max(table.shape[1], 1))
     for start in range(0, len(table), rows):
         part = np.array(table[start : start + rows], dtype=np.float64)
@@ -263,7 +267,7 @@ def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
-    """For each share of the row's length, return the mean of the first elements of each row."""
+    """Return, for each row and share, the mean of the first share · row length elements of the row."""
     count = ordered.shape[1]
     columns = []
     for share in shares:
@@ -274,7 +278,7 @@ def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArra
 
 
 def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest decrease of each row's cumulative sum from an earlier value; the sum starts at 0."""
+    """Return the largest decrease of each row's cumulative sum from any earlier value; each sum starts at 0."""
     height = np.cumsum(flows, axis=1)
     return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
 
@@ -288,7 +292,7 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 
 
 class Table:
-    """Moments of all cells of a result. The moments of blocks are merged into this table."""
+    """Moments of all cells of a result, into which the moments of each block are merged."""
 
     def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
         self._wanted, self._shape = wanted, shape
@@ -354,9 +358,10 @@ class Table:
         return found
 
 
-# With reassociation, the compiler vectorizes the sums. Minimum and maximum are computed in the table's own type.
-# The compiler vectorizes both for integers too. Each sum has a separate loop with an index that starts at 0, because
-# the compiler does not vectorize a loop with several sums or with an index that could be negative.
+# This function is written so that the compiler vectorizes its loops. "reassoc" allows the compiler to vectorize sums of
+# doubles. Minimum and maximum are computed in the type of the table, because the compiler vectorizes them for integers
+# too. Each sum has a loop of its own with an index from 0, because the compiler does not vectorize a loop with several
+# sums or with an index that could be negative.
 @cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape

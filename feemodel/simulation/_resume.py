@@ -18,7 +18,7 @@ class Finished(Protocol):
     """Store of finished parts, such as `feemodel.io.FinishedFolder`."""
 
     def open(self, experiment: str) -> None:
-        """Set the description of the experiment. Raises an error if parts of another experiment are stored."""
+        """Set the description of the experiment; raises an error if the store has parts of another experiment."""
 
     def numbers(self) -> Collection[int]:
         """Return the numbers of the stored parts."""
@@ -31,7 +31,7 @@ class Finished(Protocol):
 
 
 class Job(Protocol[Part]):
-    """Computation of the numbered parts of an experiment, and conversion of parts to and from stored arrays."""
+    """Computes the numbered parts of an experiment, and converts parts to arrays for storage and back."""
 
     @property
     def description(self) -> str:
@@ -47,13 +47,13 @@ class Job(Protocol[Part]):
         """Return the arrays of a part."""
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Part:
-        """Create a part from its arrays. The caller has checked their types and shapes."""
+        """Create a part from its arrays, whose types and shapes the caller has checked."""
 
 
 def parts(
     job: Job[Part], count: int, finished: Finished | None, *, executor: Where, workers: int | None
 ) -> Generator[Part, None, None]:
-    """Yield all parts in order. Stored parts are read and checked; missing parts are computed and stored.
+    """Yield all parts of the result in order: read and check the stored parts; compute and store the missing parts.
 
     Raises `InvalidInput` if `finished` is not a store, if the store belongs to another experiment, or if the arrays of
     a stored part have unexpected names, types or shapes.

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum number of rows drawn in all resamples, which takes some minutes
-RESAMPLED_AT_ONCE = 1 << 18  # number of resampled values in memory at a time (2 MiB)
+LARGEST_BOOTSTRAP = 1 << 34  # maximum resamples · rows, which take some minutes
+RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
 
 
 class NotConverged(UserWarning):
-    """Warning that the sample is too small: the intervals of some indices are wide."""
+    """Warning that the sample is too small, because the confidence intervals of some indices are wide."""
 
 
 def sobol_indices(
@@ -58,18 +58,18 @@ def sobol_indices(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """Compute first-order and total Sobol indices: the shares of a result's variance that each input explains.
+    """Compute the first-order and total Sobol index of each input: the share of the variance that the input explains.
 
     The function is evaluated on the rows of two random matrices A and B. For each input, the function is also evaluated
-    on the rows of AB, a copy of A in which the column of the input is taken from B. This takes `count · (inputs + 2)`
-    evaluations (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+    on the rows of AB, a copy of A in which the column of this input is from B. In total, there are `count · (inputs +
+    2)` evaluations. The indices are computed by these formulas (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
     A second-order index is the share of the variance that is due to the interaction of two inputs (Saltelli 2002,
-    doi:10.1016/S0010-4655(02)00280-1). Second-order indices take `count · (2 · inputs + 2)` evaluations, because the
-    function is also evaluated on copies of B with one column from A. Confidence intervals are percentiles of a
-    bootstrap over rows.
+    doi:10.1016/S0010-4655(02)00280-1). With second-order indices, there are `count · (2 · inputs + 2)` evaluations,
+    because the function is also evaluated on copies of B with one column from A. The ends of the confidence intervals
+    are percentiles of a bootstrap that resamples the rows.
 
     Parameters
     ----------
@@ -79,31 +79,31 @@ def sobol_indices(
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
     resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
-    tolerance : width of an interval above which a `NotConverged` warning is issued [1].
-    second_order : whether second-order indices are computed.
+    tolerance : maximum width of a confidence interval; a wider interval causes the warning `NotConverged` [1].
+    second_order : whether to compute second-order indices too.
     executor, workers : as in `feemodel.sweep`.
-    inputs : ranges of inputs by name, as a mapping. Use this argument for an input that has the name of a parameter of
+    inputs : ranges of inputs by name, as a mapping. Use `inputs` for an input that has the same name as a parameter of
         `sobol_indices`, for example `inputs={"workers": (1, 8)}`.
-    ranges : range of each input, as a keyword argument with the name of the input. A range is a pair (low, high), a
-        frozen `scipy.stats` distribution, `rows`, which count as one input, or a number, which stays constant (see
-        `feemodel.sobol`).
+    ranges : range of each input, as a keyword argument with the name of the input. A range is one of the following: a
+        pair (low, high); a frozen `scipy.stats` distribution; the result of `rows`, which counts as one input; or a
+        number, which stays constant (see `feemodel.sobol`).
 
     Returns
     -------
     Dataset over "input", and over "result" if the function returns several results: `first_order` and `total_order`,
     and the ends of their intervals, `first_order_low`, `first_order_high`, `total_order_low` and `total_order_high`
-    [1]. If requested, the Dataset also has `second_order` and the ends of its interval, over "input" and "other_input".
-    `second_order` is NaN where both inputs are the same. Because of rounding and random sampling, an index can be
-    slightly below 0 or above 1.
+    [1]. With second-order indices, the Dataset also has `second_order` over "input" and "other_input", and the ends of
+    the confidence interval. `second_order` is NaN where both inputs are the same. Because of rounding and random
+    sampling, an index can be slightly below 0 or above 1.
 
     Raises
     ------
-    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, a function result that is not finite,
-        or a function whose results are all equal.
+    InvalidInput : `feemodel.sobol` or `feemodel.sweep` rejects an argument, a result of the function is not finite, or
+        all results are equal.
     LimitExceeded : a design of more than 67,108,864 numbers, more than 1,000,000 resamples, or more than 2**34 rows in
         all resamples.
 
-    If y = 2·x + z and both inputs are uniform, x explains 4/5 of the variance and z the rest:
+    If y = 2·x + z, and x and z are uniform on [0, 1], x explains 4/5 of the variance, and z explains 1/5:
 
     >>> indices = sobol_indices(lambda x, z: 2.0 * x + z, 4_096, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
     >>> indices.first_order.round(2).values.tolist()
@@ -139,7 +139,7 @@ def sobol_indices(
 
 
 def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `inputs` and `ranges`. Raises `InvalidInput` for a duplicate name, and for an input named `rng`."""
+    """Merge `inputs` and `ranges`; raises `InvalidInput` for a name that is in both, and for an input named `rng`."""
     given = mapping("inputs", inputs)
     for name in given:
         if text("inputs", name) in ranges or name == "rng":
@@ -156,7 +156,7 @@ def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, S
 
 
 def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the results of a design as a new array of finite doubles."""
+    """Copy the results of a design to an array of doubles; raises `InvalidInput` if a result is not finite."""
     results = values.astype(np.float64)
     if not (finite := np.isfinite(results)).all():
         raise_first(name, "expected finite results everywhere", results, ~finite)
@@ -165,16 +165,16 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 
 @compared_by_value
 class _Matrices(NamedTuple):
-    """Results of the function on the matrices of the design, minus the mean of the results on A and B."""
+    """Results of the function on the matrices of the design, minus the mean of all results on A and B."""
 
     a: NDArray[np.float64]  #: results on A, by row
     b: NDArray[np.float64]  #: results on B, by row
     ab: NDArray[np.float64]  #: results on A with one column from B, input × row
-    ba: NDArray[np.float64]  #: results on B with one column from A, input × row; empty without second orders
+    ba: NDArray[np.float64]  #: results on B with one column from A, input × row; or empty
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:
-    """Return the rows of A, of B, of all matrices AB, and, for second orders, of all matrices BA.
+    """Return the rows of A, then of B, then of all matrices AB, and for second-order indices of all matrices BA.
 
     AB is a copy of A with one column from B, and BA is a copy of B with one column from A.
     """
@@ -201,7 +201,7 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
     independent = results[: 2 * count]
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
-    results -= independent.mean()  # reduces the error of the estimated indices; exact indices would not change
+    results -= independent.mean()  # makes the estimates more accurate
     mixed = results[2 * count :].reshape(-1, count)
     return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
@@ -209,12 +209,12 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
 def _estimates(
     matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the indices with the ends of their intervals, 3 × index: first orders, then total, then second orders.
+    """Return the indices, and the low and high ends of their confidence intervals, with the shape (3, index).
 
-    Every index is a ratio of means over rows. `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze`
-    is not used because it needs several arrays of rows × resamples in memory and returns 0 if the variance is below
-    2.2e-16. SciPy's `sobol_indices` is not used because it has no second orders, and its bootstrap does not accept a
-    seed.
+    The order is: first-order indices, total indices, second-order indices. Every index is a ratio of means over rows,
+    and `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze` is not used, because it needs several
+    arrays of rows × resamples in memory and returns 0 if the variance is below 2.2e-16. SciPy's `sobol_indices` is not
+    used, because it has no second-order indices and its bootstrap does not accept a seed.
     """
     from scipy.stats import bootstrap
 
@@ -227,7 +227,10 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return terms whose means over rows determine the indices: results, squared results, and numerators of indices."""
+    """Return the terms from whose means over rows the indices are computed.
+
+    The terms are the results, the squared results, and the numerators of the indices.
+    """
     a, b, ab, ba = matrices
     first, total = b * (ab - a), (a - ab) ** 2 / 2
     second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
@@ -235,7 +238,7 @@ def _terms(matrices: _Matrices) -> NDArray[np.float64]:
 
 
 def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Compute the indices, index × …, from the result of `_terms`. `axis` is the axis of the rows."""
+    """Compute the indices from the result of `_terms`; `axis` is the axis of the rows."""
     means = terms.mean(axis=axis)
     indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
     return indices
@@ -277,9 +280,9 @@ def morris_screening(
     inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
-    """Compute Morris elementary effects: the change of a result when one input changes and the others stay constant.
+    """Compute Morris elementary effects: how much a result changes if one input changes and the others stay constant.
 
-    Along a trajectory, the inputs change one at a time, each by more than half of its range. The function is evaluated
+    In each step of a trajectory, one input changes by more than half of its range. The function is evaluated
     `trajectories · (inputs + 1)` times. SALib computes the trajectories and the estimates (Morris 1991,
     doi:10.1080/00401706.1991.10484804; Campolongo et al. 2007, doi:10.1016/j.envsoft.2006.10.004).
 
@@ -289,8 +292,8 @@ def morris_screening(
         arrays.
     trajectories : number of trajectories, at least 2.
     rng : seed, `SeedSequence` or `Generator` of the trajectories and of the bootstrap.
-    levels : number of grid levels of each input, an even number. The levels of a range include both ends. The levels of
-        a distribution are the midpoints of equally probable intervals. The levels of `rows` are evenly spaced rows.
+    levels : number of values of each input, an even number. The values of a range include both ends. The values of a
+        distribution are the midpoints of equally probable intervals. The values of `rows` are evenly spaced rows.
     confidence : confidence level of the interval of `mu_star` [1].
     resamples : number of resamples of the bootstrap.
     executor, workers : as in `feemodel.sweep`.
@@ -299,18 +302,18 @@ def morris_screening(
     Returns
     -------
     Dataset over "input", and over "result" if the function returns several results, in the unit of the result. An
-    effect is scaled to a change across the whole range of the input. `mu_star` is the mean absolute effect, with the
-    confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect with its sign; and `sigma` is the
-    standard deviation of the effects. `sigma` is 0 if the result is linear in the input and the effect does not depend
-    on other inputs.
+    effect is the change of the result, scaled to a change of the input by its whole range. `mu_star` is the mean
+    absolute effect, with the confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect with its
+    sign; and `sigma` is the standard deviation of the effects. If the result is linear in the input and the effect does
+    not depend on other inputs, `sigma` is 0.
 
     Raises
     ------
-    InvalidInput : an argument that `feemodel.sobol` or `feemodel.sweep` rejects, an odd number of levels, a result that
-        is not finite, or an installation without SALib.
+    InvalidInput : `feemodel.sobol` or `feemodel.sweep` rejects an argument, `levels` is odd, a result is not finite, or
+        SALib is not installed.
     LimitExceeded : a design of more than 67,108,864 numbers, or more than 1,000,000 resamples.
 
-    For y = 2·x + z on unit ranges, the effects are 2 and 1:
+    For y = 2·x + z with x and z between 0 and 1, the effects are 2 and 1:
 
     >>> found = morris_screening(lambda x, z: 2.0 * x + z, 10, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
     >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
@@ -363,11 +366,11 @@ def morris_screening(
 
 
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:
-    """Convert levels in [0, 1] to points for `columns_at`. For distributions and rows, use midpoints of intervals."""
+    """Convert levels in [0, 1] to points for `columns_at`; for distributions and rows, to midpoints of intervals."""
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level gives the last integer
+        return levels * (1.0 - 0.5**52)  # below 1: the largest level gives the largest integer
     return levels
 
 

@@ -22,13 +22,13 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
     Returns
     -------
     Dataset with a variable `<variable>_<statistic>` for each statistic and each numeric variable that has all
-    dimensions of the reduction. Variables with none of the dimensions are kept unchanged. The attribute `left_out`
-    lists the other variables, which are dropped.
+    dimensions of the reduction. Variables that have none of these dimensions are kept unchanged. All other variables
+    are dropped, and the attribute `left_out` lists their names.
 
     Raises
     ------
-    InvalidInput : a Dataset in which no numeric variable has all dimensions of the reduction, or NaN values in a
-        variable for which a histogram, quantile, tail mean or drawdown is requested.
+    InvalidInput : no numeric variable has all dimensions of the reduction, or a variable has NaN values and a
+        histogram, quantile, tail mean or drawdown is requested.
 
     >>> from feemodel.simulation._reduce import over
     >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})

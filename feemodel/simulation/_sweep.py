@@ -1,6 +1,6 @@
 """Evaluate a function on samples in parallel, and return a Dataset with the inputs as coordinates.
 
-A sweep needs memory for the result and, for each worker, for a few blocks of at most 1,048,576 evaluations.
+A sweep needs memory for the result, and for a few blocks of at most 1,048,576 evaluations per worker.
 """
 
 import inspect
@@ -60,33 +60,35 @@ def sweep(
 
     Parameters
     ----------
-    function : function whose parameters are the inputs of the samples. The function is called with read-only arrays
-        that broadcast. It returns an array of the broadcast shape, or a mapping from names to such arrays. Some fee
-        formulas of this package are replaced by compiled kernels with the same result.
+    function : function whose parameters are the inputs of the samples. It is called with read-only arrays that
+        broadcast, and must return an array of the broadcast shape, or a mapping from names to such arrays. In place of
+        some fee formulas of this package, compiled kernels with the same results are called.
     samples : result of `grid`, `sobol` or `monte_carlo`, or a product of such results.
-    reduce : result of `over`: statistics to return instead of the single evaluations.
+    reduce : result of `over`, the statistics to return in place of all evaluations.
     executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
         any `concurrent.futures.Executor`. The result does not depend on the executor. A script that uses processes
         needs `if __name__ == "__main__":`.
     workers : number of threads or processes; `None` means the number of processors.
     chunk : number of evaluations in a block; `None` means between 65,536 and 1,048,576.
     units : units by name, for results and inputs whose unit the package does not know.
-    finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted sweep can
-        be resumed by a call with the same arguments. A change of the function's code, or of objects that the code
-        names, is detected. A change of a file that the function reads is not detected.
-    progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since its
-        last call.
+    finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, a call with the same
+        arguments resumes an interrupted sweep. The call raises an error if the code of the function or an object that
+        the code names has changed, but a change of a file that the function reads is not detected.
+    progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since the
+        previous call.
 
     Returns
     -------
-    Dataset with the results over the dimensions that are not reduced. Inputs that vary along these dimensions are
-    coordinates with units. The attributes describe the other inputs, the seed and the software versions.
+    Dataset with the results, over the dimensions of the samples without the reduced dimensions. The inputs that vary
+    along these dimensions are coordinates with units. The attributes describe the other inputs, the seed and the
+    software versions.
 
     Raises
     ------
-    InvalidInput : an unknown or missing input of the function, an invalid result, or finished blocks of another sweep.
+    InvalidInput : an input of the function is unknown or missing, a result is not valid, or `finished` has blocks of
+        another sweep.
     LimitExceeded : more than 2**30 evaluations that are not reduced.
-    UpstreamError : a cluster that cannot be reached, or workers that die repeatedly.
+    UpstreamError : the cluster cannot be reached, or workers die repeatedly.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -103,7 +105,8 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write directly to the result. Workers without shared memory send the results of blocks to be copied.
+    # Threads write directly to the arrays of the result. Other workers send the results of blocks, which are then
+    # copied.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (
@@ -123,7 +126,7 @@ class Plan(NamedTuple):
     function: str  #: name of the function
     evaluations: int  #: number of evaluations
     dimensions: tuple[tuple[str, int], ...]  #: dimensions of the result, with their sizes
-    result_bytes: int  #: memory for the result [byte]
+    result_bytes: int  #: size of the result in memory [byte]
     levels: bool  #: whether statistics add dimensions: bins, quantiles, thresholds or shares
 
     def __str__(self) -> str:
@@ -133,7 +136,9 @@ class Plan(NamedTuple):
 
 
 def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
-    """Check the arguments of a sweep with a test evaluation, and return the plan. Raises the same errors as `sweep`.
+    """Check the arguments of a sweep with a test evaluation, and return the plan.
+
+    Raises the same errors as `sweep`.
 
     >>> import feemodel
     >>> from feemodel.simulation.samples import grid
@@ -145,7 +150,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     axes = [samples.axes[index] for index in job.result_axes]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
-    # For each cell of each result, a reduction stores sums, and one count per bin and per threshold.
+    # For each cell of each result, a reduction stores sums, a count for each bin, and a count for each threshold.
     held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
     if reduce is not None and reduce.holds_values:
         held += samples.size * sum(sizes)
@@ -155,7 +160,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """Result of a block, as sent by a worker that does not share memory with the caller."""
+    """Result of a block, which a worker without shared memory sends to the caller."""
 
     results: Mapping[str, NDArray[Any]]
     moments: Mapping[str, Moments]  #: moments of the results; empty without a reduction
@@ -164,13 +169,13 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """Function that evaluates the block with a given number. Each worker receives a copy of this function."""
+    """Function that takes the number of a block and evaluates the block; each worker receives a copy."""
 
     function: Callable[..., Any]
     samples: Samples
     blocks: Blocks
     reduce: Over | None
-    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: types of results by name, if known
+    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: type of each result, if known
     shared: tuple[Inputs, Inputs] | None = None  #: arrays for results and for generated inputs, if memory is shared
 
     @property
@@ -248,7 +253,7 @@ class _Job:
         return _Piece(kinds["results"], moments, kinds["inputs"])
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the types of the results and of the generated inputs, found by a test evaluation."""
+        """Evaluate the function once, and return the types of the results and of the generated inputs."""
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
         shape = (1,) * len(self.samples.axes)
         inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
@@ -268,7 +273,7 @@ class _Job:
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """Return the result of the compiled kernel, or `None` without a kernel that supports the inputs."""
+        """Return the result of the compiled kernel, or `None` if no kernel supports the function and the inputs."""
         of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
         kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
@@ -278,7 +283,7 @@ class _Job:
         return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the function's results. The input arrays are read-only because later calls use them too."""
+        """Call the function with read-only inputs, because later calls use the same arrays, and return the results."""
         given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
         for value in given.values():
             if isinstance(value, np.ndarray):
@@ -303,7 +308,7 @@ class _Job:
 
 
 class _Result:
-    """Arrays of the whole sweep: results or tables of moments, and coordinates from generated inputs."""
+    """Arrays of the whole sweep: results or tables of moments, and the generated inputs, which become coordinates."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
@@ -323,7 +328,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # single evaluations, which some reductions need
+        for name, found in piece.results.items():  # results of all evaluations, if needed
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)
@@ -421,7 +426,7 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
 
 
 def _ends(axis: Axis) -> list[Inputs]:
-    """Return the first and last values of a generated axis. They differ if the seed or the distributions differ."""
+    """Return the first and the last values of a generated axis, to detect another seed or other distributions."""
     count = len(axis)
     return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
 
@@ -434,13 +439,13 @@ def _check_dims(samples: Samples, reduce: Over | None) -> None:
 
 
 def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
-    """Return the compiled kernel of each formula that has one.
+    """Return a mapping from fee formulas to their compiled kernels.
 
     >>> from feemodel.linea.priority import priority_fee
     >>> compiled_kernels()[priority_fee].__name__
     'sweep_priority_fee'
     """
-    from feemodel.linea import from_l1, kernels, priority  # imported here because most sweeps do not need numba
+    from feemodel.linea import from_l1, kernels, priority  # most sweeps need no numba
 
     return {
         priority.priority_fee: kernels.sweep_priority_fee,

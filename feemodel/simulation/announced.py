@@ -1,4 +1,4 @@
-"""Variable cost that a rollup announces: computed from averaged L1 fees, limited to bounds, and rounded."""
+"""Variable cost that a rollup announces: the cost at averaged L1 fees, limited to bounds and truncated."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -31,24 +31,26 @@ from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
 LARGEST_TICKS = 1 << 28  # maximum number of ticks of a path; 2 GiB per column
 YEAR = 31_557_600.0  # seconds
-MAX_USAGE_EXPONENT = 10.0  # with larger exponents, the weight fee**exponent could exceed the range of a double
-MAX_MARGIN = 50.0  # maximum margin, a factor; larger numbers are probably percentages
+MAX_USAGE_EXPONENT = 10.0  # with a larger exponent, fee**exponent could exceed the range of a double
+MAX_MARGIN = 50.0  # maximum margin; a larger number is probably a percentage, not a factor
 LONGEST_TICK = 60.0  # maximum length of a tick, the interval in which transactions are counted [s]
 
 
 @dataclass(frozen=True, slots=True)
 class CalldataPressure:
-    """Rule that raises the variable cost while recent blocks contain much calldata."""
+    """Rule that raises the variable cost after blocks with much calldata, and lowers it after blocks with little."""
 
     max_block_calldata: int = COORDINATOR.max_block_calldata  #: maximum calldata of a block [byte]
-    block_count: int = COORDINATOR.calldata_blocks  #: number of recent blocks whose calldata is added up
+    block_count: int = COORDINATOR.calldata_blocks  #: number of recent blocks whose calldata is summed
     denominator: int = COORDINATOR.calldata_fee_denominator  #: d in the growth factor 1 + pressure / d [1]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("max_block_calldata", "denominator"))
 
     def growth(self, calldata: RealArray | WholeArray) -> RealArray:
-        """Return the factor by which an update multiplies the variable cost, given the calldata of recent blocks [1].
+        """Return the factor by which an update multiplies the variable cost [1].
+
+        `calldata` is the total calldata of the recent blocks [byte].
 
         >>> CalldataPressure().growth(np.array([0, 272_500, 545_000]))
         array([0.96875, 1.     , 1.03125])
@@ -59,18 +61,18 @@ class CalldataPressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricingRule:
-    """Rule that computes the announced costs from L1 fees, and the margin of the fee estimate.
+    """Parameters with which a rollup computes announced costs from L1 fees, and wallets compute fees from them.
 
     The defaults are those of `feemodel.linea.parameters`. The bounds that Linea uses in production are not published.
 
-    An update interval of 150 s has three ticks of 50 s:
+    A tick lasts at most 60 s, so an update interval of 150 s is divided into three ticks of 50 s:
 
     >>> PricingRule(update_interval=150.0).ticks_per_update, PricingRule(update_interval=150.0).tick
     (3, 50.0)
     """
 
-    margin: float = COORDINATOR.margin  #: factor on L1 costs in the variable cost [1]
-    estimate_margin: float = NODE.estimate_margin  #: fee that users pay divided by the required fee [1]
+    margin: float = COORDINATOR.margin  #: factor by which L1 costs are multiplied in the variable cost [1]
+    estimate_margin: float = NODE.estimate_margin  #: fee that users pay / required fee [1]
     fixed_cost: int = NODE.fixed_cost  #: announced fixed cost [wei / gas]
     base_fee: int = NODE.base_fee  #: base fee of the rollup [wei / gas]
     lower_bound: float | None = COORDINATOR.lower_bound  #: minimum of the variable cost [wei / byte]
@@ -79,10 +81,10 @@ class PricingRule:
     window: float = COORDINATOR.window  #: averaging window of L1 fees [s]
     execution_gas: int = COORDINATOR.execution_gas  #: assumed execution gas of a submission [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: assumed blob gas of a submission [gas]
-    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: divisor of the cost of a submission [byte]
+    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: bytes that share the cost of a submission [byte]
     tip: float = ASSUMED_L1_TIP  #: assumed L1 priority fee, if the scenario has no tips [wei / gas]
-    usage_exponent: float = 0.0  #: exponent in a block's weight, fee**exponent, if usage ratios are unknown [1]
-    pressure: CalldataPressure | None = None  #: calldata pressure, applied at every update; `None` means no pressure
+    usage_exponent: float = 0.0  #: without usage ratios, a block's weight is fee**usage_exponent [1]
+    pressure: CalldataPressure | None = None  #: calldata pressure at every update; `None` means no calldata pressure
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
@@ -99,7 +101,7 @@ class PricingRule:
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 
     def at_margin(self, name: str, margin: float) -> "PricingRule":
-        """Return the same rule with a new `margin` or `estimate_margin`. The new value may exceed `MAX_MARGIN`.
+        """Return a copy of the rule with another `margin` or `estimate_margin`, which may exceed `MAX_MARGIN`.
 
         >>> PricingRule().at_margin("estimate_margin", 90.0).estimate_margin
         90.0
@@ -110,7 +112,7 @@ class PricingRule:
 
     @property
     def ticks_per_update(self) -> int:
-        """Number of ticks between two updates of the costs; a tick lasts at most one minute."""
+        """Number of ticks between two updates of the announced costs; a tick lasts at most one minute."""
         return max(1, int(np.ceil(self.update_interval / LONGEST_TICK)))
 
     @property
@@ -125,7 +127,7 @@ class PricingRule:
         self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
     ) -> Reals: ...
     def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
-        """Return the variable cost for averages of L1 fees, limited to the rule's bounds and not rounded [wei / byte].
+        """Return the variable cost at averages of L1 fees, limited to the rule's bounds but not truncated [wei / byte].
 
         Parameters
         ----------
@@ -133,7 +135,7 @@ class PricingRule:
 
         Raises `InvalidInput` for fees that `feemodel.variable_cost` rejects.
 
-        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei divided by 131,072 bytes are 88,629,058.8 wei per byte:
+        The cost is ((7e7 + 1e8) · 65,250 + 4e6 · 131,072) / 131,072 = 88,629,058.8 wei per byte:
 
         >>> round(PricingRule(lower_bound=None).variable_cost(7e7, 1e8, 4e6))
         88629059
@@ -154,25 +156,26 @@ class PricingRule:
 def announced_variable_cost(
     l1_fees: xr.Dataset, rule: PricingRule, *, ticks: int, calldata: WholeArray | None = None
 ) -> WholeArray:
-    """Return the announced variable cost at each tick, in wei per byte but truncated to whole kwei [wei / byte].
+    """Return the announced variable cost at each tick, truncated to a multiple of 1,000 wei [wei / byte].
 
-    During the first averaging window, L1 fees are averaged over the time since the start. At the start, the average is
-    the first fee.
+    L1 fees are averaged over the window before an update. Before the end of the first window, they are averaged over
+    the time since the start of the scenario. At the start, the average is the first fee.
 
     Parameters
     ----------
     l1_fees : scenario of one path. L1 fees are constant within a step.
     rule : pricing rule.
     ticks : number of ticks of length `rule.tick`, from the start of the scenario.
-    calldata : calldata in each tick, of shape (ticks,), required if the rule has calldata pressure [byte]. At an
-        update, the pressure depends on the calldata since the previous update.
+    calldata : calldata in each tick, of shape (ticks,); required if the rule has calldata pressure [byte]. The pressure
+        at an update depends on the calldata since the previous update.
 
     Raises
     ------
-    InvalidInput : calldata pressure without calldata, or fees that `feemodel.variable_cost` rejects.
+    InvalidInput : the rule has calldata pressure but `calldata` is `None`, or `feemodel.variable_cost` rejects the
+        fees.
 
-    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei divided by 131,072 bytes are 88,629,059 wei per byte, below the lower
-    bound:
+    The cost is ((7e7 + 1e8) · 65,250 + 4e6 · 131,072) / 131,072 = 88,629,059 wei per byte, which is below the lower
+    bound of 90,000,000:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> steady = replay({"timestamp": [0, 12], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -202,7 +205,8 @@ def announced_variable_cost(
 
 
 def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray, updates: int) -> RealArray:
-    # Scale the calldata since the last update to the duration of `pressure.block_count` blocks.
+    # Scale the calldata since the previous update from the update interval to the duration of `pressure.block_count`
+    # blocks.
     starts = np.arange(updates) * rule.ticks_per_update
     since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
     seen = since_last * (pressure.block_count * NODE.block_time / rule.update_interval)
@@ -229,5 +233,5 @@ def _window_average(
 
     ends = np.maximum(times, min(rule.tick, float(lengths[0])))
     weight = between(weights)
-    plain = between(fees) / between(np.ones_like(fees))  # if all weights are zero, as in `weighted_average`
+    plain = between(fees) / between(np.ones_like(fees))  # used if all weights are zero
     return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))

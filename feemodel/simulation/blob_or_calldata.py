@@ -1,8 +1,9 @@
-"""Optimal interval between postings if delay has a cost, choice of blobs or calldata, and cost split of a shared blob.
+"""Optimal interval between postings if delay has a cost, choice of blobs or calldata, and cost of a shared blob.
 
-A rollup with `rate` bytes per second posts every T seconds. Per second, it pays `fixed / T` for postings with a fixed
-cost, and `delay_cost · rate · T / 2` for delay. The optimal T is √(2 · fixed / (delay_cost · rate)), if the bytes fit
-in a posting. A posting with a blob has only a fixed cost; calldata also has a price per byte.
+A rollup with `rate` bytes per second posts every T seconds. Per second, the rollup pays `fixed / T` for the fixed costs
+of postings, and `delay_cost · rate · T / 2` for the delay of its data. The optimal T is √(2 · fixed / (delay_cost ·
+rate)) if the bytes fit in a posting. A posting with a blob has only a fixed cost. A posting with calldata also has a
+price per byte.
 
 Source: the model of Davide Crapis, Edward W. Felten and Akaki Mamageishvili, EIP-4844 Economics and Rollup Strategies,
 arXiv 2310.01155 (2023), according to the abstract and the authors' summary; the formulas are derived here.
@@ -21,14 +22,14 @@ def posting_interval(
     *,
     capacity: float | None = None,
 ) -> RealArray:
-    """Return the optimal interval between postings, √(2 · posting_cost / (delay_cost · rate)), at most capacity / rate.
+    """Return the optimal interval between postings: min(√(2 · posting_cost / (delay_cost · rate)), capacity / rate).
 
     Parameters
     ----------
     rate : rate of compressed data, above 0 [byte / s].
     posting_cost : fixed cost of a posting [wei].
     delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
-    capacity : maximum size of a posting; it limits the interval to capacity / rate. `None` means no limit [byte].
+    capacity : maximum size of a posting, which limits the interval to capacity / rate; `None` means no limit [byte].
 
     The first three arguments broadcast against each other.
 
@@ -38,9 +39,10 @@ def posting_interval(
 
     Raises
     ------
-    InvalidInput : a negative argument, or a rate, a delay cost or a capacity of 0.
+    InvalidInput : an argument is negative; or `rate`, `delay_cost` or `capacity` is 0.
 
-    A posting of 2·10¹² wei, 10 bytes per second, and 10⁷ wei per byte and second: √(4·10¹² / 10⁸) = 200 s.
+    For a posting cost of 2·10¹² wei, 10 bytes per second, and a delay cost of 10⁷ wei / (byte s), the interval is
+    √(4·10¹² / 10⁸) = 200 s:
 
     >>> float(posting_interval(10.0, 2e12, 1e7)), float(posting_interval(10.0, 2e12, 1e7, capacity=500))
     (200.0, 50.0)
@@ -68,7 +70,8 @@ def calldata_threshold(
     Parameters
     ----------
     blob_cost : cost of a posting with one blob: blob gas and execution gas [wei].
-    calldata_cost : fixed cost of a posting with calldata [wei]. The threshold is 0 if this cost exceeds `blob_cost`.
+    calldata_cost : fixed cost of a posting with calldata [wei]. If `calldata_cost` exceeds `blob_cost`, the threshold
+        is 0.
     calldata_price : price of calldata, above 0 [wei / byte].
     delay_cost : cost of delaying one byte by one second, above 0 [wei / (byte s)].
 
@@ -76,14 +79,14 @@ def calldata_threshold(
 
     Returns
     -------
-    Threshold, in the broadcast shape [byte / s]. It is valid only if blobs are posted before they are full, that is, if
-    the threshold is below delay_cost · capacity² / (2 · blob_cost).
+    Threshold, in the broadcast shape [byte / s]. The threshold is valid only if it is below delay_cost · capacity² / (2
+    · blob_cost). At higher data rates, blobs are full before the optimal interval ends.
 
     Raises
     ------
-    InvalidInput : a negative argument, or a price or a delay cost of 0.
+    InvalidInput : an argument is negative; or `calldata_price` or `delay_cost` is 0.
 
-    (√9 − √4)² = 1 wei, and 2 · 8 / 4² = 1 byte per second:
+    The threshold is 2 · 8 · (√9 − √4)² / 4² = 1 byte per second:
 
     >>> float(calldata_threshold(9.0, 4.0, 4.0, 8.0))
     1.0
@@ -94,11 +97,12 @@ def calldata_threshold(
 
 
 def shared_blob_payment(share: float | RealArray) -> RealArray:
-    """Return the part of a shared blob's cost that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
+    """Return the share of a shared blob's cost that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
-    A rollup that posts alone pays √(2 · delay_cost · blob_cost · rate) per second. Two rollups that share blobs
-    together pay this amount for the sum of their rates. Each rollup bears the delay cost of its own data, and the
-    blob's cost is split so that both rollups save the same amount.
+    In the formula, s is `share`. A rollup that posts alone pays √(2 · delay_cost · blob_cost · rate) per second. For
+    two rollups that share blobs, this formula with the sum of their rates gives the total cost. Each rollup bears the
+    delay cost of its own data. The cost of the blob is divided so that both rollups save the same amount compared with
+    posting alone.
 
     Parameters
     ----------
@@ -106,14 +110,14 @@ def shared_blob_payment(share: float | RealArray) -> RealArray:
 
     Returns
     -------
-    Payment divided by the cost of the blob, in the shape of `share` [1]. The larger rollup pays more than half of the
-    blob, but less than its share of the data.
+    Payment / cost of the blob, in the shape of `share` [1]. The rollup with more data pays more than half of the blob's
+    cost, but less than its share of the data.
 
     Raises
     ------
     InvalidInput : a share below 0 or above 1.
 
-    A share of 0.64 pays 1 + 0.8 − 0.6 − 0.64:
+    A rollup with a share of 0.64 pays 1 + 0.8 − 0.6 − 0.64 = 0.56 of the blob's cost:
 
     >>> round(float(shared_blob_payment(0.64)), 12)
     0.56

@@ -1,11 +1,11 @@
 """Denial of service by filling a rollup's blocks: the attacker's cost and the operator's posting cost.
 
 `published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the abstract;
-`dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results agree with the published results
-in all published digits. In these models, the blob base fee starts at 1 wei and is multiplied by 1.15 in each block, the
-number of blobs is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the
-protocol: a block has a maximum number of blobs, and further blobs wait. Fees start at given values and change according
-to EIP-1559, EIP-4844 and EIP-7918.
+`dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). Their results agree with the published
+numbers in all published digits. In the published models, the blob base fee starts at 1 wei and is multiplied by 1.15 in
+each block, the number of blobs per block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack
+by the rules of the protocol: if more blobs arrive than fit in a block, they wait for a later block. The fees start at
+given values and change by the rules of EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -40,8 +40,8 @@ from feemodel.simulation.attacks.saturation import (
 
 L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # tolerance for rounding errors of sums of fractions of blobs
-PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of one blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
-ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of one blob's bytes on ZKsync Era, 10 gas per byte
+PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of a blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
+ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of a blob's bytes on ZKsync Era, at 10 gas per byte
 PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs, in `l2da.py`: 2 · 199
 
 
@@ -52,14 +52,14 @@ class Victim:
     name: str
     block_time: float  #: time between L2 blocks [s]
     batch_blobs: float  #: number of blobs in one batch
-    block_blobs: float  #: number of blobs that one full L2 block fills
+    block_blobs: float  #: number of blobs that the data of a full L2 block fills
     commit_gas: int  #: L1 gas of committing a batch [gas]
     block_transactions: int  #: number of transactions that fill an L2 block
     gas_price: float  #: L2 gas price without the priority fee [wei / gas]
     priority_fee: float = 200_000_000.0  #: priority fee that the attacker pays [wei / gas]
-    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas of transactions whose bytes fill one blob [gas]
-    variable_cost: float | None = None  #: price of data on L2; `None` means L1's blob fee [wei / byte]
-    pays_transaction_gas: bool = True  #: whether the attacker's cost includes the fixed gas of transactions
+    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of the transactions that fill a blob [gas]
+    variable_cost: float | None = None  #: price of data on L2; `None` means the blob base fee of L1 [wei / byte]
+    pays_transaction_gas: bool = True  #: whether the attacker also pays the fixed gas of transactions
 
     def __post_init__(self) -> None:
         gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
@@ -78,7 +78,7 @@ class Victim:
 
     @property
     def blobs(self) -> float:
-        """Number of blobs per L1 block that full L2 blocks fill."""
+        """Number of blobs that full L2 blocks fill during one L1 block."""
         return self.blocks * min(self.batch_blobs, self.block_blobs)
 
     @property
@@ -89,7 +89,7 @@ class Victim:
         return (self.blobs * self.calldata_gas + transactions) * price
 
     def batches(self, waiting: float) -> tuple[float, float]:
-        """Return the number of batches committed in an L1 block, and the number of blobs that wait after the block."""
+        """Return the number of batches committed in an L1 block, and the number of blobs that wait afterwards."""
         held = self.blobs + waiting
         if self.batch_blobs == self.block_blobs:
             return float(self.blocks), held % self.batch_blobs
@@ -113,7 +113,8 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum at its speed limit. Only `l2da.py` includes Arbitrum, which orders transactions by arrival.
+#: Arbitrum with blocks at the speed limit. Of the two scripts, only `l2da.py` includes Arbitrum, where transactions are
+#: ordered by time of arrival.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,
@@ -123,27 +124,27 @@ PUBLISHED_ARBITRUM = Victim(
 def published_denial(
     victim: Victim, blocks: int, *, update_blocks: int = 1, growth: float = PUBLISHED_GROWTH
 ) -> xr.Dataset:
-    """Return the cost of a denial of service in each L1 block, by the published model.
+    """Compute the cost of a denial of service in each L1 block with the published model.
 
-    As in the script `dos.py`, the attacker of ZKsync Era pays Ethereum's calldata gas. The attacker also pays the
-    priority fee of the other rollups, but only on the fixed gas of each transaction.
+    As in the script `dos.py`, an attacker of ZKsync Era pays for bytes by Ethereum's calldata gas, and pays the
+    priority fee of the other rollups only for the fixed gas of each transaction.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : duration of the attack [L1 blocks].
     update_blocks : number of L1 blocks between two updates of the rollup's blob price. As in the script, each update
-        advances the price by the growth of only one block, so the difference between the rollup's price and L1's blob
-        base fee grows.
-    growth : factor by which each block multiplies the blob base fee, if the rollup fills more than six blobs per block
-        [1].
+        multiplies the rollup's price by `growth` only once, so the price falls further and further below the blob base
+        fee of L1.
+    growth : factor by which each block multiplies the blob base fee. The factor applies only if the rollup fills more
+        than six blobs per block [1].
 
     Returns
     -------
     Dataset over `block`: `paid`, the attacker's total cost; `data`, the attacker's cost of data; and `blob_fees`, the
     blob fees on L1 [wei].
 
-    Half an hour on Optimism costs 1.983 ETH:
+    An attack on Optimism that lasts half an hour costs 1.983 ETH:
 
     >>> found = published_denial(PUBLISHED[5], 150)
     >>> round(float(found.paid.sum()) / 1e18, 3)
@@ -168,21 +169,22 @@ def published_denial(
 
 
 def _published_execution(victim: Victim) -> float:
-    """Return `Victim.execution`; for ZKsync Era, add the other rollups' priority fee on the transactions' fixed gas."""
+    """Return `Victim.execution`; for ZKsync Era, add a priority fee of 0.2 gwei for the fixed gas of transactions."""
     if victim.priority_fee:
         return victim.execution
     return victim.execution + victim.blocks * victim.block_transactions * TRANSACTION_GAS * 200_000_000.0
 
 
 def published_finality_delay(victim: Victim, budget: float) -> int:
-    """Return the finality delay that an attack with a given budget causes on a rollup, as in `l2da.py` [L1 blocks].
+    """Return by how many L1 blocks an attack with a given budget delays the finality of a rollup, as in `l2da.py`.
 
-    The attack lasts k L1 blocks. In each L1 block, full L2 blocks produce more batches than fit in nine blobs. The
-    delay is 2 · k + k · ⌈remaining blobs / 9⌉.
+    If the budget pays for an attack of k L1 blocks, the delay is 2 · k + k · ⌈remaining / 9⌉. Here `remaining` is the
+    number of blobs in the batches of one L1 block that exceed the nine blobs of an L1 block.
 
-    Raises `InvalidInput` if the attack fills at most one batch per L1 block.
+    Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 
-    10 ETH delay the finality of Base by 1,086 L1 blocks, or 2.73 times the 398 L1 blocks that 10 ETH fill with blobs:
+    10 ETH delay the finality of Base by 1,086 L1 blocks. With the same 10 ETH, an attacker can fill 398 L1 blocks with
+    blobs, so the ratio is 2.73:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -216,12 +218,13 @@ def denial(
     update_blocks: int = 1,
     rule: PricingRule | None = None,
 ) -> xr.Dataset:
-    """Simulate a denial of service by the rules of the protocol, for each L1 block.
+    """Simulate a denial of service in each L1 block by the rules of the protocol.
 
-    The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The L1 prices
-    are those at the rollup's last update. If the victim has a `variable_cost`, the attacker pays the variable cost of
-    Linea's coordinator at these prices instead of blob gas and commit gas. At most `maximum − other_blobs` blobs of the
-    rollup fit in an L1 block. Further blobs wait, and the operator posts and pays for them later.
+    The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The attacker's
+    L1 prices are the L1 fees at the rollup's last update. If the victim has a `variable_cost`, the attacker does not
+    pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from these L1 prices.
+    At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. All other blobs wait, and the operator posts
+    them in later blocks, at the fees of those blocks.
 
     Parameters
     ----------
@@ -236,16 +239,16 @@ def denial(
     -------
     Dataset over `block`: `paid`, the attacker's total cost [wei]; `data`, the attacker's cost of data [wei]; `posting`,
     the operator's cost of posting [wei]; `blob_base_fee` and `base_fee` [wei / gas]; and `backlog`, the number of
-    waiting blobs [blobs]. The attribute `clearing` is the number of L1 blocks after the attack until the backlog is
-    posted.
+    waiting blobs [blobs]. The attribute `clearing` is the number of L1 blocks that the operator needs to post the
+    backlog after the attack.
 
     Raises
     ------
-    InvalidInput : L1 blocks without room for the rollup's blobs, or a budget below the cost of the first block.
-    LimitExceeded : a blob base fee that exceeds the range of a block header.
+    InvalidInput : other users fill all blobs of each L1 block, or the budget is below the cost of the first block.
+    LimitExceeded : the blob base fee exceeds the range of a block header.
 
-    Full L2 blocks of Base fill 36 blobs per L1 block. An L1 block accepts 21 blobs, so the backlog grows by 15 blobs
-    per L1 block during half an hour:
+    During one L1 block, full L2 blocks of Base fill 36 blobs, but an L1 block has at most 21 blobs. So the backlog
+    grows by 15 blobs per L1 block:
 
     >>> found = denial(PUBLISHED[3], 150, L1State(base_fee=69_000_000, blob_base_fee=4_312_500))
     >>> found.backlog.values[[0, -1]].tolist(), found.attrs["clearing"]
@@ -292,15 +295,15 @@ def denial(
 
 @printed_as_table
 class FinalityDelay(NamedTuple):
-    """Delays in L1 blocks, if the same budget is spent on attacking a rollup or on filling L1's blob space."""
+    """Effects of two attacks with the same budget: filling a rollup's blocks, and filling L1's blob space."""
 
     attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
-    clearing: int  #: number of L1 blocks to post the backlog afterwards: maximum delay of a batch
+    clearing: int  #: number of L1 blocks in which the backlog is posted afterwards
     saturated: int  #: number of L1 blocks whose blob space the budget fills
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:
-    """Compute for how many L1 blocks a budget fills a rollup's blocks, and how many L1 blocks the backlog then takes.
+    """Compute how many L1 blocks an attack on a rollup lasts with a given budget, and how long the backlog remains.
 
     Parameters
     ----------
@@ -310,8 +313,8 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
 
     Raises the same errors as `denial`.
 
-    At the fees of January 2026, 10 ETH fill either the blocks of Base during 127 L1 blocks, or the blob space of 142 L1
-    blocks:
+    At the fees of January 2026, an attacker with 10 ETH can fill the blocks of Base during 127 L1 blocks, or the blob
+    space of 142 L1 blocks:
 
     >>> finality_delay(PUBLISHED[3], 10**19, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
     FinalityDelay(attack=127, clearing=91, saturated=142)

@@ -1,10 +1,10 @@
 """Attack that fills L1 blocks with blobs: number of blocks that a budget fills, and time until the fee falls again.
 
 In the published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
-block multiplies the blob base fee by 1.15, and the fee takes as many blocks to fall as it took to rise. By the rules of
-the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on all
-schedules since Prague. Under EIP-7918, the fee stops falling once it is below base_fee / 16. The fee falls faster than
-it rises if the target is more than half of the maximum.
+full block multiplies the blob base fee by 1.15, and after the attack the fee falls as fast as it rose. By the rules of
+the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction), which is 1.0817 on
+all schedules since Prague. If the target is more than half of the maximum, the fee falls faster than it rises. With
+EIP-7918, the fee does not fall any further when it is below base_fee / 16.
 """
 
 from dataclasses import dataclass, replace
@@ -40,12 +40,12 @@ from feemodel.ethereum.fee_market import (
 
 PUBLISHED_GROWTH = 1.15  # factor by which a full block multiplies the blob base fee [1]
 PUBLISHED_BLOBS = 9  # blobs in a full block
-GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter [gas]
+GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only gas used / limit matters [gas]
 MAX_BLOCKS = 1_000_000
 
 
 def upgrade(name: str) -> BlobRules:
-    """Return the blob rules of a mainnet upgrade by its name.
+    """Return the blob rules of the mainnet upgrade with the given name.
 
     >>> upgrade("BPO2").maximum
     21
@@ -65,7 +65,7 @@ class L1State:
     base_fee: int = 1_000_000_000  #: base fee [wei / gas]
     blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
     tip: int = 0  #: priority fee of postings [wei / gas]
-    other_blobs: int = 0  #: number of blobs of other users in every block, included before those of the rollup
+    other_blobs: int = 0  #: blobs of other users in every block, included before the rollup's blobs
     #: Gas used in every block divided by the gas limit: 0.5 keeps the base fee constant, 1 raises it by 1/8 [1].
     gas_used_ratio: float = 0.5
 
@@ -80,17 +80,17 @@ class L1State:
 
     @property
     def schedule(self) -> Schedule:
-        """Schedule for `feemodel.ethereum.fee_market`, with the blob rules `rules` at all times."""
+        """Schedule for `feemodel.ethereum.fee_market` in which the blob rules `rules` apply at all times."""
         return Schedule((replace(self.rules, timestamp=0),))
 
     @property
     def excess_blob_gas(self) -> int:
-        """Smallest excess blob gas for which the formula gives a fee of at least `blob_base_fee` [gas]."""
+        """Smallest excess blob gas at which the blob base fee is at least `blob_base_fee` [gas]."""
         return excess_behind(self.blob_base_fee, self.rules.update_fraction)
 
     @property
     def reserve(self) -> int:
-        """Reserve price of EIP-7918 for blobs, base_fee / 16; 0 if the rules have no reserve price [wei / gas].
+        """Reserve price of blobs by EIP-7918, base_fee / 16; 0 if the blob rules have no reserve price [wei / gas].
 
         >>> L1State(base_fee=1_000_000_000).reserve
         62500000
@@ -111,7 +111,7 @@ class Saturation(NamedTuple):
 def published_saturation(
     budget: float, *, growth: float = PUBLISHED_GROWTH, blobs: int = PUBLISHED_BLOBS, blob_base_fee: float = 1.0
 ) -> int:
-    """Return the number of full blocks that a budget buys, if every block multiplies the blob base fee by a constant.
+    """Return how many full blocks a budget pays for, if every full block multiplies the blob base fee by `growth`.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def published_saturation(
 
     Raises
     ------
-    InvalidInput : an invalid number, or a `growth` of at most 1.
-    LimitExceeded : more than 1,000,000 blocks.
+    InvalidInput : a number is not valid, or `growth` is not above 1.
+    LimitExceeded : the budget pays for more than 1,000,000 blocks.
 
     >>> [published_saturation(ether * 1e18) for ether in (1, 10, 100)]
     [182, 199, 215]
@@ -144,10 +144,10 @@ def published_saturation(
 
 
 def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
-    """Simulate an attack that fills L1 blocks with blobs by the rules of the protocol, until the budget is spent.
+    """Simulate, by the rules of the protocol, an attack that fills L1 blocks with blobs until the budget is spent.
 
-    The attacker buys all blobs of every block. During the attack, the base fee changes with `l1.gas_used_ratio`. After
-    the attack, the base fee is constant.
+    The attacker buys all blobs of every block. During the attack, the base fee follows EIP-1559 for blocks that use the
+    share `l1.gas_used_ratio` of the gas limit. After the attack, the base fee is constant.
 
     Parameters
     ----------
@@ -157,15 +157,16 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
     Returns
     -------
-    Number of full blocks, their cost, the fee after the last full block, and the number of blocks until the fee has
-    fallen.
+    Number of full blocks, their cost, the blob base fee after the last full block, and the number of blocks until the
+    fee has fallen to twice the initial fee.
 
     Raises
     ------
-    InvalidInput : an invalid number.
-    LimitExceeded : more than 1,000,000 blocks.
+    InvalidInput : a number is not valid.
+    LimitExceeded : the budget pays for more than 1,000,000 blocks.
 
-    1 ETH fills 307 blocks if the fee starts at 1 wei, but only 113 blocks at the fees of January 2026:
+    With 1 ETH, an attacker can fill 307 blocks if the blob base fee starts at 1 wei, but only 113 blocks at the fees of
+    January 2026:
 
     >>> saturate(10**18).blocks
     307
@@ -194,14 +195,14 @@ def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Sche
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # later blocks use the same rule, so the excess never falls
+        if following >= excess:  # nothing changes in later blocks
             return None
         excess, blocks = following, blocks + 1
     return blocks
 
 
 def base_fee_after_block(base_fee: int, gas_used_ratio: float) -> int:
-    """Return the base fee after a block that used a given share of the gas limit [wei / gas].
+    """Return the base fee of the block after a block that used a given share of the gas limit [wei / gas].
 
     >>> base_fee_after_block(8_000_000, 1.0)
     9000000

@@ -1,8 +1,8 @@
-"""Arbitrum's gas price during a surge of demand and at constant gas use, by the legacy rule and by gas constraints.
+"""Arbitrum's gas price during a surge of demand, and at constant gas use, by the legacy rule and by gas constraints.
 
-As in Arbitrum's own simulator, prices change every second. Demand rises, stays constant and falls, and higher fees
-reduce demand. Gas used is added to the backlogs, which decrease every second. A new fee applies immediately in this
-simulation, but one block later on the chain.
+As in Arbitrum's own simulator, prices change every second. In a surge, demand rises, stays constant and falls; higher
+fees reduce demand. The gas used is added to the backlogs, which decrease every second. In the simulation of a surge, a
+new fee applies immediately. On the chain, it applies one block later.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
 """
@@ -40,17 +40,17 @@ from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000  # seconds
-MIN_GAS_A_SECOND = 10_000  # minimum gas per second; smaller numbers are probably millions of gas
+MIN_GAS_A_SECOND = 10_000  # minimum gas per second; a smaller number is probably in millions of gas
 GAS_A_SECOND = "in gas per second; 7 Mgas are 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
-    """Demand for gas over time, if the base fee is at its minimum. The defaults are those of Arbitrum's simulator."""
+    """Demand for gas over time at the minimum base fee; the defaults are those of Arbitrum's simulator."""
 
     demand: int = 200_000_000  #: maximum demand [gas / s]
     duration: int = 30  #: time during which demand is at its maximum [s]
-    ramp: int = 10  #: duration of the rise, and also of the fall; at least 1 [s]
+    ramp: int = 10  #: duration of the rise, which is also the duration of the fall; at least 1 [s]
     throughput: int = 128_000_000  #: maximum throughput of the sequencer [gas / s]
 
     def __post_init__(self) -> None:
@@ -64,23 +64,24 @@ class Surge:
 @compared_by_value
 @printed_as_table
 class SurgePath(NamedTuple):
-    """Base fee and gas used during a surge, second by second."""
+    """Base fee and gas used in each second during and after a surge."""
 
     base_fees: NDArray[np.int64]  #: base fee after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: gas used in each second [gas]
     peak: int  #: maximum base fee [wei / gas]
-    peak_second: int  #: index of the first second in which the base fee is at its maximum [s]
+    peak_second: int  #: first second at whose end the base fee is at its maximum [s]
 
 
 def surge_path(
     surge: Surge, *, constraints: Sequence[GasConstraint] | None = None, min_base_fee: int = 20_000_000
 ) -> SurgePath:
-    """Return the base fee during and after a surge that starts with empty backlogs.
+    """Return the base fee and the gas used during and after a surge; all backlogs are 0 at the start.
 
     Parameters
     ----------
-    surge : demand at the minimum base fee. As in the simulator, demand is never below the chain's long-term target.
-    constraints : gas constraints of the chain; `None` means the legacy rule, 7 million gas per second.
+    surge : demand at the minimum base fee. As in Arbitrum's simulator, demand is at least the chain's target; with
+        several constraints, this is the target of the constraint with the longest window.
+    constraints : gas constraints of the chain; `None` means the legacy rule with a target of 7 million gas per second.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 
     Returns
@@ -89,7 +90,7 @@ def surge_path(
 
     Raises
     ------
-    InvalidInput : empty `constraints`, or a minimum base fee that is not an integer of at least 1.
+    InvalidInput : `constraints` is empty, or `min_base_fee` is not an integer of at least 1.
 
     >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> old, new = surge_path(Surge()), surge_path(Surge(), constraints=DIA_CONSTRAINTS)
@@ -124,7 +125,10 @@ def surge_path(
 
 
 def _gas_used(surge: Surge, second: int, waiting: int, price: float, target: int) -> tuple[int, int]:
-    """Return the gas used in a second and the demand left for the next; `price` is base fee / minimum base fee."""
+    """Return the gas used in a second, and the demand that remains for the next second.
+
+    `waiting` is the demand that remains from the previous second, and `price` is base fee / minimum base fee.
+    """
     end = 2 * surge.ramp + surge.duration
     demand = 0.0
     if second < surge.ramp:
@@ -143,17 +147,18 @@ MAX_SECONDS = 10_000_000
 
 
 def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> xr.Dataset:
-    """Return the base fee by the legacy rule and by constraints during a surge of demand.
+    """Return the base fee during a surge of demand, by the legacy rule and by gas constraints.
 
     Parameters
     ----------
     surge : demand at the minimum base fee of 1 gwei; `None` means the demand of Arbitrum's simulator.
-    constraints : gas constraints. Demand is at least the target of the constraint with the longest window.
+    constraints : gas constraints of the chain; demand is at least the target of the constraint with the longest window.
 
     Returns
     -------
-    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee`, the base fee after the second [wei / gas];
-    `gas_used`, the gas used in the second [gas]; and `paid`, gas used · base fee before the second [wei].
+    Dataset over `rule` ("legacy", "constraints") and `second`: `base_fee`, the base fee at the end of the second [wei /
+    gas]; `gas_used`, the gas used in the second [gas]; and `paid`, gas used · base fee at the start of the second
+    [wei].
 
     >>> found = surge_prices()
     >>> (found.base_fee.max("second") / 1e9).round(4).values.tolist(), found.base_fee.argmax("second").values.tolist()
@@ -179,7 +184,7 @@ def sustained_use(
     min_base_fee: int,
     constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
 ) -> xr.Dataset:
-    """Return the base fee and the fees paid if gas use is constant and does not depend on prices.
+    """Return the base fee and the fees paid if the gas use is constant and does not depend on the base fee.
 
     Parameters
     ----------
@@ -194,11 +199,11 @@ def sustained_use(
 
     Raises
     ------
-    InvalidInput : an invalid number, or invalid constraints.
+    InvalidInput : a number or `constraints` is not valid.
     LimitExceeded : more than 10,000,000 seconds.
 
-    After one second with 120 million gas, the six constraints contribute 1111 + 370 + 95 + 23 + 5 + 1 basis points to
-    the exponent of the base fee:
+    After one second in which 120 million gas are used, the exponent of the base fee is the sum of six constraints, 1111
+    + 370 + 95 + 23 + 5 + 1 basis points:
 
     >>> float(sustained_use(120e6, 0.5, min_base_fee=20_000_000).base_fee[0])
     23480000.0
@@ -208,8 +213,8 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
-    # Gas used in block i first affects the base fee of block i + 2. For second i, return this base fee. The fees paid
-    # in second i are computed with the base fee of block i + 1.
+    # Each second has one block. The gas used in block i first affects the base fee of block i + 2, which is returned as
+    # `base_fee` of second i. The fees paid in second i are computed with the base fee of block i + 1.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)

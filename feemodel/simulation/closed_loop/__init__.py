@@ -1,4 +1,4 @@
-"""Closed-loop simulation of a rollup: prices, demand, posting and the operator's balance affect each other."""
+"""Closed-loop simulation of a rollup, where prices, demand, posting and the operator's balance affect each other."""
 
 from feemodel._lazy import lazy_names
 

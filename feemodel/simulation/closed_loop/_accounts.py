@@ -1,4 +1,4 @@
-"""Data types of the compiled simulation loop: its inputs for one path, and the records in which it stores results."""
+"""Data types of the compiled simulation loop: inputs of the loop for one path, and records with the loop's results."""
 
 from typing import Any, NamedTuple
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray
 from feemodel.simulation.closed_loop._stopping import StoppingLimits
 
-#: Categories of the operator's costs [wei].
+#: Kinds of costs of the operator [wei].
 LINES = (
     "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
     "finalization_base_fee", "finalization_tip", "proving", "overhead",
 )  # fmt: skip
 DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 
-#: Totals of a day. For units and descriptions of the fields that appear in results, see `_results.DAILY`.
+#: Totals of a day. `_results.DAILY` has the units and descriptions of the fields that appear in results.
 DAY = np.dtype(
     [
         (name, np.float64)
@@ -42,23 +42,23 @@ ACCOUNTS = np.dtype(
         ("arrived", np.float64),  # bytes that have arrived [byte]
         ("posted", np.float64),  # bytes that have been posted [byte]
         ("front", np.int64),  # step in which the oldest unposted byte arrived
-        ("full", np.int64),  # step in which the oldest waiting submission became full
+        ("full", np.int64),  # step in which the oldest unposted submission became full
         ("finalized", np.float64),  # bytes that have been finalized [byte]
         ("final_front", np.int64),  # step in which the oldest unfinalized byte arrived
         ("unfinalized_blobs", np.float64),
-        ("next_finalization", np.float64),  # time of the next finalization, since the start [s]
+        ("next_finalization", np.float64),  # time from the start to the next finalization [s]
         ("step_bytes", np.float64),  # bytes posted in the step [byte]
         ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day
         ("steps_left_in_day", np.int64),
-        ("refused", np.int64),  # number of the step with invalid prices, counted from 1; 0 if no price was invalid
+        ("refused", np.int64),  # number of the step with an invalid price, from 1; 0: none
     ],
     align=True,
 )
 
 
 class L1(NamedTuple):
-    """L1 fees and usage ratios. Each array has one value per step, or a single value for all steps."""
+    """L1 fees and usage ratios; an array has one value for each step, or one value for all steps."""
 
     base_fee: RealArray  #: [wei / gas]
     blob_base_fee: RealArray  #: [wei / gas]
@@ -94,7 +94,7 @@ class DemandTerms(NamedTuple):
     elasticity: float  #: [1]
     reference_fee: float  #: [wei]
     choke: float  #: [1]
-    total: bool  #: true: demand responds to the total fee; false: demand responds to the data fee only
+    total: bool  #: `True`: demand responds to the total fee; `False`: only to the data fee
     poisson: bool
 
 
@@ -112,8 +112,8 @@ class PostingTerms(NamedTuple):
     commitment_gas: float  #: [gas]
     target_delay: float  #: [s]
     adjustment: float  #: [1]
-    tip_paid: bool  #: true: submissions pay the tip that the price cap allows; false: they pay the L1 tip
-    from_first_byte: bool  #: true: the cap rises after the first byte arrives; false: after the submission is full
+    tip_paid: bool  #: `True`: submissions pay the tip that the price cap allows; `False`: the L1 tip
+    from_first_byte: bool  #: `True`: the cap rises from the first byte on; `False`: once the submission is full
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
 
@@ -124,28 +124,28 @@ class CostTerms(NamedTuple):
     finalizes: bool
     finalization_gas: float  #: [gas]
     finalization_gas_per_blob: float  #: [gas]
-    finalize_blobs: float  #: number of posted blobs after which a finalization is due; 0 means no such number
-    finalize_seconds: float  #: time between finalizations; 0 means no fixed time [s]
+    finalize_blobs: float  #: number of posted blobs between finalizations; 0: not used
+    finalize_seconds: float  #: time between finalizations; 0: not used [s]
     proving_per_gas: float  #: [wei / gas]
     proving_per_byte: float  #: [wei / byte]
     overhead: float  #: operator's overhead per step [wei]
 
 
 class Caps(NamedTuple):
-    """Fee limits of posting policies that wait for lower fees. For all other policies, the arrays are empty."""
+    """Fee limits of posting policies that wait for lower fees; for all other policies, the arrays are empty."""
 
     base_fee_percentile: RealArray  #: rolling percentile of base fees in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
     hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: for each step: cheapest step to post a submission that became full in this step
-    limits: StoppingLimits  #: maximum costs at which kind "forecast" submits
+    cheapest: NDArray[np.int64]  #: for a submission that is full at step i, element i is the cheapest step to post it
+    limits: StoppingLimits  #: maximum costs at which the policy "forecast" posts
 
 
 class PolicyTerms(NamedTuple):
-    """Attributes of a policy that the loop itself applies. The functions of the policy must not apply them again."""
+    """Attributes of a policy that the loop applies; the functions of the policy must not apply them again."""
 
     level: float  #: factor by which the data price is multiplied [1]
-    l1_lag: int  #: age of the L1 fees that the policy observes [steps]
+    l1_lag: int  #: delay with which the policy observes L1 fees [steps]
 
 
 class Found(NamedTuple):
@@ -154,16 +154,16 @@ class Found(NamedTuple):
     prices: RealArray  #: data price in each step [wei / byte]
     arrived: RealArray  #: total bytes that have arrived by the end of each step [byte]
     days: NDArray[Any]  #: `DAY` records
-    waits: RealArray  #: element n: bytes that waited n steps; last element: also longer waits [byte]
+    waits: RealArray  #: element n: bytes that waited n steps; the last element includes longer waits [byte]
     series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
 
 
 class Path(NamedTuple):
-    """Inputs and outputs of the loop for one path. The state of the policy is a separate argument."""
+    """Inputs and outputs of the loop for one path, except for the state of the policy."""
 
     execution: Any  #: state of the rule for the execution price, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: factor by which L1 fees and time of day change demand, per step or constant [1]
+    activity: RealArray  #: factor for demand in each step, or one factor, from L1 fees and time of day [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms

@@ -1,8 +1,8 @@
-"""Short names of the pricing and posting policies that the baseline compares."""
+"""Names of the pricing and posting policies that the baseline compares."""
 
 from feemodel.simulation.policies import POLICIES
 
 PRICINGS = tuple(POLICIES)
 POSTINGS = ("fill", "deadline", "price-cap", "forecast", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # these need a target delay or maximum wait
+WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # policies that need a target delay or a maximum wait
 WITH_DELAY_COST = ("forecast", "clairvoyant")

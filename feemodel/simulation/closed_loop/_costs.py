@@ -12,9 +12,10 @@ MONTH = 30 * 86_400.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Operator's costs of finalization, proving and overhead. By default, all of these costs are 0.
+    """Operator's costs of finalization, proving and overhead; all costs are 0 by default.
 
-    In January 2026, Linea's finalizations used 66,000–67,000 gas per posted blob, about the same as its submissions.
+    In January 2026, Linea's finalizations used 66,000 to 67,000 gas per posted blob, about as much gas as Linea's
+    submissions.
 
     >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
     True
@@ -22,7 +23,7 @@ class Costs:
 
     finalization_gas: float = 0.0  #: L1 gas of a finalization, including verification of the proof [gas]
     finalization_gas_per_blob: float = 0.0  #: additional L1 gas per finalized blob [gas]
-    finalize_blobs: int | None = None  #: number of posted blobs after which a finalization is due
+    finalize_blobs: int | None = None  #: number of posted blobs between finalizations
     finalize_seconds: float | None = None  #: time between finalizations, instead of `finalize_blobs` [s]
     proving_per_gas: float = 0.0  #: cost of proving per L2 gas [wei / gas]
     proving_per_byte: float = 0.0  #: cost of proving per byte of data [wei / byte]
@@ -40,7 +41,7 @@ class Costs:
 
     @property
     def finalizes(self) -> bool:
-        """Whether finalizations use L1 gas, and therefore cost ETH."""
+        """Whether finalizations use L1 gas."""
         return bool(self.finalization_gas or self.finalization_gas_per_blob)
 
     def terms(self, step: float) -> CostTerms:

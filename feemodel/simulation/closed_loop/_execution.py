@@ -7,7 +7,7 @@ from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def announce_execution(execution, price):  # type: ignore[no-untyped-def]
-    """Set the execution prices of the step, unless the policy sets these prices itself."""
+    """Set the execution prices of a step, unless the policy has set them."""
     terms = execution.terms
     if terms.rule != SET_BY_POLICY:
         price.per_gas = terms.per_gas + terms.further_per_gas
@@ -16,7 +16,7 @@ def announce_execution(execution, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle_execution(path):  # type: ignore[no-untyped-def]
-    """Update the execution price after a step, from the gas that the transactions of the step used."""
+    """Update the execution price after a step in which the transactions used a given amount of gas."""
     rule = path.execution.terms.rule
     if rule == BLOCK_BY_BLOCK:
         eip1559.settle(path.execution, path.settled)

@@ -15,9 +15,9 @@ from feemodel.simulation.scenarios import check_scenario, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
-    """Return rolling quantiles over the newest `window` values, with linear interpolation.
+    """Return rolling quantiles, with linear interpolation, over windows of `window` values.
 
-    The first windows are shorter, because fewer values are available.
+    The first windows have fewer values.
 
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
@@ -31,7 +31,10 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
 
 @cached_njit(nogil=True, error_model="numpy")
 def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
-    """Compute rolling quantiles. A binary indexed tree (Fenwick tree) stores how often each rank is in the window."""
+    """Compute rolling quantiles with a binary indexed tree (Fenwick tree).
+
+    The tree stores how often each rank is in the window.
+    """
     size = distinct.size
     top = 1
     while top * 2 <= size:
@@ -61,7 +64,7 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
 
 @cached_njit(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
-    """Return the rank of the value that has index `number` when the values in the tree are sorted."""
+    """Return the rank of the value with index `number` in the sorted values of the tree."""
     index, bit, remaining = 0, top, number + 1
     while bit > 0:
         following = index + bit
@@ -73,9 +76,9 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
 
 
 def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """For each step, return the cheapest step from this step to `window` steps later.
+    """For each step, return the step with the lowest cost among this step and the next `window` steps.
 
-    If several of these steps have the same minimum cost, the last of them is returned.
+    If several steps have the lowest cost, the last of these steps is returned.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
@@ -87,7 +90,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # monotonic queue of candidates; the head is the cheapest step
+    queue = np.empty(count, dtype=np.int64)  # candidates by cost (monotonic queue), cheapest first
     head, tail = 0, 0
     for k in range(count - 1, -1, -1):
         while tail > head and costs[queue[tail - 1]] > costs[k]:
@@ -104,7 +107,7 @@ MIB = 1 << 20
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
-    """Return the index of the scenario row that applies in each step. Each row applies until the next row starts.
+    """Return the index of the scenario's row that applies in each step; a row applies until the next row starts.
 
     >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
