@@ -1,4 +1,4 @@
-"""Read and check files of chains. Errors name the file and the line.
+"""Read and check the TOML files that describe chains. Errors name the file and the line.
 
 Format of a file:
 
@@ -41,7 +41,7 @@ ROW_FIELDS = {"since": (str, date), "source": str, "checked": date, "note": str,
 
 
 def read_chains(folder: str | Path) -> dict[str, Chain]:
-    """Read chains from the files of a folder.
+    """Read all chains that the TOML files in a folder describe.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
 
 
 class ChainFile:
-    """A parsed file of a chain or of rules. Errors name the file and the line.
+    """Parsed TOML file that describes a chain or user-defined rules. Errors name the file and the line.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class ChainFile:
         )  # fmt: skip
 
     def rows(self, table: str, given: list[Any]) -> tuple[Row, ...]:
-        """Check the rows of a table, which must be in order of time, and return them."""
+        """Check that the rows of a table are valid and in order of time, and return the rows."""
         if not given:
             self.fail(table.partition(".")[0], f"expected at least one [[{table}]]", "", 0)
         for row in given:
@@ -135,7 +135,7 @@ class ChainFile:
         return rows
 
     def row(self, table: str, index: int, row: Mapping[str, Any]) -> Row:
-        """Check one row of a table and return it."""
+        """Check that one row of a table is valid, and return the row."""
         own = {field: value for field, value in row.items() if field in ROW_FIELDS}
         self.check_fields(own, ROW_FIELDS, ("since", "source"), table, index)
         checked = own.get("checked", self.found.get("checked"))
@@ -188,7 +188,7 @@ class ChainFile:
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
     def line(self, name: str, table: str, index: int) -> int:
-        """Return the line number of a field in the `index`-th table named `table`; "" is the top level of the file."""
+        """Return the line number of a field in table number `index` with the name `table`; "" is the top level."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()

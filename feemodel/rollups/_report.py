@@ -1,4 +1,4 @@
-"""Fees of each transaction under every rule, at the fees of one L1 block."""
+"""Fees of each transaction under each rule, at the base fee and blob base fee of one L1 block."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def payments(
 
     Parameters
     ----------
-    transactions : transactions with a signature or a placeholder.
+    transactions : transactions with a signature or a placeholder signature.
     rules : at least one rule.
     gas : gas used by each transaction [gas].
     senders : address of each transaction's sender (20 bytes).

@@ -80,9 +80,9 @@ def max_send(
 
     Returns
     -------
-    Sendable : a value that can be sent [wei]. The encoded value is a part of the transaction, so the value can change
-        the L1 fee on Scroll, and on the OP Stack if the FastLZ length is above 170 bytes. There, a larger value may be
-        possible. On all other chains, the result is the maximum.
+    Sendable : a value that can be sent [wei]. The result is the maximum on all chains where the L1 fee does not depend
+        on the bytes of the transaction's value. It depends on these bytes on Scroll, and on the OP Stack if the FastLZ
+        length is above 170 bytes. On these chains, a larger value may be possible.
 
     Raises
     ------

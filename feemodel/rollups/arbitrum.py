@@ -2,12 +2,12 @@
 
 The signed encoding of a transaction is compressed with brotli (compression level of the ArbOS version, window 22, no
 dictionary). The transaction pays for 16 units per compressed byte, at the price per unit of
-`feemodel.rollups.arbitrum_l1_pricing`. The product of units and price is converted to gas.
+`feemodel.rollups.arbitrum_l1_pricing`. The charge, units · price per unit, is converted to gas.
 
-Only transactions that the sequencer posts pay this charge. Transactions of Arbitrum's own types do not pay it. ArbOS 40
-introduced transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a node
-measures a placeholder transaction of type 2, which has no authorization list. `feemodel.rollups.arbitrum_l2_pricing`
-has the L2 base fee.
+Only transactions that the sequencer posts pay this charge; transactions of Arbitrum's own types do not pay the charge.
+ArbOS 40 introduced transactions of type 4 (EIP-7702), whose size includes the authorization list. For an estimate, a
+node measures a placeholder transaction of type 2, which has no authorization list.
+`feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
 arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
@@ -38,7 +38,7 @@ FLOOR_EXTRA_BYTES = 172  # other calldata of the call that posts a batch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArbosVersion:
-    """Parameters of an ArbOS version; `feemodel.rollups.chains` has its activation date on each chain."""
+    """Parameters of an ArbOS version; `feemodel.rollups.chains` has the activation date of each version."""
 
     name: str
     brotli_level: int = 1
@@ -88,7 +88,7 @@ def poster_units(brotli_size: int) -> int: ...
 def poster_units(brotli_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def poster_units(brotli_size: ArrayLike) -> Whole:
-    """Return the data units of a transaction: 16 per byte of its compressed signed encoding [unit].
+    """Return the data units of a transaction: 16 · brotli_size [unit].
 
     >>> poster_units(120)
     1920
@@ -125,7 +125,7 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     InvalidInput : an argument that is not an integer in range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    1,920 units · 7 gwei // 0.01 gwei:
+    The gas is 1,920 units · 7 gwei // 0.01 gwei:
 
     >>> poster_charge(120, price_per_unit=7 * 10**9, gas_price=10**7)
     PosterCharge(units=1920, gas=1344000, fee=13440000000000)
@@ -173,7 +173,7 @@ def estimated_poster_gas(
     InvalidInput : an argument that is not an integer in range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    2,197 units · 1e9 · 1.1 // 1e7:
+    The gas is 2,197 units · 1e9 · 1.1 // 1e7:
 
     >>> estimated_poster_gas(120, price_per_unit=10**9, base_fee=10**7, min_base_fee=10**7)
     241670

@@ -77,9 +77,9 @@ def reported(
 ) -> BatchReport:
     """Return the state after a batch report: the controller pays the reward and the poster, then adjusts the price.
 
-    Payments are limited to the available fees. Of the units since the last report, the batch is allocated the share
-    units · (update_time − last) // (current_time − last), where `last` is the time of the last report. The price
-    changes by the following amount, where surplus = fees_available − all amounts due:
+    Payments are limited to the available fees. The batch is allocated units · (update_time − last) // (current_time −
+    last) of the units since the last report, where `last` is the time of the last report. The price changes by the
+    following amount, where surplus = fees_available − all amounts due:
 
         (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
         // (equilibration_units // inertia + allocated)
@@ -177,7 +177,7 @@ def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = 
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
     last = state.last_update_time
-    if last == 0 and update_time > 0:  # first report: no time of an earlier one
+    if last == 0 and update_time > 0:  # first report: there is no earlier report
         last = update_time - 1
     if not last <= update_time <= current_time:
         reason = f"expected a time from {last:,} (the last report) to {current_time:,} (now)"

@@ -496,7 +496,7 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
     ------
     InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
-    100 · 8 + 10 · 12:
+    The cost is 100 · 8 + 10 · 12:
 
     >>> multi_gas_price({"computation": 100, "single_dim": 10}, fees={"computation": 8}, next_base_fee=12)
     920
@@ -531,7 +531,7 @@ def multi_gas_refund(
     ------
     InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
-    10 · 150 − 100 · 8:
+    The refund is 10 · 150 − 100 · 8:
 
     >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, next_base_fee=12, fees={"computation": 8})
     700

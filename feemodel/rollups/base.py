@@ -12,7 +12,7 @@ DENIM_FACTOR = 10  # Denim divided the block time by 10
 
 
 class BlockParameters(NamedTuple):
-    """Parameters of a block that an upgrade changes."""
+    """Block parameters that an upgrade changes."""
 
     gas_limit: int  #: [gas]
     denominator: int  #: base fee change denominator of EIP-1559

@@ -90,7 +90,7 @@ def rundler_gas(
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, or a bundle size of 0.
 
-    4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
+    The result is 4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
 
     >>> rundler_gas(180, 300, entry_point="0.6")
     44880
@@ -119,7 +119,7 @@ def rundler_floor(
     gas : result of `rundler_gas` without data gas [gas].
     execution_gas_limit, verification_gas_limit : gas limits of the operation [gas].
     calldata_floor : calldata floor: 10 gas for each zero byte and 40 gas for each non-zero byte [gas].
-    threshold_ppt : assumed used share of the verification gas limit [10⁻³].
+    threshold_ppt : share of the verification gas limit that is assumed to be used [10⁻³].
     data_gas : gas added to the result [gas].
 
     The operation uses at least 60,000 + 10,000 + 20,000 gas, which is 30,000 below the floor of 120,000:
@@ -211,7 +211,7 @@ def alto_gas(
     calldata_floor : whether the chain has the calldata floor of EIP-7623.
     assumed_gas_used : gas that the operation is assumed to use: a tenth of its gas limits [gas].
 
-    4 · 1,740 + 38,090 + 46:
+    The result is 4 · 1,740 + 38,090 + 46:
 
     >>> alto_gas(700, 260, call_data_bytes=132)
     45096

@@ -35,7 +35,7 @@ class Sums(NamedTuple):
 
 
 def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
-    """Return two arrays of sums of a rule's L1 fees: over all samples, and over all transactions.
+    """Sum a rule's L1 fees over all samples for each transaction, and over all transactions for each sample.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ def bedrock_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0, or an upgrade since Ecotone.
     Int64Overflow : a result does not fit into an int64 array.
 
-    530 gas · 1 gwei · 7:
+    The fee is 530 gas · 1 gwei · 7:
 
     >>> bedrock_l1_fee(0, 30, l1_base_fee=10**9, overhead=50, scalar=7_000_000)
     3710000000000
@@ -233,7 +233,7 @@ def ecotone_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    480 gas · 32,030,000,000 // 16,000,000:
+    The fee is 480 gas · 32,030,000,000 // 16,000,000:
 
     >>> ecotone_l1_fee(0, 30, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     960900

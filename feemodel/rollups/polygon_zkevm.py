@@ -41,7 +41,7 @@ class GasPricing:
     l1_gas_price_factor: float = 0.25  #: minimum L2 gas price / L1 gas price [1]
     byte_gas_cost: int = 16  #: L1 gas of a non-zero byte [gas]
     zero_byte_gas_cost: int = 4  #: L1 gas of a zero byte [gas]
-    net_profit: float = 1.0  #: factor on the break-even price [1]
+    net_profit: float = 1.0  #: factor by which the break-even price is multiplied [1]
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: no fixed price [wei / gas]
     transfer_l1_factor: float = 0.0  #: price of a plain transfer / L1 gas price; 0: no such price [1]
 
@@ -144,7 +144,7 @@ def break_even_gas_price(
     InvalidInput : an argument that is not an integer in its range.
     Int64Overflow : a product exceeds 64 bits.
 
-    (200 · 25 + 16 · 100) // 200:
+    The price is (200 · 25 + 16 · 100) // 200:
 
     >>> break_even_gas_price(0, 0, 200, tx_gas_price=1_000, l1_gas_price=100)
     33
@@ -218,7 +218,7 @@ def effective_gas_price(
     InvalidInput : an argument that is not an integer in its range.
     Int64Overflow : a product exceeds 64 bits.
 
-    83 · 1000 / 250:
+    The price is 83 · 1000 / 250:
 
     >>> effective_gas_price(5, 5, 200, tx_gas_price=1_000, l1_gas_price=100, l2_gas_price=250)
     332

@@ -76,7 +76,7 @@ def pre_curie_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    204 gas · 15,000,000 wei · 10 // 10⁹:
+    The fee is 204 gas · 15,000,000 wei · 10 // 10⁹:
 
     >>> pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10)
     30
@@ -142,7 +142,7 @@ def curie_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    (10 · 1.5 gwei + 4 · 0.15 gwei · 10) // 10⁹:
+    The fee is (10 · 1.5 gwei + 4 · 0.15 gwei · 10) // 10⁹:
 
     >>> curie_l1_fee(4, l1_base_fee=1_500_000_000, blob_base_fee=150_000_000, commit_scalar=10, blob_scalar=10)
     21
@@ -224,8 +224,8 @@ def feynman_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    The compression ratio of 5 is below the threshold of 6, so the fee is doubled to (10 + 20) · 1 gwei · 100 bytes · 2
-    // 10⁹:
+    The compression ratio of 5 is below the threshold of 6, so the penalty factor of 2 applies. The fee is (10 + 20) · 1
+    gwei · 100 bytes · 2 // 10⁹:
 
     >>> feynman_l1_fee(100, 50, 10, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=10, blob_scalar=20,
     ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
@@ -319,7 +319,7 @@ def _doubling_size(penalty_factor: Whole) -> Whole:
 
 
 MAX_L2_BASE_FEE = 10**10  # wei per gas; blocks with a higher base fee are not valid
-CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # in the system contract at Curie [10⁻¹⁸], [wei / gas]
+CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # values at Curie [10⁻¹⁸], [wei / gas]
 FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
 

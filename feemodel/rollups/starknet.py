@@ -110,7 +110,7 @@ def fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    10 · 1 + 20 · 3 + 30 · (5 + 3):
+    The fee is 10 · 1 + 20 · 3 + 30 · (5 + 3):
 
     >>> fee(l1_gas=10, l1_data_gas=20, l2_gas=30, l1_gas_price=1, l1_data_gas_price=3, l2_gas_price=5, tip=3)
     310
@@ -469,7 +469,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
     Unlike all other rules, the rule reads the columns `l1_data_gas` and `l2_gas`. The rule needs the parameter
     `eth_to_fri_rate`.
 
-    256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:
+    The fee is 256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:
 
     >>> from feemodel.rollups.rules import rule
     >>> given = rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})

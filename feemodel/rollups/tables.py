@@ -83,8 +83,8 @@ def measured_sizes(
     senders : address of each sender (20 bytes); `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : compressor for Linea's size, which is measured on the sender followed by the unsigned encoding; Linea
-        itself uses `Lzss(dictionary)`.
+    linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
+        `Lzss(dictionary)`.
 
     Returns
     -------
@@ -170,8 +170,8 @@ def sizes_table(
     senders : address of each sender (20 bytes); `None`: recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
-    linea_codec : compressor for Linea's size, which is measured on the sender followed by the unsigned encoding; Linea
-        itself uses `Lzss(dictionary)`.
+    linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
+        `Lzss(dictionary)`.
 
     Returns
     -------

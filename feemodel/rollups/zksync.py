@@ -1,7 +1,7 @@
 """zkSync Era: the prices of a batch, the gas per byte of pubdata, and the node's prediction of the blob base fee.
 
 A transaction pays gas · base_fee. The gas includes `gas_per_pubdata` gas for each published byte of pubdata, which
-consists of state differences and not of calldata. The prices of a batch are
+consists of state differences and not of calldata. The prices of a batch are computed by these formulas:
 
     fair_l2_gas_price  = minimal_l2_gas_price + trunc(⌈l1_gas_price · batch_overhead / max_gas⌉ · compute_part)
     fair_pubdata_price = l1_pubdata_price + trunc(⌈l1_gas_price · batch_overhead / max_pubdata⌉ · pubdata_part)

@@ -82,8 +82,8 @@ def backtest(
     posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     arrival_rate : mean number of transactions per second [1 / s].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
-    rng : seed, SeedSequence or Generator. Each path has its own random stream. The only parameter of the rule on which
-        the drawn transactions depend is the length of a tick.
+    rng : seed, SeedSequence or Generator. Each path has its own random stream. If the rule changes, the same
+        transactions are drawn, unless the length of a tick changes.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns

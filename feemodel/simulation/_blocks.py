@@ -79,7 +79,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """Return all inputs of a block as arrays that broadcast; and again the generated inputs, as one-dimensional arrays.
+    """Return all inputs of a block, as arrays that broadcast, and the generated inputs, as one-dimensional arrays.
 
     The arrays in `into` have the generated inputs of all blocks. If `into` is given, the generated inputs of the block
     are written to these arrays.

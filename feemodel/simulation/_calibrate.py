@@ -432,7 +432,7 @@ class _Search:
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
-    """Return the three largest numbers of losing paths at which a margin is accepted.
+    """Return how many paths may have a loss at the margins `high`, `margin` and `low`.
 
     For a number k of losing paths, the first result is the largest k whose Clopper-Pearson interval has an upper end of
     at most `bound`, or −1 if there are too few paths. The second is the largest k with k / n of at most `bound`. The

@@ -61,7 +61,7 @@ class CalldataPressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricingRule:
-    """Parameters with which a rollup computes announced costs from L1 fees, and wallets compute fees from them.
+    """Parameters of the announced costs, which are computed from L1 fees, and of the fees that users pay.
 
     The defaults are those of `feemodel.linea.parameters`. The bounds that Linea uses in production are not published.
 
