@@ -1,4 +1,4 @@
-"""Read and check the TOML files that describe chains. Errors name the file and the line.
+"""Read and check the TOML files that describe chains. Error messages state the file and the line.
 
 Format of a file:
 
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
 
 
 class ChainFile:
-    """Parsed TOML file that describes a chain or user-defined rules. Errors name the file and the line.
+    """Parsed TOML file that describes a chain or user-defined rules. Error messages state the file and the line.
 
     Parameters
     ----------

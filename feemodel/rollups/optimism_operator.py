@@ -99,10 +99,12 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     """
     lengths = np.atleast_1d(np.asarray(optimism.scaled_size(fastlz_sizes)))
     if lengths.dtype == object:
-        raise InvalidInput("fastlz_sizes", "expected lengths that fit 64 bits", fastlz_sizes)
+        raise InvalidInput("fastlz_sizes", "expected lengths of at most 64 bits", fastlz_sizes)
     sizes = lengths / MILLION
     if sizes.ndim != 1 or not sizes.size:
-        raise InvalidInput("fastlz_sizes", "expected one length per transaction, at least one", fastlz_sizes)
+        raise InvalidInput(
+            "fastlz_sizes", "expected one length per transaction, and at least one transaction", fastlz_sizes
+        )
     whole_scalar("posted_bytes", posted_bytes, minimum=1, maximum=INT64_MAX, unit="bytes")
     per_byte = float(sizes.sum()) / posted_bytes
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)

@@ -109,7 +109,7 @@ def measured_sizes(
             senders = [one.sender or b"" for one in sent]
         signed_transactions = [one.signed() for one in sent]
     if not isinstance(signed_transactions, Iterable):
-        raise InvalidInput("signed_transactions", "expected a list of them", signed_transactions)
+        raise InvalidInput("signed_transactions", "expected a list of transactions", signed_transactions)
     each: Iterable[Any] = signed_transactions
     transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in each]
     count = len(transactions)
@@ -371,7 +371,9 @@ def comparison(
         raise InvalidInput("reference", "expected a rule whose fees are known in ETH", reference)
     if not (signed_bytes and whole_reference):
         raise InvalidInput(
-            "transactions", "expected bytes and a reference's fee above 0", (signed_bytes, whole_reference)
+            "transactions",
+            "expected a total length above 0 and a fee of the reference rule above 0",
+            (signed_bytes, whole_reference),
         )
     rows = []
     for one in chosen:
@@ -440,7 +442,7 @@ def compare_days(
     try:
         columns_of_days = [np.atleast_1d(np.asarray(known_fees.get(name, l1_fees[name]), object)) for name in names]
     except (TypeError, ValueError):
-        raise InvalidInput("l1_fees", "expected columns of one value a day", l1_fees) from None
+        raise InvalidInput("l1_fees", "expected columns with one value per day", l1_fees) from None
     shapes = [column.shape for column in columns_of_days]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1 or not shapes[0][0]:
         raise InvalidInput("l1_fees", "expected columns of one length, at least 1", shapes)
@@ -521,7 +523,7 @@ def _inputs(
     for name, columns in (("transactions", table), ("l1_fees", moments)):
         for column, values in columns.items():
             if values.ndim != 1:
-                raise InvalidInput(column, "expected one number a row", f"an array of shape {values.shape}")
+                raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
         lengths = {column: len(values) for column, values in columns.items()}
         if len(set(lengths.values())) != 1 or not _rows(columns):
             raise InvalidInput(name, "expected columns of one length, at least 1", lengths)

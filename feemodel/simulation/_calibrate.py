@@ -84,7 +84,7 @@ class Calibration(NamedTuple):
 
         if not self.break_even:
             raise InvalidInput(
-                "break_even", "expected a result of calibrate, which has those of all paths", self.break_even
+                "break_even", "expected a result of calibrate, which has the margins of all paths", self.break_even
             )
         known = np.sort(self.break_even)
         given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
@@ -304,7 +304,7 @@ def calibrate_histories(
     check_limit(count, "histories", MAX_HISTORIES)
     lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
     if not lengths:
-        raise InvalidInput("block_seconds", "expected at least one length", block_seconds)
+        raise InvalidInput("block_seconds", "expected at least one block length", block_seconds)
     margins = np.empty((len(lengths), 1 + count))
     streams = generator_of(rng).spawn(len(lengths))
     with reporting(progress, margins.size, "calibrations") as advance:

@@ -156,7 +156,9 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
                 raise
     elif _is_dask(where):
         if workers is not None:
-            raise InvalidInput("workers", "expected only with threads or processes: a cluster has its own", workers)
+            raise InvalidInput(
+                "workers", "expected only with threads or processes: a cluster sets its own number of workers", workers
+            )
         with _dask_client(where) as client, _dask_team(client, job) as team:
             yield team
     elif isinstance(where, Executor):

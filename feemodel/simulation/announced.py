@@ -199,7 +199,9 @@ def announced_variable_cost(
         recorded = recorded_cost(cost)
     else:
         if calldata is None:
-            raise InvalidInput("calldata", "expected calldata per tick, which calldata pressure depends on", calldata)
+            raise InvalidInput(
+                "calldata", "expected calldata per tick, because the rule has calldata pressure", calldata
+            )
         recorded = under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
     return np.asarray(np.repeat(recorded, rule.ticks_per_update)[:ticks])
 

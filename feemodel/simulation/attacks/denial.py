@@ -153,7 +153,9 @@ def published_denial(
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
     if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is close to the largest double
-        raise InvalidInput("growth", f"expected a growth whose fee fits in a double after {count:,} blocks", growth)
+        raise InvalidInput(
+            "growth", f"expected a growth with a blob base fee that a double can hold after {count:,} blocks", growth
+        )
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
     for block in range(count):
@@ -260,7 +262,7 @@ def denial(
     every, schedule = whole_scalar("update_blocks", update_blocks, minimum=1), state.schedule
     free = state.rules.maximum - state.other_blobs
     if free == 0:
-        raise InvalidInput("other_blobs", "expected room for a blob of the rollup", state.other_blobs)
+        raise InvalidInput("other_blobs", "expected room for at least one blob of the rollup", state.other_blobs)
     check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
     max_excess = LARGEST_EXPONENT * state.rules.update_fraction
