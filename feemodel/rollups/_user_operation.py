@@ -203,8 +203,8 @@ def alto_filled(operation: UserOperation) -> UserOperation:
 
     In the gas fields, the paymaster data and the signature, all bits are 1.
 
-    For entry point 0.6, the paymaster data and the signature each have as many bytes as their hexadecimal text, with
-    "0x", has characters.
+    For entry point 0.6, alto counts the paymaster data and the signature as hexadecimal text with "0x", where each
+    character is a byte.
 
     >>> filled = alto_filled(UserOperation(sender=bytes(20), signature=bytes(65), entry_point="0.6"))
     >>> len(filled.signature), filled.paymaster_and_data

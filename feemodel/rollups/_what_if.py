@@ -20,7 +20,7 @@ schedule are in the table `ethereum`:
     execution_gas = 59_250
 
 A value applies from the date of its row until a later row, in the file or in the package, sets the same parameter.
-Rules mark the values from the file as assumptions. `data/rules/` has examples.
+A rule marks the values that come from the file as assumptions. `data/rules/` has examples.
 """
 
 from bisect import bisect_right

@@ -32,7 +32,7 @@ ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
-STORAGE_WRITE_GAS = 20_000  # per storage slot; a batch report writes two slots
+STORAGE_WRITE_GAS = 20_000  # gas for a storage slot; a batch report writes two slots
 FLOOR_EXTRA_BYTES = 172  # other calldata of the call that posts a batch
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from feemodel.rollups import kernels
 
-LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`: 0.8 GB
+LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`, which take 0.8 GB
 BLOCK = 1_000_000  # maximum number of fees that are computed at a time
 #: The columns of `measured_sizes`.
 MEASURED = (

@@ -434,9 +434,10 @@ class _Search:
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
     """Return how many paths may have a loss at the margins `high`, `margin` and `low`.
 
-    For a number k of losing paths, the first result is the largest k whose Clopper-Pearson interval has an upper end of
-    at most `bound`, or −1 if there are too few paths. The second is the largest k with k / n of at most `bound`. The
-    third is the largest k whose interval has a lower end of at most `bound`.
+    If k of n paths have a loss, the loss probability has the Clopper-Pearson interval of k / n. The first result is the
+    largest k at which the upper end of the interval is at most `bound`, or −1 if there are too few paths. The second
+    result is the largest k at which k / n is at most `bound`. The third result is the largest k at which the lower end
+    of the interval is at most `bound`.
     """
     from scipy.stats import binom
 

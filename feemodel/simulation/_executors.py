@@ -52,7 +52,7 @@ THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # submitted tasks per worker; a worker always has a waiting task
 RESTARTS = 3  # maximum number of restarts between two results
 CLUSTER_TIMEOUT = 5  # seconds
-MAX_WORKERS = 1_024  # a larger number is probably an error in typing
+MAX_WORKERS = 1_024  # a larger number is probably a mistake
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,7 @@ def described_dataset(
 ) -> "xarray.Dataset":
     """Return a Dataset with metadata; variables and coordinates are given as `(dimensions, values, unit)`.
 
-    The tuple may have a description after the unit. If the unit is `None`, the variable has no attribute `units`.
+    A tuple can also have a description after the unit. If the unit is `None`, the variable has no attribute `units`.
     Variables that are given in another form are passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the
     values.
 

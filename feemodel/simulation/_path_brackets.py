@@ -3,8 +3,8 @@
 A transaction pays trunc(e · (F + A · size // gas)) per gas, where e is the margin of the fee estimate, F the fixed
 cost, and A the announced cost in the transaction's tick. The price is rounded down twice. Without rounding, the revenue
 of a path would be R = e · (Σ A · size + F · Σ gas). So the revenue is at most R, and at least R − (e + 1) · Σ gas.
-These bounds give the break-even margin with a relative error of about 5e-5. In most cases, this is enough, and the fees
-of single transactions are not needed.
+These bounds give the break-even margin with a relative error of about 5e-5. In most cases, this accuracy is enough, and
+the fees of single transactions need not be computed.
 """
 
 import math
@@ -95,7 +95,7 @@ class PathBrackets:
 
     def _of_cost_margin(self, size_part: Callable[[float], float], gas: float, cost: float) -> Bracket:
         def sides(margin: float) -> tuple[bool, bool]:
-            """Return whether the path has a loss by the upper bound, and whether it has no loss by the lower bound."""
+            """Return whether the path certainly has a loss, and whether it certainly has no loss."""
             lower, upper = self._bounds(size_part(margin), gas, self.rule.estimate_margin)
             return upper < cost, lower >= cost
 

@@ -227,7 +227,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return the terms from whose means over rows the indices are computed.
+    """Return terms whose means over rows give the indices.
 
     The terms are the results, the squared results, and the numerators of the indices.
     """
@@ -370,7 +370,7 @@ def _units(levels: RealArray, within: Any, count: int) -> RealArray:
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # below 1: the largest level gives the largest integer
+        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level is the last integer
     return levels
 
 

@@ -16,7 +16,7 @@ def announce_execution(execution, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle_execution(path):  # type: ignore[no-untyped-def]
-    """Update the execution price after a step in which the transactions used a given amount of gas."""
+    """Update the execution price at the end of a step, from the gas that the transactions of the step used."""
     rule = path.execution.terms.rule
     if rule == BLOCK_BY_BLOCK:
         eip1559.settle(path.execution, path.settled)
