@@ -1,7 +1,7 @@
 """Rise of the variable cost under calldata pressure, and the cost of attacks that fill blocks with calldata.
 
-The rule is `feemodel.linea.coordinator.calldata_variable_cost`. The resulting cost is written to the pricing record of
-each block. It is truncated to whole kwei, and at most 2**32 − 1 kwei.
+The rule is `feemodel.linea.coordinator.calldata_variable_cost`. The variable cost is written to the pricing record of
+each block as a whole number of kwei, rounded down, of at most 2**32 − 1 kwei.
 """
 
 import math
@@ -57,7 +57,8 @@ class Attack:
     def transactions(self) -> tuple[WholeArray, WholeArray]:
         """Return the compressed size [byte] and the gas [gas] of each transaction that the attack adds to a block.
 
-        All bytes are assumed to be nonzero. The floor price of EIP-7623 is 40 gas per nonzero byte of calldata.
+        All bytes of the calldata are assumed to be nonzero. The floor price of EIP-7623 is 40 gas per nonzero byte of
+        calldata.
 
         >>> Attack().transactions()
         (array([60000, 49000]), array([2421000, 1981000]))
@@ -72,8 +73,8 @@ class Attack:
 def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.calldata_fee_denominator) -> float:
     """Return the number of blocks after which constant pressure has doubled the variable cost.
 
-    The number is `ln 2 / ln(1 + pressure / denominator)`. Raises `InvalidInput` for a pressure that does not raise the
-    cost.
+    The number of blocks is `ln 2 / ln(1 + pressure / denominator)`. Raises `InvalidInput` if the pressure does not
+    raise the variable cost.
 
     >>> round(doubling_blocks(), 3)
     22.526
@@ -104,7 +105,8 @@ def pressure_path(
     -------
     Dataset over `block`: `calldata` [byte], and `variable_cost`, the cost announced after the block [wei / byte].
 
-    The cost rises when the last five blocks together are more than half full, first in the third block:
+    The variable cost rises after every block for which the last five blocks contain more than half of their maximum
+    calldata. Here, the third block is the first such block:
 
     >>> path = pressure_path(np.full(5, 109_000), variable_cost=1e9)
     >>> path["variable_cost"].values.tolist()
@@ -158,7 +160,8 @@ def attack_cost(
     fixed_cost : fixed cost [wei / gas].
     margin : minimum margin of the priority fee [1].
     base_fee : L2 base fee [wei / gas].
-    pressure : parameters of the rule; `None` means the published parameters. A block count of 0 disables the pressure.
+    pressure : parameters of the rule; `None` means the published parameters. A block count of 0 turns calldata pressure
+        off.
     submission : L1 transaction that posts the compressed bytes; `None` means one full blob.
     l1_base_fee : L1 base fee of the submissions [wei / gas].
     l1_blob_base_fee : L1 blob base fee of the submissions [wei / gas].

@@ -17,8 +17,8 @@ Record = TypeVar("Record")
 def attributes(record: Any) -> dict[str, Any]:
     """Return the attributes of an object as a dict from name to value.
 
-    For a dataclass, the attributes are its fields. For any other object, they are its public data attributes and the
-    attributes that have the name of a parameter of its constructor.
+    The result for a dataclass contains its fields. The result for any other object contains its public data attributes,
+    and every attribute whose name is also the name of a constructor parameter.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> attributes(Costs())["proving_per_byte"]
@@ -33,7 +33,7 @@ def attributes(record: Any) -> dict[str, Any]:
 
 
 def parameters(record: Any) -> tuple[str, ...]:
-    """Return the names of those parameters of an object's constructor that are also attributes of the object.
+    """Return the names of the constructor parameters of an object that are also attributes of the object.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> parameters(Costs())[0]
@@ -43,7 +43,7 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Call the constructor of an object again, with some parameters changed, and return the new object.
+    """Return a new object of the same class, constructed with the same parameters except the changed parameters.
 
     Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 

@@ -36,10 +36,10 @@ MIN_SIMILARITY = 0.75  # `difflib` ratio above which a similar name counts as a 
 
 
 def checked_pricing(pricing: Any) -> Pricing:
-    """Check a policy and return it. A `PricingRule` becomes a `LineaPricing`, and an execution price becomes a `Fixed`.
+    """Check a policy and return it. Convert a `PricingRule` to a `LineaPricing`, and an execution price to a `Fixed`.
 
-    Raises `InvalidInput` if a required function is missing; if `level`, `l1_lag`, `balance_lag` or `target_balance` is
-    out of range; or if the name of an attribute is probably misspelled.
+    Raises `InvalidInput` if a required function is missing, if `level`, `l1_lag`, `balance_lag` or `target_balance` is
+    out of range, or if an attribute has a name that is probably misspelled.
 
     >>> checked_pricing(PricingRule(window=600.0)).window
     600.0
@@ -154,7 +154,8 @@ def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
 def runner(pricing: Any) -> Callable[[State, Path], None]:
     """Return the compiled loop for a policy.
 
-    The loop of a built-in policy is cached on disk. For any other policy, each process compiles the loop.
+    The loop of a built-in policy is compiled once and cached on disk. The loop of a user's policy is compiled in each
+    process.
 
     >>> runner(Fixed(price=1e8)) is Fixed.run
     True

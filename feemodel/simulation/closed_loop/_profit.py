@@ -5,8 +5,8 @@
     onchain profit = fees paid by users − rent paid to L1
     profit = onchain profit − proving − overhead
 
-The rent includes both the burned base fee and the priority fee. growthepie, L2BEAT and the Dune spell
-`rollup_economics_ethereum` use the same terms.
+The rent paid to L1 includes both the burned base fee and the priority fee. The terms are the same as those of
+growthepie, of L2BEAT and of the Dune spell `rollup_economics_ethereum`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from feemodel.linea.revenue_vault import RevenueVault, burn_and_bridge, submit_i
 
 BASES = ("cash", "accrual")
 
-#: Line of the statement → variables of the result of `simulate`; the line is the sum of these variables.
+#: Line of the profit and loss statement → variables of the result of `simulate` whose sum is the line.
 LINES: dict[str, tuple[str, ...]] = {
     "data_fees": ("data_fees",),
     "execution_fees": ("execution_fees",),
@@ -46,8 +46,8 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
     Parameters
     ----------
     result : result of `feemodel.simulate`. Call `simulate` with `days="utc"` for days from midnight to midnight UTC.
-    eth_usd : price of one ETH on each date, such as `{"2026-01-08": 3_100.0}`. If given, the result also contains every
-        line in USD [USD].
+    eth_usd : price of one ETH on each date, such as `{"2026-01-08": 3_100.0}`. If `eth_usd` is given, the result also
+        contains every line in USD [USD].
 
     Returns
     -------
@@ -91,12 +91,13 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 def linea_surplus(result: xr.Dataset, *, minimum_fee: int = 0) -> xr.Dataset:
     """Compute how Linea's revenue vault spends the fees of each day.
 
-    The vault pays the operator's costs first. It burns 20 % of the remaining ETH, and buys LINEA tokens with 80 %.
+    The vault pays the operator's costs first. Of the remaining ETH, the vault burns 20 % and spends 80 % on LINEA
+    tokens.
 
     Parameters
     ----------
-    result : result of `feemodel.simulate`. The operator's invoice for a day is the cash costs of the day, rounded to
-        whole wei.
+    result : result of `feemodel.simulate`. The operator's invoice for a day is the sum of the cash costs of the day,
+        rounded to whole wei.
     minimum_fee : fee of the bridge message [wei].
 
     Returns

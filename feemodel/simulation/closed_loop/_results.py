@@ -79,7 +79,8 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Sum all fields as one contiguous table, because the rounding of a sum over a single field depends on strides.
+    # Sum all fields at once, over one contiguous table. The sum over a single field would be rounded differently,
+    # because NumPy adds strided and contiguous values in a different order.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()
@@ -124,7 +125,7 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
 def volatility(prices: RealArray, step: float) -> float:
     """Return the standard deviation of log(mean price of an hour / mean price of the previous hour).
 
-    The result is NaN if the mean price of an hour is 0, or if there are fewer than two hours.
+    The standard deviation is NaN if the mean price of an hour is 0, or if there are fewer than two hours.
 
     If the prices of three hours are 1, e and 1 wei, the logarithm of the price changes by 1 and −1:
 

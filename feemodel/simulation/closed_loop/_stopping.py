@@ -1,15 +1,16 @@
-"""Optimal stopping for submissions that may wait: from a forecast, compute the maximum cost at which to submit.
+"""Optimal stopping for submissions that may wait: compute, from a forecast, the maximum cost at which to submit.
 
 Waiting has a cost. Dynamic programming over the distribution of future costs finds the best time to submit, as in
-Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). The state in their paper
-includes the number of waiting batches. This module decides on each submission separately, because the delay of each
-submission is counted separately and L1 accepts any number of submissions. The state is the time until the deadline.
+Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). In that paper, the state
+of the dynamic program includes the number of waiting batches. In this module, the state is only the time until the
+deadline of one submission. Submissions do not affect each other here: each submission has its own waiting cost, and L1
+accepts any number of submissions.
 
 The forecast of the logarithm of the cost is a curve over the time of day plus a deviation that decays:
 
     log cost(t) = curve(time of day) + d(t),    d(t + 1) = φ · d(t) + a randomly drawn past error
 
-Once a day, the curve, φ and the errors are fitted to the costs of the previous seven days.
+Once a day, this forecast model (the curve, φ and the errors) is fitted to the costs of the previous seven days.
 """
 
 import math
@@ -22,13 +23,13 @@ from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real
 from feemodel.errors import InvalidInput
 
 MIN_STEP = 1e-3  # minimum length of a step [s]
-BIN_SECONDS = 1_200.0  # length of a bin, but at least one step; one maximum cost applies in a bin [s]
+BIN_SECONDS = 1_200.0  # length of a bin, in which one maximum cost applies; at least one step [s]
 DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
 MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history to which the model is fitted [days]
 HARMONICS = 3  # number of harmonics (sine and cosine) in the curve over the time of day
 RIDGE = 1.0  # ridge penalty on the coefficients of the harmonics [bins]
 POINTS = 81  # number of grid points for the deviation from the curve
-MAX_LIMITS = 1 << 26  # maximum number of limits in memory; this many limits need 512 MiB
+MAX_LIMITS = 1 << 26  # maximum number of elements in the array of maximum costs; so many need 512 MiB
 MARGIN = math.log(2.0)  # distance by which the grid extends beyond the deviations in the history
 ERRORS = 64  # number of quantiles that represent the distribution of forecast errors
 ROUNDING = 1e-9  # waiting must save more than this fraction of the cost; excludes rounding errors
@@ -53,8 +54,8 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     """Return the maximum cost at which to submit, for each bin of time and each remaining time until the deadline.
 
     The optimal policy submits if the present cost is at most the expected cost of a later submission plus the cost of
-    waiting. At the deadline, any cost is accepted. Any cost is also accepted in the first three days, when no forecast
-    is possible. The limits of a bin depend only on costs before that bin.
+    waiting. At the deadline, any cost is accepted. In the first three days, when no forecast is possible, any cost is
+    accepted too. The maximum costs of a bin depend only on costs before that bin.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     InvalidInput : `costs` is not one-dimensional or has a negative element, or `step` is longer than a day.
     LimitExceeded : the array of maximum costs does not fit in memory.
 
-    If the cost is constant, the limit equals the cost:
+    If the submission cost is constant, the maximum cost equals the submission cost:
 
     >>> limits = posting_limits(np.full(8 * 144, 1e13), step=600.0, deadline=3_600.0, delay_cost=0.0)
     >>> limits.costs.shape, round(float(limits.costs[-1, -1]) / 1e13, 3)
@@ -133,8 +134,8 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
 def _transition(points: RealArray, following: RealArray) -> RealArray:
     """Return the transition probabilities between grid points.
 
-    Row i of `following` contains equally likely values after grid point i. The probability of a value is divided
-    between the two nearest grid points by linear interpolation.
+    If the deviation is now at grid point i, its next value is one of the equally likely values in row i of `following`.
+    The probability of each value is divided between the two nearest grid points by linear interpolation.
     """
     position = np.interp(following, points, np.arange(len(points)))
     lower = np.minimum(position.astype(np.int64), len(points) - 2)
@@ -147,7 +148,7 @@ def _transition(points: RealArray, following: RealArray) -> RealArray:
 
 @cached_njit(nogil=True, error_model="numpy")
 def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def]
-    """Fill the limits by dynamic programming, backwards from the deadline.
+    """Fill `limits`, the maximum costs at which to submit, by dynamic programming, backwards from the deadline.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
     limits : output, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
     """
     count, points = limits.shape[0], costs.shape[1]
-    values = costs.copy()  # expected costs under optimal decisions; initially those at the deadline
+    values = costs.copy()  # expected costs under optimal decisions; initially the costs at the deadline
     waiting = np.empty(points)
     for left in range(1, limits.shape[1]):
         for k in range(count + limits.shape[1] - 1 - left):

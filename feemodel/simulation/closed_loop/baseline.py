@@ -27,7 +27,7 @@ FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
 def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
-    """Remove the usage ratios from a scenario of L1 fees, so that all blocks have the same weight in averages.
+    """Remove the gas and blob usage ratios from a scenario, so that all blocks have the same weight in averages.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, "gas_used_ratio": [0.5] * 2}
@@ -39,7 +39,7 @@ def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
 
 
 def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
-    """Return the constant data price at which fees equal posting costs over a history, if demand ignores prices.
+    """Return the constant data price at which fees equal posting costs over a history, for demand with elasticity 0.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
     sla : for "price-cap", the target delay; for "deadline", "forecast" and "clairvoyant", the maximum wait; "fill"
         ignores this value [s].
-    tip : tip that "price-cap" pays, see `PriceCap`.
+    tip : L1 tip that "price-cap" pays, see `PriceCap`.
 
     >>> baseline_posting("deadline", sla=3_600.0).deadline
     3600.0
@@ -126,10 +126,10 @@ def fitted(
     l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
     *, step: float = 12.0,
 ) -> Pricing:  # fmt: skip
-    """Set the level of a policy so that fees equal posting costs over a history, if demand ignores prices.
+    """Set the level of a policy so that fees equal posting costs over a history, for demand with elasticity 0.
 
-    The fit uses the whole history, which an operator cannot know in advance. The results of the fitted policy are
-    therefore an upper bound on the results that were achievable at the time.
+    An operator could not have fitted the level in advance, because the fit uses the whole history. The results of the
+    fitted policy are therefore an upper bound on the results that an operator could have achieved.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def fitted(
         return float(simulate(l1_fees, at_level, posting, inelastic, costs, step=step)["recovery"].mean()) - 1.0
 
     low, left = 1.0, surplus(1.0)
-    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # correct level if fees are proportional to the level
+    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # the level to find, if fees are proportional to the level
     for _ in range(MAX_FITS):
         right = surplus(high)
         if abs(right) <= FIT_TOLERANCE:

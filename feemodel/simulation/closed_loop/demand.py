@@ -24,10 +24,9 @@ class Demand:
 
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 
-    `arrivals` is the number of transactions per second, a continuous flow or a Poisson draw. `cycle` is the factor of
-    the present hour. f is the fee of one transaction: its data fee or its total fee, depending on `responds_to`. On
-    Linea in 2026, the data fee is only 0.2–3 % of the total fee. Comparisons of data prices therefore use
-    `responds_to="data"`.
+    `arrivals` is the expected number of transactions per second. `cycle` is the demand factor of the present hour. f is
+    the fee of one transaction: the data fee or the total fee, depending on `responds_to`. Use `responds_to="data"` to
+    compare data prices, because the data fee is only 0.2–3 % of the total fee on Linea in 2026.
 
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
@@ -68,7 +67,7 @@ class Demand:
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
         """Return the factor by which the time of day and L1 fees change demand in each step [1].
 
-        If neither has an effect, the result has one element, 1.
+        If demand depends neither on the time of day nor on L1 fees, the result is an array with the single element 1.
 
         Parameters
         ----------
@@ -83,7 +82,8 @@ class Demand:
         if self.l1_correlation:
             factors = factors * (base_fee / typical_base_fee) ** self.l1_correlation
         if self.cycle is not None:
-            # The cycle starts on Monday. 1970-01-01 was a Thursday, so add three days.
+            # Count hours from a Monday, when the weekly cycle starts. 1970-01-01 was a Thursday, three days after
+            # Monday.
             hour = (times // 3_600.0).astype(np.int64) + 3 * 24
             factors = factors * np.asarray(self.cycle, dtype=np.float64)[hour % len(self.cycle)]
         return np.asarray(factors)

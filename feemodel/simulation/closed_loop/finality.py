@@ -13,7 +13,7 @@ from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
-FIRST_DUE = 7 * 86_400.0  # seconds; the percentiles of the price cap use the same window
+FIRST_DUE = 7 * 86_400.0  # the first seven days [s]; a price cap computes its percentiles over a window of seven days
 
 
 def price_of_finality(
@@ -29,7 +29,8 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
-    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Other kinds do not wait for lower fees.
+    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Policies of any other kind do not wait
+        for lower fees.
     interval : time between the due times of two submissions. The first byte of a submission arrives when the previous
         submission is due [s].
     first_due : time at which the first submission is due [s].
@@ -38,15 +39,16 @@ def price_of_finality(
     Returns
     -------
     Dataset over `submission`: `due` and `sent`, times since the start [s]; `delay` [s]; `cost`, `cost_when_due` [wei].
-    `cost_when_due` is the cost of sending the submission when it is due, at the L1 tip of that time. `saving` is
-    1 − (sum of `cost`) / (sum of `cost_when_due`); a negative value means that waiting costs more [1]. `mean_delay` is
-    the mean of `delay` [s]. Submissions that still wait at the end of the scenario are sent at the end.
+    `cost_when_due` is the cost of the submission if it is sent when due, at the L1 tip of that time. `saving` is 1 −
+    (sum of `cost`) / (sum of `cost_when_due`); a negative value means that waiting costs more [1]. `mean_delay` is the
+    mean of `delay` [s]. Submissions that still wait at the end of the scenario are sent at the end.
 
     Raises
     ------
     InvalidInput : the scenario has several paths, has no dates, or ends before the first submission is due.
 
-    At constant fees, waiting saves nothing. The tip rises with the age of the first byte, so the saving is negative:
+    At constant fees, waiting does not make a submission cheaper. The saving is slightly negative, because the price cap
+    pays a higher tip when the first byte of a submission is older:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
@@ -101,7 +103,10 @@ def price_of_finality(
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: ignore[no-untyped-def]
-    """Return the step in which each submission is sent, at most the last step, and the tip of each submission."""
+    """Return the step in which each submission is sent, and the tip of each submission.
+
+    Submissions are sent in the last step at the latest.
+    """
     sent, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
     last = fees.base_fee.size - 1
     for i in range(due.size):
@@ -121,7 +126,7 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
 
 @cached_njit(nogil=True, error_model="numpy")
 def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
-    """Return the step in which each submission is sent, at most the last step."""
+    """Return the step in which each submission is sent. Submissions are sent in the last step at the latest."""
     sent = np.empty(due.size, dtype=np.int64)
     last = fees.base_fee.size - 1
     for i in range(due.size):

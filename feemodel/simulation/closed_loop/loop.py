@@ -25,7 +25,10 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a n
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
-    """Return the value for step `k`. An array with one value has this value in all steps."""
+    """Return the value of an array for step `k`.
+
+    If the array has one element, this element is the value for all steps.
+    """
     return values[k] if values.size > 1 else values[0]
 
 
@@ -132,7 +135,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
-    """Return the size of the submission to send now, or 0 if none is sent [byte], and its tip [wei / gas]."""
+    """Return the size of the submission to send now, 0 for no submission [byte], and the tip to pay [wei / gas]."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
     pending = arrived[k] - accounts.posted
     if pending <= 0.0:
@@ -179,7 +182,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
-    """Finalize if a finalization is due and no price cap forbids it; return the cost, 0 without finalization [wei]."""
+    """Finalize if a finalization is due and no price cap prevents finalization; return the cost, or 0 [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
     blobs, ended = accounts.unfinalized_blobs, (k + 1) * clock.step
     if blobs <= 0.0:
@@ -231,7 +234,10 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def _poisson(rng, mean):  # type: ignore[no-untyped-def]
-    """Return a Poisson draw. This is a separate function because numba's implementation returns an array."""
+    """Return a Poisson draw.
+
+    Keep this call in a separate function, because numba's `rng.poisson` allocates an array.
+    """
     return float(rng.poisson(mean))
 
 
@@ -301,7 +307,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     accounts.drawdown = max(accounts.drawdown, accounts.peak - accounts.balance)
     settled.posted_bytes, settled.posted_cost = accounts.step_bytes, accounts.step_cost
     settled.end_balance = settled.seen_balance = accounts.balance
-    if path.balances.size > 1:  # step k has ended, so the lag counts from the start of step k + 1
+    if path.balances.size > 1:  # step k has ended: count the lag from the start of step k + 1
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
@@ -340,7 +346,7 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
     settled.arrived_bytes = number * demand.bytes_per_transaction
     accounts.arrived += settled.arrived_bytes
     path.found.arrived[k] = accounts.arrived
-    path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes this value in the next step
+    path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes the calldata in the next step
     # (3) users pay
     settled.data_fees = settled.arrived_bytes * per_byte
     settled.execution_fees = settled.gas_used * path.price.per_gas
@@ -391,7 +397,7 @@ _types: dict[Any, Any] = {}
 
 @typeof_impl.register(Path)
 def _type_of_path(path: Path, context: Any) -> Any:
-    """Return the numba type of a path. The type is cached, because numba would inspect every field in every call."""
+    """Return the numba type of a path. The type is cached; otherwise numba would inspect every field in every call."""
     layout = _layout(path)
     if layout not in _types:
         _types[layout] = typeof_impl.dispatch(tuple)(path, context)

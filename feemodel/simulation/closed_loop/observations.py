@@ -21,8 +21,8 @@ SEEN = np.dtype(
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
-        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 without ratios [1]
-        ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 without ratios [1]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has no ratios [1]
+        ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 if the scenario has none [1]
         ("balance", np.float64),  # operator's balance at the start of a step [wei]
         ("calldata", np.float64),  # calldata of the previous step [byte]
     ],
@@ -46,7 +46,8 @@ SETTLED = np.dtype(
     align=True,
 )
 
-#: Prices of a step. All prices are 0 at first. A price keeps its value until the policy changes this price.
+#: Prices of a step. All prices are initially 0. The prices of a step also apply in later steps, until the policy
+#: changes them.
 PRICE = np.dtype(
     [
         ("per_byte", np.float64),  # price of data [wei / byte]

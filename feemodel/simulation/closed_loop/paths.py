@@ -1,4 +1,4 @@
-"""Check the arguments of `simulate`, and simulate single paths with these arguments."""
+"""Check the arguments of `simulate`, and simulate one path at a time."""
 
 import json
 import platform
@@ -80,7 +80,7 @@ DAY_SECONDS = 86_400.0
 MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
 MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # steps; the distribution of waiting times counts longer waits as this wait
+LONGEST_WAIT = 1 << 15  # largest waiting time in the distribution of waiting times; longer waits count as this [steps]
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters; longer error messages of the compiler are shortened
 
@@ -91,8 +91,8 @@ Checked = TypeVar("Checked")
 class Bootstrap:
     """Settings of a block bootstrap of L1 fees, as in `feemodel.simulation.scenarios.bootstrap`.
 
-    The worker that simulates a path also draws the L1 fees of this path. The fees of all paths are therefore never in
-    memory at the same time.
+    Each worker draws the L1 fees of the paths that it simulates, so the fees of all paths are never in memory at the
+    same time.
     """
 
     paths: int  #: number of paths
@@ -165,7 +165,10 @@ def path_job(
 
 
 def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """Return a value if its class is `kind`. Reject subclasses, because their numbers may not have been checked."""
+    """Return a value if its class is `kind`.
+
+    Reject subclasses, which may skip the checks in the constructor of `kind`.
+    """
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
@@ -226,7 +229,10 @@ class PathJob:
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
 
     def columns(self, path: int) -> dict[str, RealArray]:
-        """Return the L1 fees of a path in each step. A column that the scenario lacks has one constant value."""
+        """Return the L1 fees of a path in each step, by name.
+
+        An array with one element is a default for a missing column.
+        """
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}

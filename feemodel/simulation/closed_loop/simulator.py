@@ -45,7 +45,7 @@ def simulate(
     Parameters
     ----------
     l1_fees : scenario of `feemodel.simulation.scenarios`. If the time between rows is longer than a step, each row
-        applies until the next row starts. The last row then only marks the end of the scenario.
+        applies until the next row starts, and the last row only marks the end of the scenario.
     pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
     posting : rule for when data is posted; `None` means that each blob is posted when it is full. `stream_ratio` must
         be 1, because `demand.bytes_per_transaction` is already the size in the shared stream.

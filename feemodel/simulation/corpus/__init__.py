@@ -1,7 +1,7 @@
 """Generate realistic transactions for tests of compression, without data of real users.
 
-`_calldata` defines the forms of calldata. Lengths, words, addresses and gas are drawn from the distributions in
-`linea.json`, which `scripts/fit-corpus` fitted to Linea mainnet transactions.
+The module `_calldata` defines the layouts of calldata. Lengths, words, addresses and gas are drawn from the
+distributions in `linea.json`, which `scripts/fit-corpus` fitted to Linea mainnet transactions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class Corpus:
     ----------
     payloads : bytes whose compressed size determines the fee, for each transaction: sender ‖ unsigned transaction.
     calldata : calldata of each transaction.
-    kinds : kind of each transaction, of shape (n,). Kinds are the keys of `LINEA_MIX`.
+    kinds : kind of each transaction, a key of `LINEA_MIX`, of shape (n,).
     gas : gas used by each transaction, of shape (n,) [gas].
     """
 
@@ -63,7 +63,7 @@ def corpus(
     ----------
     count : number of transactions.
     rng : seed, `SeedSequence` or `Generator`; equal seeds give equal transactions.
-    mix : mapping from kinds of transactions to relative weights. The kinds are the keys of `LINEA_MIX`.
+    mix : mapping from kinds of transactions, which are keys of `LINEA_MIX`, to relative weights.
 
     Returns
     -------
@@ -76,11 +76,12 @@ def corpus(
 
     Notes
     -----
-    The kinds are `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators
-    and multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (all
-    other functions: a selector and words of the fitted mixture) and `deployment` (only words of the fitted mixture).
-    Contracts and users are drawn by Zipf's law from two pools of addresses, so addresses and selectors repeat as on a
-    chain. The sizes of the pools are those of the real data and do not depend on `count`.
+    The kinds of transactions are `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap`
+    (routers, aggregators and multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337),
+    `contract_call` and `deployment`. A `contract_call` calls any other function: its calldata is a selector and words
+    drawn from the fitted mixture. The calldata of a `deployment` consists only of words drawn from the fitted mixture.
+    Contracts and users are drawn by Zipf's law from two pools of addresses, so addresses and selectors repeat as often
+    as in real transactions. The pools are as large as in the real data, for any `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])
@@ -124,7 +125,7 @@ def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
     return shares
 
 
-GAS_LIMIT_MARGIN = 0.5  # gas limits exceed gas used by at most this share
+GAS_LIMIT_MARGIN = 0.5  # maximum of (gas limit / gas used) − 1
 
 
 def draw_transactions(

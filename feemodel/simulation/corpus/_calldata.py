@@ -31,11 +31,11 @@ Bytes: TypeAlias = NDArray[np.uint8]  # one row for each address, selector or wo
 WORD = 32
 LONGEST_AMOUNT = 16
 POOL_FEES = (100, 500, 3_000, 10_000)  # Uniswap v3
-DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, like the fitted transactions
+DEADLINES = (1_690_000_000, 1_770_000_000)  # July 2023 to February 2026, the dates of the fitted transactions
 
 
 class Shape(NamedTuple):
-    """Selector and words of one form of calldata. A `selector` of "*" means the selector of the called contract."""
+    """Selector and words of one layout of calldata. A `selector` of "*" means the selector of the called contract."""
 
     name: str
     kind: str

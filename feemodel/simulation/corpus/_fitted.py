@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
 Indices: TypeAlias = NDArray[np.int64]
 
-# Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. This preserves
-# the mean of the distribution and most of the tail.
+# Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. These means
+# preserve the mean of the whole distribution and most of the tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
@@ -28,7 +28,7 @@ class ShapeFit:
     dynamic_fee : share of these transactions that have type 2 (EIP-1559) [1].
     with_value : share of these transactions that transfer ether [1].
     execution_gas : gas used minus intrinsic gas: the mean in each stratum of the distribution [gas].
-    tail : number of words in the tail: the mean in each stratum of the distribution. Empty if the shape has no tail.
+    tail : number of words in the tail: the mean in each stratum of the distribution; empty if the shape has no tail.
     mixture : mapping from the name of a word to its share of the words in the tail [1].
     """
 

@@ -20,11 +20,11 @@ def combined(
 
         weight = 1 / (K^(8 − p) · P^p)
 
-    K is the mean pinball loss of a forecaster over known targets, with a half-life of two days. P is the provisional
-    loss of the forecaster: the loss of forecasts whose targets are still unknown, with the value at the origin in place
-    of the target. After a change in the level of fees, K at a horizon of one day reacts only after a day, but P reacts
-    within hours. The exponent p increases with the horizon: 0.07 at ten minutes, 4.6 at a day. While no target is
-    known, p is 8.
+    K is the mean pinball loss of a forecaster over known targets, weighted with a half-life of two days. P is the
+    provisional loss of the forecaster: the pinball loss of forecasts whose targets are still unknown, computed with the
+    value at the origin in place of the target. When the level of fees changes, the provisional loss reacts within
+    hours, but the loss K of forecasts for one day ahead reacts only after a day. The exponent p increases with the
+    horizon of the forecasts, from 0.07 at ten minutes to 4.6 at a day. At origins where no target is known yet, p is 8.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Adaptive conformal calibration of quantiles: a share q of targets should be below the quantile of probability q.
 
-The distance of a quantile from the median is multiplied by a factor. When a target is beyond the quantile, the factor
-increases; otherwise it decreases. If the coverage equals the nominal coverage, these changes cancel out. While the
-factors are within their bounds, the long-run coverage is nominal for any series.
+The distance of each quantile from the median is multiplied by a factor. The factor increases when a target is beyond
+the quantile, and decreases by a smaller amount when a target is not. At the nominal coverage, increases and decreases
+of the factor cancel out. While the factors are within their bounds, the long-run coverage is nominal for any series.
 
 Sources: Gibbs, Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021; the quantile tracker of
 Angelopoulos, Candès, Tibshirani, "Conformal PID control for time series prediction", NeurIPS 2023.
@@ -13,8 +13,9 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # step size of the changes of the logarithm of a factor [1]
-# Bounds of the logarithm of a factor. A distance can increase to at most about twice its value. When the weights of the
-# forecasters change, factors from earlier weights no longer fit; the bounds limit the effect of such factors.
+# Bounds of the logarithm of a factor. The upper bound lets the distance of a quantile from the median grow to at most
+# about twice its forecast value. After a change in the weights of the forecasters, the factors are wrong for a while;
+# the bounds limit the effect of wrong factors.
 NARROWEST, WIDEST = -1.0, 0.75
 
 

@@ -1,4 +1,4 @@
-"""Regressors of the quantile regression. They use only fees up to the origin of a forecast."""
+"""Regressors of the quantile regression, computed only from fees up to the origin of a forecast."""
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
-    """Return the regressors of each origin, of shape (bins, 14). In the first day, some regressors are NaN.
+    """Return the regressors of each origin, of shape (bins, 14). Some regressors of the first day are NaN.
 
     - the newest fee
     - the mean fees over the last ten minutes, hour, six hours and day
@@ -64,7 +64,7 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
     (300, 14)
     """
-    means = series.means - series.means[0]  # small values reduce the rounding errors of the sums below
+    means = series.means - series.means[0]  # subtract the first value: sums of small values have small rounding errors
     a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon

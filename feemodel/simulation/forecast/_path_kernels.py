@@ -1,4 +1,7 @@
-"""Compiled simulation of L1 fees, block by block. The fees follow given prices within the protocol's limits."""
+"""Compiled simulation of L1 fees, block by block.
+
+The fees approach given prices as fast as the protocol's fee rules allow.
+"""
 
 import math
 
@@ -31,14 +34,16 @@ def follow(  # type: ignore[no-untyped-def]
     blob_prices : logarithms of blob base fees at these times, (paths, knots) [log(wei / gas)].
     noise : random deviation of the logarithm of gas demand in each block, (paths, blocks) [1].
     blob_noise : random deviation of the number of blobs in each block, (paths, blocks) [blobs].
-    base_fee, excess : for the first block, base fee [wei / gas] and excess blob gas [gas], respectively.
+    base_fee : base fee of the first block [wei / gas].
+    excess : excess blob gas of the first block [gas].
     gas_limit : gas limit of a block [gas].
     target, maximum : target and maximum number of blobs in a block.
     update_fraction : `BLOB_BASE_FEE_UPDATE_FRACTION` of EIP-4844 [gas].
     reserve : whether the reserve price of EIP-7918 is active.
     block_seconds : time between blocks [s].
     every : number of blocks in a step.
-    base_fees, excesses : outputs, (paths, steps): base fee [wei / gas] and excess blob gas [gas], respectively.
+    base_fees : output, base fees, (paths, steps) [wei / gas].
+    excesses : output, excess blob gas, (paths, steps) [gas].
     """
     half = gas_limit // 2
     for path in range(prices.shape[0]):
