@@ -1,11 +1,12 @@
 """Simulate L1 fees from random demand for gas and blobs, by the fee rules of the protocol.
 
-Demand for gas is expressed as a price: the base fee at which demand would equal the gas target. The normal score z of
-this price is the sum of a daily cycle and of two Ornstein-Uhlenbeck processes, one fast and one slow. The observed
-distribution of prices maps z to a price. Above the observed range, the logarithm of the price has an exponential tail.
-The tail and the fast process produce spikes. The demand for blobs is random and does not depend on the price: in the
-month used for calibration, demand did not fall when blobs became more expensive. The base fee, the excess blob gas and
-the blob base fee are computed block by block according to EIP-1559, EIP-4844 and EIP-7918.
+Demand for gas is expressed as a demand price: the base fee at which demand would equal the gas target. The normal score
+z of the demand price is the sum of a daily cycle and of two Ornstein-Uhlenbeck processes, one fast and one slow. The
+observed distribution of demand prices maps z to a price. Above the observed range, the logarithm of the price has an
+exponential tail. The exponential tail and the fast process produce price spikes. The demand for blobs is random and
+does not depend on the price: in the month used for calibration, demand did not fall when blobs became more expensive.
+The base fee, the excess blob gas and the blob base fee are computed block by block according to EIP-1559, EIP-4844 and
+EIP-7918.
 """
 
 import math
@@ -103,7 +104,7 @@ class DemandModel:
         check_fields(self, above_zero=positive, maximum=maximum)
         check_int64("gas_limit", self.gas_limit)
 
-    def __repr__(self) -> str:  # short, because a fitted model has 424 numbers
+    def __repr__(self) -> str:  # tuples are shortened: a fitted model contains 424 numbers
         values = ", ".join(
             f"{field.name}={summary(value) if isinstance(value, tuple) else repr(value)}"
             for field in fields(self)
@@ -112,7 +113,7 @@ class DemandModel:
         return f"DemandModel({values})"
 
     def price(self, score: RealArray) -> RealArray:
-        """Return the demand price for a normal score. The minimum is the lowest observed price [wei / gas]."""
+        """Return the demand price for a normal score, at least the lowest observed price [wei / gas]."""
         from scipy.special import log_ndtr, ndtr
 
         inside = np.interp(ndtr(score), self.probabilities, self.log_prices)
@@ -292,7 +293,7 @@ def _simulated_blocks(
 
 def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
     hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
-    middles = np.arange(-1, 25) + 0.5  # hourly means are values at the middle of the hour; hour 24 is hour 0
+    middles = np.arange(-1, 25) + 0.5  # hourly means apply at the middle of each hour; hour 24 is hour 0
     cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
     fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
     slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)
@@ -300,7 +301,7 @@ def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) 
 
 
 def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArray:
-    # The first shock is rescaled so that the variance is 1 in every block, including the first.
+    # Rescale the first shock, so that the variance of the process is 1 in every block, including the first block.
     from scipy.signal import lfilter
 
     decay = math.exp(-SLOT / time)

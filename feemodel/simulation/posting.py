@@ -32,8 +32,8 @@ MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot co
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
 WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
 MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum deadline of the kind "forecast" [s]
-#: Cost of an hour of delay divided by the median cost of a submission [1 / h]. In January 2026, with a deadline of
-#: 16 h, this cost gives a mean delay of 0.95 h, similar to the 0.90 h of the price cap.
+#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With this delay cost and a deadline of 16 h, the
+#: mean delay in January 2026 is 0.95 h, similar to the mean delay of 0.90 h of the price cap.
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 
@@ -64,15 +64,15 @@ class PriceCap:
 class Posting:
     """Policy that determines when and how compressed bytes are posted to L1.
 
-    The `kind` determines when data is submitted. `backtest` supports only the first two kinds:
+    The `kind` determines when data is submitted. `backtest` supports only the kinds "fill" and "deadline".
 
     - "fill": when blobs are full;
     - "deadline": when blobs are full, or when the first byte has waited for the deadline;
     - "price-cap": when blobs are full and the price cap covers L1 fees;
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;
-    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. All fees are known in
-      advance, so the result is a bound for all policies;
+    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. All future fees are
+      known to this policy, so the result is a bound for all policies;
     - "forecast": in the best block according to a fee forecast, see `feemodel.simulation.closed_loop._stopping`.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
@@ -82,9 +82,10 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    #: Maximum waiting time of a byte [s]. For "clairvoyant" and "forecast", waiting starts with a full submission.
+    #: Maximum waiting time of a byte [s]. For "clairvoyant" and "forecast", the waiting time starts when the submission
+    #: is full.
     deadline: float | None = None
-    #: Cost of an hour of waiting divided by the median cost of a submission, for "clairvoyant" and "forecast" [1 / h].
+    #: (Cost of an hour of waiting) / (median cost of a submission), for "clairvoyant" and "forecast" [1 / h].
     delay_cost: float = 0.0
     #: Size of all transactions compressed together / sum of the sizes of transactions compressed one by one [1].
     stream_ratio: float = 1.0
@@ -159,8 +160,8 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     ------
     InvalidInput : a deadline shorter than a tick, or a stream that decreases or is empty.
 
-    If data fills half a blob per minute, the first blob is full after two minutes. The remaining half is posted at the
-    end, after three minutes:
+    Data for one and a half blobs arrives in three minutes. The first blob is full and posted after two minutes, and the
+    remaining data is posted at the end, after three minutes:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
@@ -204,7 +205,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        # Deadline of the first byte of this submission.
+        # Time at which the first byte of this submission reaches the deadline.
         due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf

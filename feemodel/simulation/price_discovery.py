@@ -27,9 +27,9 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     Parameters
     ----------
     price : blob base fee to reach, from 1 to 2**62 [wei / gas].
-    l1 : rules and fees at the start. The base fee changes with `gas_used_ratio`; `other_blobs` is ignored.
-    blobs : number of blobs in each block; the sequence is repeated if more blocks are needed. `None` means that all
-        blocks are full.
+    l1 : protocol rules, and fees at the start. The base fee is updated in each block for the given `gas_used_ratio`;
+        `other_blobs` is ignored.
+    blobs : number of blobs in each block, repeated if more blocks are needed; `None` means that all blocks are full.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     LimitExceeded : more than 1,000,000 blocks.
 
     With a target of 3 and a maximum of 6 blobs, a full block adds the gas of three blobs to the excess. In the example
-    in EIP-7762, the excess must rise to 63,070,646 gas, which takes 63,070,646 / 393,216 = 160.4 blocks. The price is
-    therefore reached after 161 blocks:
+    in EIP-7762, the excess must rise to 63,070,646 gas, which takes 63,070,646 / 393,216 = 160.4 blocks. After 161
+    blocks, the blob base fee has reached the price:
 
     >>> from feemodel.simulation.attacks.saturation import upgrade
     >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
@@ -59,7 +59,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    round_start = (excess, base_fee)  # values before this repetition of `blobs`
+    round_start = (excess, base_fee)  # values before this pass through `blobs`
     while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
@@ -67,7 +67,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
         base_fee = base_fee_after_block(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))
         if (blocks + 1) % len(used) == 0:
-            # If a repetition of `blobs` raises neither the excess nor the base fee, later repetitions raise neither.
+            # If one pass through `blobs` increases neither the excess nor the base fee, no later pass will.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
                     "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs

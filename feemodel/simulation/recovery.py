@@ -27,12 +27,12 @@ class Revenue(NamedTuple):
         return sum(self)
 
     def shares(self) -> dict[str, float]:
-        """Return each part divided by the total [1]."""
+        """Return the share of each part in the total [1]."""
         return {name: part / self.total if self.total else 0.0 for name, part in self._asdict().items()}
 
 
 def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
-    """Sum each part of the fee, fee per gas · gas, over all transactions.
+    """Return the sum of each part of the fee over all transactions, where a part is (fee per gas) · gas.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 
     Parameters
     ----------
-    surplus : function that returns revenue − cost at a margin [wei]. It must not decrease when the margin grows.
+    surplus : function that returns revenue − cost at a margin [wei]. The surplus must not decrease as the margin grows.
     highest : largest margin to try [1].
-    tolerance : maximum error of the returned margin, which is never too small; 0 means the precision of a double [1].
+    tolerance : maximum amount by which the returned margin is too large; 0 means the precision of a double [1].
 
     Raises
     ------
@@ -98,8 +98,8 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
     """Return the smallest number from 0 to `highest` for which `enough` is true, or `None` if there is no such number.
 
-    If `enough` is true for a number, it must be true for all larger numbers. The result may be too large by at most
-    `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
+    If `enough` is true for a number, it must be true for all larger numbers. The returned number may be too large, by
+    at most `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75

@@ -33,8 +33,8 @@ SOBOL_LIMIT = 1 << 30  # maximum number of points of SciPy's 30-bit Sobol sequen
 class Samples:
     """All combinations of the values of several axes, together with constant inputs.
 
-    The dimensions are in this order: points or draws, listed axes in the given order, transactions. With this order,
-    inputs that are expensive to compute vary slowest.
+    The dimensions are in this order: points or draws, listed axes in the given order, transactions. The inputs that are
+    most expensive to compute come first and vary slowest.
     """
 
     axes: tuple[Axis, ...]
@@ -97,8 +97,8 @@ def rows(**columns: Any) -> Rows:
 
     Parameters
     ----------
-    columns : values of each input, of shape (n,), as a keyword argument with the name of the input. All inputs have the
-        same n.
+    columns : values of each input, of shape (n,), as a keyword argument with the name of the input. The length n must
+        be the same for all inputs.
 
     Returns
     -------
@@ -155,9 +155,9 @@ def grid(**axes: Any) -> Samples:
 
     Parameters
     ----------
-    axes : keyword arguments `input=values`. The values are an array of shape (n,), or a number or text, which stays
-        constant. The name can be chosen freely for `rows`, and for a `Workload`, whose sizes and gas vary together
-        along the dimension "transaction".
+    axes : keyword arguments `input=values`. The values of an axis are an array of shape (n,). A number or a text is a
+        constant. If the value is a result of `rows` or a `Workload`, the keyword can be any name. The sizes and gas of
+        a `Workload` vary together along the dimension "transaction".
 
     Returns
     -------
@@ -183,12 +183,12 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
 
     Parameters
     ----------
-    count : number of points. It must be a power of two, because other numbers of points do not cover ranges evenly.
+    count : number of points, a power of two, because other numbers of points do not cover ranges evenly.
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
-        including both. Any other pair means doubles in [low, high). A frozen `scipy.stats` distribution is evaluated at
-        quantiles. A number stays constant. The name can be chosen freely for `rows`, and for a `Workload`, which adds
-        an axis.
+        including both. A pair of other numbers means doubles in [low, high). A frozen `scipy.stats` distribution is
+        evaluated at quantiles. A number stays constant. If the value is a result of `rows` or a `Workload`, the keyword
+        can be any name. A `Workload` adds an axis.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
 
 def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Check the inputs that are neither distributions nor rows, and return the inputs to draw."""
+    """Return the inputs to draw, after checking the inputs that are neither distributions nor rows."""
     return {
         name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
         for name, value in varied.items()
@@ -251,7 +251,7 @@ def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dic
 
 def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
     listed, constants = _listed_and_constants(rest)
-    generated.example()  # raises if a distribution is invalid
+    generated.example()  # raises an error if a distribution is invalid
     return Samples((generated, *listed), constants)
 
 
@@ -265,7 +265,7 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
     constants: dict[str, Constant] = {}
     for name, value in values.items():
         if getattr(value, "shape", None) == () and not isinstance(value, np.ma.MaskedArray):
-            value = np.asarray(value)[()]  # a number, for example from the reduction of a DataArray
+            value = np.asarray(value)[()]  # convert an array without dimensions to a number
         if isinstance(value, Workload):
             columns = {"compressed_size": value.compressed_size, "gas": value.gas}
             listed.append(Listed(TRANSACTION, columns, f"{len(value):,} {value.name}"))
@@ -308,7 +308,8 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # NumPy converts Python ints of more than 63 bits to doubles or objects. `whole` raises an error for such ints.
+    # NumPy converts Python ints of more than 63 bits to doubles or objects; `whole` raises an error for ints of this
+    # size.
     ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
     checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
     return np.asarray(checked)

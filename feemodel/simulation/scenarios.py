@@ -1,9 +1,9 @@
 """L1 fees for experiments, from observed histories and from block bootstraps of histories.
 
-A scenario is a Dataset over `path` and `step`. Its variables are `base_fee` and `blob_base_fee` [wei / gas] and, if
-known, `tip` [wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1]. The coordinate `elapsed` (step) is the start
-of each step [s]. A step lasts until the next step starts; the last step is as long as the median step.
-`feemodel.simulation.l1_demand` simulates scenarios.
+A scenario is a Dataset over `path` and `step`. The variables of a scenario are `base_fee` and `blob_base_fee`
+[wei / gas], and, if known, `tip` [wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1]. The coordinate `elapsed`
+(step) is the start of each step [s]. A step lasts until the next step starts; the last step is as long as the median
+step. `feemodel.simulation.l1_demand` simulates scenarios.
 """
 
 from collections.abc import Mapping
@@ -72,16 +72,16 @@ def replay(
         and `tip` [wei / gas]. A column without any values is ignored.
     source : description of the data for the attributes of results; `None` means a text with the type and length of the
         table.
-    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". With `None`, fees are taken as
-        wei, and fees that are probably in another unit are rejected (see `feemodel.ethereum._fee_units`). "wei" accepts
-        fees of any magnitude.
+    unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
+        are probably in another unit are rejected (see `feemodel.ethereum._fee_units`). "wei" accepts fees of any
+        magnitude.
 
     Returns
     -------
-    Scenario of one path. The attribute `assumed` lists which of these assumptions were made: missing blob base fees
-    equal the minimum of EIP-7918, base fee / 16; the blocks of a fee history are 12 s apart; fees are constant during
-    gaps. The attribute `gaps` describes gaps between rows. A gap is longer than 2.5 median intervals and longer than 60
-    s.
+    Scenario of one path. The attribute `assumed` lists which of the following assumptions were made: missing blob base
+    fees equal the minimum of EIP-7918, base fee / 16; the blocks of a fee history are 12 s apart; fees are constant
+    during gaps. The attribute `gaps` describes the gaps: intervals between rows that are longer than 2.5 median
+    intervals and longer than 60 s.
 
     Raises
     ------
@@ -133,8 +133,9 @@ def bootstrap(
 ) -> xr.Dataset:
     """Draw paths by a block bootstrap: draw blocks of a history with replacement, and concatenate them.
 
-    A block contains all columns of successive rows, so base fee and blob base fee of the same time stay together. The
-    history is treated as circular, so all rows are equally likely. Blocks can start at any time of day.
+    A block contains all columns of successive rows, so base fee and blob base fee of the same time stay together. After
+    the last row of the history, a block continues with the first row, so all rows are equally likely. Blocks can start
+    at any time of day.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def bootstrap(
 
     Returns
     -------
-    Scenario with the number of paths given by `paths`.
+    Scenario with `paths` paths.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
 
 def _assumed_of_rows(history: xr.Dataset) -> str:
-    """Describe the assumption that all rows of a history are one median step apart.
+    """Describe the assumption that the interval between successive rows of a history is always the median interval.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> _assumed_of_rows(replay(rows, source="by hand"))
@@ -345,7 +346,7 @@ def duration(found: xr.Dataset) -> float:
 def step_starts(found: xr.Dataset) -> RealArray:
     """Return the time at which each step starts, counted from the start of the first step [s].
 
-    `found` can be a part of a scenario.
+    The argument `found` can be a scenario or a range of the steps of a scenario.
 
     >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
     >>> step_starts(replay(rows, source="by hand").isel(step=slice(1, 3)))
@@ -377,7 +378,7 @@ def moments(found: xr.Dataset) -> xr.Dataset:
     -------
     Dataset over `path` and `moment` with the variable `value`. Quantiles are computed from the fees [gwei / gas].
     Autocorrelations and the correlation are computed from the logarithms of the fees [1]. If a path is too short for a
-    lag, the value is NaN.
+    lag, the autocorrelation is NaN.
 
     >>> fees = [1e9, 2e9, 4e9]
     >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
@@ -414,7 +415,8 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     Returns
     -------
     Dataset over `moment`: `observed`; `simulated`, the median of the simulated paths; `low` and `high`, between which
-    the share `band` of the simulated paths lies; and `inside`, whether the observed value lies between them.
+    the share `band` of the simulated paths lies; and `inside`, whether the observed value lies between `low` and
+    `high`.
 
     >>> times = np.arange(0, 8 * 86_400, 600)  # long enough for every lag
     >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
@@ -462,7 +464,7 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Return the index of the history's row that each step of a block bootstrap uses.
+    """Return, for each step of a path of the block bootstrap, the index of the row of the history.
 
     Parameters
     ----------
@@ -486,6 +488,6 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
         begins_block = stream.random(steps) < 1 / length
         begins_block[0] = True
     indices = np.arange(steps)
-    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of each step's block
+    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of the block
     starts = stream.integers(rows, size=steps)
     return np.asarray((starts[newest] + indices - newest) % rows)

@@ -102,13 +102,13 @@ class Workload:
         Parameters
         ----------
         table : table of `feemodel.io.read_transactions`, or another table with the same column names.
-        codec, packed, chain_id, threads : arguments of `feemodel.fee_sizes`.
-        name : name of the workload for the attributes of results. A description of the assumptions is appended to the
-            name.
+        codec, packed, chain_id, threads : arguments that are passed to `feemodel.fee_sizes`.
+        name : name of the workload for the attributes of results, to which a description of the assumptions is
+            appended.
 
         Notes
         -----
-        `gas` is the gas used if the table has the gas used of all transactions. Otherwise, `gas` is the gas limit,
+        If the table has the gas used by all transactions, `gas` is the gas used; otherwise, `gas` is the gas limit,
         which is at least as high. Timestamps are kept if the table has the timestamps of all transactions.
 
         Raises
@@ -136,7 +136,7 @@ class Workload:
 
     @property
     def compressed_bytes(self) -> int:
-        """Sum of the sizes [byte]."""
+        """Sum of the compressed sizes of all transactions [byte]."""
         return int(self.compressed_size.sum())
 
 
@@ -191,7 +191,7 @@ def recovery_over_l1_fees(
     margin: NDArray[np.float64],
     unit: str | None = None,
 ) -> "xarray.Dataset":
-    """Compute revenue / posting cost for ranges of L1 fees, at constant announced costs.
+    """Compute revenue / (cost of posting) for ranges of L1 fees, while the announced costs are constant.
 
     Parameters
     ----------
@@ -258,8 +258,8 @@ def verification_surface(
     Parameters
     ----------
     workload : sizes and gas of transactions.
-    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the form's fields of the
-        same names.
+    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the fields with the same
+        names of `form`.
     verification_gas_cost : L1 gas of one verification, a number or of shape (n,) [gas].
     gas_price_ratio : L1 gas price divided by L2 gas price, a number or of shape (m,) [1].
     margin : margins, a number or of shape (k,) [1].

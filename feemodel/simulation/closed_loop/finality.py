@@ -40,7 +40,7 @@ def price_of_finality(
     -------
     Dataset over `submission`: `due` and `sent`, times since the start [s]; `delay` [s]; `cost`, `cost_when_due` [wei].
     `cost_when_due` is the cost of the submission if it is sent when due, at the L1 tip of that time. `saving` is 1 −
-    (sum of `cost`) / (sum of `cost_when_due`); a negative value means that waiting costs more [1]. `mean_delay` is the
+    (sum of `cost`) / (sum of `cost_when_due`); a negative saving means that waiting costs more [1]. `mean_delay` is the
     mean of `delay` [s]. Submissions that still wait at the end of the scenario are sent at the end.
 
     Raises

@@ -40,10 +40,11 @@ class Beginning(NamedTuple):
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Draw sample paths of both fees from past forecast errors, before the adjustment to forecast quantiles.
+    """Draw sample paths of both fees from past forecast errors. The paths are not yet adjusted to forecast quantiles.
 
     A path is the sum of a point forecast and the errors of the same forecasting method at a random past origin. The
-    past origin is at a similar time of day. On one path, the errors of both fees are from the same past origin.
+    time of day of this past origin is close to that of the present origin. The errors of both fees on a path are from
+    the same past origin.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def past_changes(
 
 
 def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArray:
-    """Return point forecasts: seasonal value + (newest fee − its seasonal value) · exp(−bins ahead / RETURN)."""
+    """Return point forecasts: seasonal value + (newest fee − fee a day earlier) · exp(−bins ahead / RETURN)."""
     seasonal = series.means[origins[:, None] + ahead - -(-ahead // DAY) * DAY]
     distance = series.newest[origins] - series.means[origins - DAY]
     return np.asarray(seasonal + distance[:, None] * np.exp(-ahead / RETURN))
@@ -79,7 +80,8 @@ def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArr
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
     """Adjust paths so that, at each knot, the quantiles over the paths equal the forecast quantiles.
 
-    The order of the paths at a knot does not change. Between two knots, the adjustment is interpolated linearly.
+    The adjustment does not change the order of the paths at a knot. Between two knots, the adjustment is interpolated
+    linearly.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
     for knot, target in zip(knots, quantiles, strict=True):
         column = values[:, knot]
         current = np.quantile(column, levels)
-        # If quantiles in `current` are equal, np.interp uses the first or the last of them.
+        # If several quantiles in `current` are equal, np.interp uses the first or the last of these equal quantiles.
         inside = np.interp(column, current, target)
         low, high = column < current[0], column > current[-1]
         inside = np.where(high, target[-1] + column - current[-1], inside)
@@ -117,11 +119,11 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 def driven(
     prices: Mapping[str, RealArray], begin: Beginning, rules: BlobRules, *, every: int, stream: Generator
 ) -> SampledPaths:
-    """Simulate blocks in which demand moves the fees towards given prices.
+    """Simulate blocks in which demand for gas and blobs moves the L1 fees towards given prices.
 
     Parameters
     ----------
-    prices : "base_fee" and "blob_base_fee" → paths from `moved`, (paths, bins + 1) [log(wei / gas)].
+    prices : "base_fee" and "blob_base_fee" → paths that `moved` returned, (paths, bins + 1) [log(wei / gas)].
     begin : first block of all paths.
     rules : blob parameters of the protocol, the same for all blocks.
     every : number of blocks in a step.

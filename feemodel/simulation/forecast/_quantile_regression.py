@@ -14,7 +14,7 @@ BANDWIDTH = 0.1  # bandwidth of the kernel / mean absolute deviation of the resp
 RIDGE = 40.0  # factor of the ridge penalty on squared coefficients [1]
 MAX_ITERATIONS = 40
 MIN_CURVATURE = 1e-3  # keeps the Hessian matrix positive definite if no residual is near 0
-TOLERANCE = 1e-6  # iterations end when the relative decrease of the loss is at most this
+TOLERANCE = 1e-6  # the iteration ends when the relative decrease of the loss is at most this value
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 
 
@@ -90,9 +90,10 @@ def _minimum(
 def _loss(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, coefficients: RealArray
 ) -> tuple[float, RealArray, RealArray]:
-    """Return the penalized smoothed loss. Also return, for each row, P(r < 0) and the density of r at 0.
+    """Return the penalized smoothed loss and, for each row, P(r < 0) and the density at 0 of a random variable r.
 
-    r is normally distributed. The mean of r is the residual of the row, and the standard deviation is `BANDWIDTH`.
+    The random variable r is normally distributed around the residual of the row, with the standard deviation
+    `BANDWIDTH`.
     """
     from scipy.special import ndtr
 

@@ -1,8 +1,9 @@
-"""Recommend fee parameters of a chain, such that fees cover the cost of posting with a requested probability.
+"""Recommend fee parameters of a chain with which fees cover the cost of posting with a requested probability.
 
-The pricing rule of a chain computes the price of a byte from L1 fees. This price differs from the cost of posting,
-because users pay before their bytes are posted, and because most rules ignore the L1 tip. The recommended parameters
-therefore multiply the price by a factor, which is computed from sample paths of L1 fees.
+The pricing rule of a chain computes the price of a byte from L1 fees. The price of a byte differs from the cost of
+posting the byte, because users pay before their bytes are posted, and because most rules do not include the L1 tip. To
+compensate for this difference, the recommended parameters multiply the price by a factor. The factor is computed from
+sample paths of L1 fees.
 """
 
 import math
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
 FAMILIES: tuple[str, ...] = get_args(Family)
 HOLD = 86_400.0  # default time for which parameters are used [s]
-LONGEST_HOLD = 3 * 86_400.0  # maximum of this time [s]
+LONGEST_HOLD = 3 * 86_400.0  # maximum time for which parameters are used [s]
 ARBITRUM_UNITS_PER_BYTE = 16
 PARTS = 5  # number of price updates in ten minutes
 STEP = BIN // PARTS  # interval of price updates [s]
@@ -66,7 +67,7 @@ class Recommendation:
 
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: multiplies the rule's price; at constant L1 fees, 1 covers posting except ignored tips [1]
+    factor: float  #: factor on the price of the pricing rule; with 1, the price excludes ignored tips [1]
     loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
     hold: float  #: time for which the parameters will be used [s]
@@ -157,7 +158,8 @@ def recommend(
     cost = found["cost"].to_numpy() / submission.capacity
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
-    # Bytes that arrive during an interval pay the prices of that interval, and are posted in the first block after it.
+    # Users pay the prices of the interval in which their bytes arrive. The bytes are posted in the first block after
+    # the interval.
     count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]
@@ -228,11 +230,12 @@ def _rule_price(
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
-        # On the OP Stack, the recommended operator fee covers the tip. The rules of other chains ignore the tip.
+        # On the OP Stack, the recommended operator fee covers the tip. The pricing rules of the other chains do not
+        # include a tip.
         counted = tip if family == "op-stack" else 0.0
         plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity
         return plain, float(plain[0, 0])
-    # The coordinator averages L1 fees over 12,000 s.
+    # Linea's coordinator averages L1 fees over 12,000 s.
     window = round(COORDINATOR.window / STEP)
     bins = -(-window // PARTS)
     past = [

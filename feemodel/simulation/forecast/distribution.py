@@ -76,19 +76,19 @@ def forecast(
 ) -> xr.Dataset:
     """Forecast the distribution of L1 fees after the newest row of a history.
 
-    The forecast is for the geometric mean of a fee over ten minutes (a bin). The time from the bin of the newest row to
-    the bin of the forecast is the horizon. Quantiles are between 1 wei and 10 million gwei.
+    The forecast is for the geometric mean of a fee over ten minutes (a bin). The horizon is the time from the bin of
+    the newest row to the bin of the forecast. Forecast quantiles are between 1 wei and 10 million gwei.
 
     Parameters
     ----------
     l1 : L1 fees: a table from `feemodel.io.read_l1_fees`, any other table with times that
-        `feemodel.simulation.scenarios.replay` accepts, or a scenario of one path with times. At least six days are
-        required. Good forecasts need about a month.
+        `feemodel.simulation.scenarios.replay` accepts, or a scenario of one path with times. The L1 fees must cover at
+        least six days; good forecasts need L1 fees of about a month.
     horizons : horizons, in seconds or as text such as "6h": multiples of ten minutes, at most seven days.
     quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
     method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
-    paths : number of joint sample paths of both fees. The paths end at the longest horizon. If 0, the result contains
-        neither paths nor costs.
+    paths : number of joint sample paths of both fees. The paths end at the longest horizon. If `paths` is 0, the result
+        contains neither paths nor costs.
     rng : seed, SeedSequence or Generator for the paths.
     submission : submission whose cost is forecast. If the history has tips, the median tip of the newest day replaces
         the tip of the submission.
@@ -131,7 +131,7 @@ def forecast(
         newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
         return newest
 
-    # Adjust paths to the default quantiles as well, because the requested quantiles may be too few.
+    # Adjust paths to the requested quantiles and to the default quantiles, because the request may contain too few.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
@@ -213,7 +213,10 @@ def history_of(l1: Any) -> History:
 
 
 def _assumed(assumed: str, seconds: RealArray) -> str:
-    """Return the assumptions about a history. If rows are more than a bin apart, add that fees are held constant."""
+    """Return the assumptions about a history.
+
+    State that fees are held constant between rows if rows are over a bin apart.
+    """
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:
         return assumed
@@ -262,7 +265,10 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
 
 
 def _beginning(history: History, update_fraction: int) -> Beginning:
-    """Return the first block of the paths. If the gas used in the newest row is known, it determines the base fee."""
+    """Return the first block of the paths.
+
+    If the newest row has a gas used ratio, compute the base fee from this ratio.
+    """
     fee = max(1, round(history.fees["base_fee"]))
     if history.gas_used_ratio is not None:
         fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)

@@ -26,7 +26,7 @@ SKIPPED = 2 * DAY  # first part of a series, to which no method is fitted [bins]
 RECENT = 3 * DAY  # length of the history of the "recent persistence" forecaster in "auto" [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
-LARGEST_STRIDE = 6  # regressions use every 6th target at horizons from six hours, every 2nd below
+LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
 LARGEST_FEE = MAXIMUM  # maximum fee in histories and forecasts [wei / gas]
 MIN_ROWS = DAY  # minimum number of targets to fit a method
 
@@ -41,7 +41,7 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert logarithms of fees to fees. Fees that exceed `LARGEST_FEE` by rounding become `LARGEST_FEE` [wei / gas].
+    """Convert logarithms of fees to fees [wei / gas]. If a fee exceeds `LARGEST_FEE` by rounding, return `LARGEST_FEE`.
 
     >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
     [1.0, 1e+16]
@@ -75,8 +75,8 @@ def rolling_quantiles(
 
     Returns
     -------
-    Quantiles, (origins, q), for each origin from the first to the newest bin [log(wei / gas)]. The corresponding fees
-    are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
+    Quantiles, (origins, q), for each origin from the first to the newest bin [log(wei / gas)]. All forecast fees are
+    between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
 
 
 def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Return the newest value plus quantiles of recent changes, so that volatility is that of recent days."""
+    """Return the newest value plus quantiles of recent changes, so that the volatility equals that of recent days."""
     values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)

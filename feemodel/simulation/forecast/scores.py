@@ -103,12 +103,13 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
 def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage: float) -> RealArray:
     """Return the interval score: width + 2 / (1 − coverage) · distance of the target from the interval.
 
-    If the target is inside the interval, the distance is 0.
+    The distance of a target inside the interval is 0.
 
     Parameters
     ----------
     targets : targets.
-    low, high : lower and upper ends of the intervals, in the unit of the targets and in shapes that broadcast.
+    low : lower end of each interval, in the unit of the targets and in a shape that broadcasts.
+    high : upper end of each interval, in the unit of the targets and in a shape that broadcasts.
     coverage : nominal coverage, from 0 to below 1 [1].
 
     Returns
@@ -171,7 +172,8 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
     Parameters
     ----------
-    losses, others : losses of the first and the second forecaster at the same origins, (n,), in order of time.
+    losses : losses of the first forecaster at each origin, (n,), in order of time.
+    others : losses of the second forecaster at the same origins, (n,).
     block : number of losses in a block, at most n. Blocks should be long enough that the loss differences of different
         blocks are almost uncorrelated, for example a day.
     draws : number of bootstrap samples.
@@ -207,7 +209,7 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
 
 class OperatorLoss(NamedTuple):
-    """Losses from prices that were set before costs were known. Arrays have one value per column of prices, (q,)."""
+    """Losses from prices that were set before costs were known. Each array has one value per column of prices, (q,)."""
 
     under_recovered: RealArray  #: mean of max(0, cost − price), in the unit of costs
     overcharged: RealArray  #: mean of max(0, price − cost), in the unit of costs

@@ -1,9 +1,9 @@
-"""Pricing policies for `feemodel.simulate`. A module contains the class of a policy and its compiled functions.
+"""Pricing policies for `feemodel.simulate`. Each module contains the class and the compiled functions of a policy.
 
-Importing this package does not import its modules.
+Importing this package does not import the modules of the policies.
 """
 
-#: Short name → `module:function`. The function creates the policy with the parameters of the baseline.
+#: Short name of a policy → `module:function`, the function that creates the policy with the parameters of the baseline.
 POLICIES = {
     "fixed": "fixed:baseline",
     "linea": "linea:baseline",

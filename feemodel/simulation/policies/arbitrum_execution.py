@@ -22,7 +22,7 @@ from feemodel.simulation.policies.execution import (
 
 @cached_njit(nogil=True, error_model="numpy")
 def settle(execution, settled):  # type: ignore[no-untyped-def]
-    """Update the base fee and the backlogs for each block of a step. All blocks use the same amount of gas."""
+    """Update the base fee and the backlogs for each block of a step, assuming that all blocks use the same gas."""
     terms = execution.terms
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
@@ -30,13 +30,16 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    # If the price does not fit in 64 bits, set it to infinity, which the next step of the simulation rejects.
+    # If the price does not fit in 64 bits, set the price to infinity, which is rejected in the next step.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArbitrumExecution(ExecutionPrice):
-    """Arbitrum's L2 base fee, which depends on a backlog of gas for each gas constraint. A block takes one second."""
+    """Arbitrum's L2 base fee, which depends on a backlog of gas for each gas constraint.
+
+    The block time is one second.
+    """
 
     min_base_fee: int = 20_000_000  #: minimum L2 base fee [wei / gas]
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS

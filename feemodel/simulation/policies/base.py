@@ -18,10 +18,10 @@ MAX_LAG = 1 << 20  # steps, about 145 days of L1 blocks
 
 
 class Pricing(Protocol):
-    """Interface of a pricing policy for `simulate`. Your own policy may be any object with these methods.
+    """Interface of a pricing policy for `simulate`. Your own policy may be any object with the methods of this class.
 
-    `announce` and `settle` may be compiled with `numba.njit`. Plain Python functions are also possible, but slow.
-    A policy may have the attributes `level`, `l1_lag`, `balance_lag` and `target_balance`, as in `BuiltIn`.
+    The functions `announce` and `settle` may be compiled with `numba.njit` or be plain Python functions, which are
+    slow. A policy may have the attributes `level`, `l1_lag`, `balance_lag` and `target_balance`, as in `BuiltIn`.
     """
 
     def start(self, setting: Setting) -> State:
@@ -38,8 +38,9 @@ class Pricing(Protocol):
 class BuiltIn(ABC):
     """Base class of the built-in policies for data prices, with the attributes that these policies have in common.
 
-    Each policy has a module with the compiled functions `announce`, `settle` and `run`. `run` is the simulation loop,
-    which calls `announce` and `settle`. As each module has its own `run`, numba can cache the machine code on disk.
+    The module of each policy has the compiled functions `announce`, `settle` and `run`. `run` is the simulation loop,
+    which calls `announce` and `settle`. Each module defines `run` itself, so that numba can cache the machine code on
+    disk.
     """
 
     level: float = 1.0  #: factor by which the announced data price is multiplied [1]

@@ -41,7 +41,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
 class Eip1559(ExecutionPrice):
     """L2 base fee by EIP-1559, updated in each block, plus the operator fee of the OP Stack.
 
-    The defaults are the parameters of OP Mainnet since Holocene.
+    The default values are the parameters of OP Mainnet since the Holocene upgrade.
 
     >>> Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0).further_per_gas
     300.0

@@ -1,7 +1,7 @@
 """Common state and base class of rules for the price of L2 execution, and a constant price.
 
-A policy for data prices has the rule for the execution price as its attribute `execution`. `simulate` also accepts a
-rule for the execution price as the only policy. The price of data is then 0.
+A policy for data prices has the rule for the execution price as its attribute `execution`. If the policy that is passed
+to `simulate` is itself a rule for the execution price, the price of data is 0.
 """
 
 from abc import ABC, abstractmethod
@@ -100,7 +100,7 @@ class FixedExecution(ExecutionPrice):
 def whole_blocks(step: float, block_time: float) -> int:
     """Return (length of a step) / (block time), the number of L2 blocks in a step.
 
-    Raises `InvalidInput` if the quotient is not an integer.
+    Raises `InvalidInput` if the step is not a whole number of blocks.
 
     >>> whole_blocks(12.0, 2.0)
     6

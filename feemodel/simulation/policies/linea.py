@@ -22,7 +22,8 @@ from feemodel.simulation.closed_loop.observations import Setting, State, empty_r
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
-#: For one block: (weight · L1 fee) and the weights. The sums of these values over the window have the same fields.
+#: Products (weight · L1 fee) and weights of one block. A record of this type also stores sums over the averaging
+#: window.
 WEIGHTED = np.dtype(
     [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
 )
@@ -50,7 +51,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
-    """Replace the oldest block in the window by the present block, and update the sums."""
+    """Replace the oldest block in the averaging window by the present block, and update the sums over the window."""
     terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
     terms.oldest = terms.oldest + 1.0 if terms.oldest + 1.0 < state.window.size else 0.0
     base_fee, tip = seen.base_fee * seen.gas_used_ratio, tip * seen.gas_used_ratio
@@ -99,8 +100,8 @@ class LineaPricing(PricingRule):
     """Data price of Linea's coordinator as a policy for `simulate`, with the parameters of `PricingRule`.
 
     The averaging window is rounded to a whole number of steps. If `l1_lag` is 0, the window includes the present step.
-    If the scenario has usage ratios, they are the weights of the averages. The price of execution is
-    `base_fee + estimate_margin · fixed_cost` per gas.
+    If the scenario has usage ratios, L1 fees are averaged with these ratios as weights. The price of execution per gas
+    is `base_fee + estimate_margin · fixed_cost`.
     """
 
     level: float = 1.0  #: factor by which the announced data price is multiplied [1]

@@ -34,13 +34,13 @@ def run(state, path):  # type: ignore[no-untyped-def]
 class OpStackPricing(BuiltIn):
     """L1 data fee of the OP Stack since Ecotone, computed from the fees of the L1 origin block.
 
-    The fee includes no tip, and L1 fees are not averaged. The default scalars are those of OP Mainnet. By default, the
-    L1 origin is four blocks old, because the sequencer waits for confirmations of L1 blocks.
+    The L1 data fee does not include the L1 tip, and L1 fees are not averaged. The default scalars are the scalars of OP
+    Mainnet. By default, the L1 origin is four blocks old, because the sequencer waits for confirmations of L1 blocks.
     """
 
     base_fee_scalar: int = 5_227  #: scalar of the L1 base fee [10⁻⁶]
     blob_base_fee_scalar: int = 1_014_213  #: scalar of the L1 blob base fee [10⁻⁶]
-    #: Compressed size of a transaction in the L1 data fee, at least 100. `None` means the size of a transaction in the
+    #: Compressed size of a transaction in the L1 data fee, at least 100; `None` means the size of a transaction in the
     #: compressed stream [byte].
     estimated_size: float | None = None
     l1_lag: int = 4  #: age of the L1 origin block [steps]

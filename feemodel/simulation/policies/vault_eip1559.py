@@ -22,7 +22,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """If data was posted in this step, multiply the price by a factor that depends on the balance."""
+    """If data was posted in this step, multiply the price by a factor that depends on the operator's balance."""
     if settled.posted_bytes > 0.0:
         error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
         state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
@@ -38,7 +38,7 @@ def run(state, path):  # type: ignore[no-untyped-def]
 class VaultEip1559(BuiltIn):
     """Data price that is multiplied by `1 + clamp(error, −8, 1) / denominator` whenever data is posted.
 
-    `error` is `(target − balance) / target`, as in `VaultPricing`. `clamp` limits it to the range from −8 to 1.
+    `error` is `(target − balance) / target`, as in `VaultPricing`. `clamp` limits `error` to the range from −8 to 1.
     """
 
     price: float  #: initial price [wei / byte]
@@ -67,7 +67,7 @@ class VaultEip1559(BuiltIn):
 
 
 def baseline(at: Baseline) -> VaultEip1559:
-    """Return the policy with the break-even price as its initial price and the target balance of `vault.target_of`.
+    """Return the policy with the break-even price as initial price and the target balance of the baseline.
 
     >>> from feemodel.simulation.policies.base import BreakEven
     >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).target_balance
