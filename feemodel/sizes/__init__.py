@@ -1,9 +1,11 @@
 """Compressed sizes of payloads.
 
-compressed_size, compressed_sizes : size of one payload; sizes of many payloads, computed on all processors
-Zstd, Brotli, Deflate, FastLz, Lzss : codecs with their options; get_codec returns a codec by name
+compressed_size : size of one payload
+compressed_sizes : sizes of many payloads, computed on all processors
+Zstd, Brotli, Deflate, FastLz, Lzss : classes of codecs with options
+get_codec : codec with a given name
 train_dictionary : train a zstd dictionary on payloads
-packed_size : size rounded up to the field elements of a blob
+packed_size : size after packing into whole field elements of a blob
 
 >>> from feemodel import sizes
 >>> sizes.compressed_size(bytes(100), "fastlz")

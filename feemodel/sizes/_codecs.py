@@ -32,13 +32,13 @@ from feemodel.ethereum._transaction_table import is_table, transactions_of
 from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
-CHUNK = 2_048  # payloads per task of a thread: some milliseconds of zstd
+CHUNK = 2_048  # number of payloads per task, which take zstd some milliseconds
 DICTIONARY_SIZE = 65_536  # bytes, as in Linea's production compressor
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 
 class Codec(Protocol):
-    """Interface of a codec: a name, the size of one payload, the sizes of many."""
+    """Interface of a codec: a name, the size of one payload, and the sizes of many payloads."""
 
     @property
     def name(self) -> str:
@@ -79,14 +79,16 @@ class Zstd:
     ----------
     level : 1 to 22.
     dictionary : a trained dictionary (recognised by its magic number, 0xEC30A437), or any other bytes as raw content.
-    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` for the default at this level and length.
+    window_log : base-2 logarithm of the window [bytes], 10 to 31; `None` means the default of libzstd for the level and
+        the length of the payload.
     magicless : whether to leave out the magic number, the first 4 bytes of a frame.
     content_size : whether to write the payload's length into the frame's header.
     checksum : whether to end the frame with a checksum of 4 bytes.
-    capped : whether to limit the size to the payload's length, because a rollup publishes such a payload uncompressed.
+    capped : whether to limit the size to the length of the payload, as for a rollup that publishes a payload
+        uncompressed if compression does not make the payload shorter.
 
-    The dictionary's id is never written. Raises `InvalidInput` for a level or window outside its range and for a
-    dictionary that is empty or damaged. Source: RFC 8878; facebook/zstd 1.5.
+    The frame never contains the id of the dictionary. Raises `InvalidInput` for a level or window outside its range and
+    for a dictionary that is empty or damaged. Source: RFC 8878; facebook/zstd 1.5.
 
     >>> Zstd().size(bytes(1000)), Zstd(magicless=False).size(bytes(1000)), Zstd().size(b"ab")
     (14, 18, 2)
@@ -121,13 +123,13 @@ class Zstd:
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
         """Return the sizes of many payloads [byte], computed on this thread."""
         chunk = payload_list(payloads)
-        if not any(chunk):  # multi_compress_to_buffer refuses payloads that are all empty
+        if not any(chunk):  # multi_compress_to_buffer raises an error if all payloads are empty
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
         compressed = lengths_of(_this_thread.compressor(*self._parameters).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
 
     def compress(self, data: Payload) -> bytes:
-        """Return the compressed frame whose length is the size."""
+        """Return the compressed frame of a payload."""
         return _this_thread.compressor(*self._parameters).compress(payload_bytes(data))
 
 
@@ -163,7 +165,8 @@ class Brotli:
 
     Parameters
     ----------
-    quality : 0 to 11. The default is Arbitrum's since ArbOS 20; OP Stack batches use 10; the library's default is 11.
+    quality : 0 to 11. The default, 1, is the quality that Arbitrum has used since ArbOS 20. OP Stack batches use 10,
+        and the default of the brotli library is 11.
     window : base-2 logarithm of the window [bytes], 10 to 24.
 
     Source: RFC 7932; OffchainLabs/nitro, arbos/l1pricing/l1pricing.go (2026-04-23).
@@ -200,8 +203,9 @@ class Deflate:
 
     Parameters
     ----------
-    level : 0 to 9; the default is zlib's.
-    zlib_header : whether to add zlib's header of 2 bytes and checksum of 4 bytes, as OP Stack channels do.
+    level : 0 to 9; the default, 6, is the default of zlib.
+    zlib_header : whether to include the 2 bytes of the zlib header and the 4 bytes of the checksum, as in OP Stack
+        channels.
 
     Source: RFC 1951, RFC 1950.
 
@@ -248,7 +252,7 @@ class FastLz:
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
         """Return the sizes of many payloads [byte], computed on this thread."""
-        from feemodel.sizes._fastlz import fastlz_lengths  # imported late, because it is compiled
+        from feemodel.sizes._fastlz import fastlz_lengths  # import on first use, because numba is slow to import
 
         chunk = payload_list(payloads)
         bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
@@ -258,8 +262,8 @@ class FastLz:
         return measured
 
 
-# Scroll's measure since its codec version 8 (scroll-tech/da-codec, libzstd). Scroll also turns off the compression of
-# literals, which python-zstandard does not support; the sizes in Scroll's tests are the same without it.
+# Codec with which Scroll has measured sizes since version 8 of scroll-tech/da-codec (libzstd). Scroll also turns off
+# the compression of literals. python-zstandard has no such option, but computes the same sizes as in Scroll's tests.
 SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
 
 CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), Brotli(), Deflate(), FastLz())})
@@ -326,10 +330,10 @@ def compressed_sizes(
 
     Parameters
     ----------
-    payloads : iterable of bytes-like objects, which is read in chunks; or a table of transactions, whose `fee_payloads`
-        are measured.
+    payloads : iterable of bytes-like objects, which is read in chunks, or a table of transactions. For a table, the
+        results of `feemodel.fee_payloads` are measured.
     codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
-    threads : number of threads, at least 1; `None` for one per processor.
+    threads : number of threads, at least 1; `None` means one thread per processor.
     progress : function that is called with the number of payloads in each finished chunk; `True` for a progress bar, if
         standard error is a terminal.
 
@@ -339,7 +343,7 @@ def compressed_sizes(
 
     Raises
     ------
-    InvalidInput : a payload that is not bytes-like, named by its index; an unknown codec; fewer than one thread.
+    InvalidInput : a payload that is not bytes-like, an unknown codec, or fewer than one thread.
 
     >>> compressed_sizes([bytes(1000), b"ab"]).tolist()
     [14, 2]
@@ -364,7 +368,7 @@ def compressed_sizes(
 
 
 def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
-    """Yield lists of at most `CHUNK` payloads, each with the index of its first payload; `total` may be `None`."""
+    """Yield lists of at most `CHUNK` payloads, each with the index of the first payload in the list."""
     # Split a short list into smaller chunks, so that every thread gets some chunks.
     size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
     remaining, first = iter(payloads), 0

@@ -1,10 +1,11 @@
-"""Length of the FastLZ level 1 stream of a payload, as the OP Stack measures it since Fjord.
+"""Length of the FastLZ level 1 stream of a payload, from which the OP Stack has estimated sizes since Fjord.
 
-A stream consists of runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of
-data, 3 bytes for up to 264).
+A FastLZ stream consists of literal runs and matches. A literal run is a control byte followed by 1 to 32 bytes of data.
+A match of up to 8 bytes of data takes 2 bytes, and a match of 9 to 264 bytes of data takes 3 bytes.
 
-The measure is the function `FlzCompressLen`, which advances before it tests for the end of the input. The function
-therefore discards a match that begins 14 bytes before the end, although the format allows such a match.
+The length is computed as by `FlzCompressLen` in op-geth, which moves to the next index before testing for the end of
+the input. For this reason, a match that begins 14 bytes before the end is not used, although the FastLZ format allows
+such a match.
 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """
@@ -16,21 +17,21 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 
-TABLE_SIZE = 8192  # entries: the last position of each hashed triple of bytes
+TABLE_SIZE = 8192  # entries: last position of each three bytes, by hash
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes
 MATCH_TAIL = 4  # no match extends into the last 4 bytes
 LITERAL_RUN = 32
-SHORT_MATCH, LONGEST_MATCH = 6, 262  # match lengths minus 3 from which a third byte, or another token, is needed
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # (match length − 3) from which 3 bytes, or two matches, are needed
 
 
 @cached_njit(nogil=True)
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Lengths of the FastLZ streams of `data[bounds[k]:bounds[k + 1]]` for each k.
+    """Return the length of the FastLZ stream of each payload `data[bounds[k]:bounds[k + 1]]`.
 
-    All payloads use the same table, which is not reset. An entry from an earlier payload counts as the index of the
-    current payload's first byte, like an empty entry in FastLZ.
+    The hash table is not reset between payloads. A table entry from an earlier payload is treated like an empty entry
+    in FastLZ: as the index of the first byte of the current payload.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             ):
                 here += 1
                 continue
-            compared = 0  # bytes compared after the first three, including the one that differs
+            compared = 0  # number of bytes compared after the first three, including a differing byte
             while here + 3 + compared < end - MATCH_TAIL:
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:
@@ -67,7 +68,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             whole, rest = divmod(compared - 1, LONGEST_MATCH)
             length += _literal_bytes(here - literals) + 3 * whole + (3 if rest >= SHORT_MATCH else 2)
             here += compared
-            for _ in range(2):  # the last two bytes of the match
+            for _ in range(2):  # enter the last two indices of the match
                 table[_slot(data[here], data[here + 1], data[here + 2])] = here
                 here += 1
             literals = here

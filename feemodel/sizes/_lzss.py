@@ -2,8 +2,8 @@
 
 The compressor is LZSS with a dictionary of 65,536 bytes. The dictionary is published, but not included in this package:
 `prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
-Consensys/linea-monorepo. Since May 2025, nodes measure the packed size. Since February 2026, nodes compress the sender
-and the unsigned transaction; before that, nodes compressed the signed transaction.
+Consensys/linea-monorepo. Since May 2025, nodes measure the size after packing into field elements. Since February 2026,
+nodes compress the sender and the unsigned transaction. Before February 2026, nodes compressed the signed transaction.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, 
 if TYPE_CHECKING:
     from feemodel.sizes._lzss_dictionary import DictionaryIndex
 
-FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and bytes of a field element in a blob
+FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
 _LARGEST_PACKED = 2**59  # bytes; the number of bits still fits an int64
-CHUNK = 512  # payloads per call of the kernel; at most 128 MiB
+CHUNK = 512  # number of payloads per call of the kernel, together at most 128 MiB
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
 PUBLISHED_DICTIONARIES = MappingProxyType(
@@ -42,15 +42,15 @@ PUBLISHED_DICTIONARIES = MappingProxyType(
 
 
 class UnknownDictionary(UserWarning):
-    """Warning that a dictionary is not a published one, so sizes differ from those of mainnet."""
+    """Warning that a dictionary is not a published dictionary, so that sizes differ from the sizes on mainnet."""
 
 
 @dataclass(frozen=True)
 class Lzss:
-    """Codec of the production compressor with one dictionary.
+    """Codec that computes the sizes of Linea's production compressor with a given dictionary.
 
-    The codec is thread-safe. With numba, the first size compiles the kernel, which takes some seconds once per
-    installation; without numba, plain Python takes milliseconds for each payload.
+    The codec is thread-safe. With numba, the first call compiles the kernel, which takes some seconds once per
+    installation. Without numba, the size of a payload is computed in plain Python, which takes milliseconds.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Lzss:
     def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
         """Create the codec with the dictionary in a file.
 
-        Warns with `UnknownDictionary` if the dictionary is not a published one.
+        Warns with `UnknownDictionary` if the dictionary is not one of `PUBLISHED_DICTIONARIES`.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Lzss:
 
     @property
     def dictionary_name(self) -> str | None:
-        """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other."""
+        """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other dictionary."""
         return PUBLISHED_DICTIONARIES.get(self.sha256)
 
     def size(self, data: Payload) -> int:
@@ -122,7 +122,7 @@ class Lzss:
         return int(self.sizes([payload_bytes(data)])[0])
 
     def raw_size(self, data: Payload) -> int:
-        """Return the compressed size of one payload [byte], even if it is longer than the payload."""
+        """Return the compressed size of one payload [byte], without the upper limit of `size`."""
         return int(self._raw_sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
@@ -130,7 +130,7 @@ class Lzss:
 
         Raises
         ------
-        InvalidInput : a payload that is not bytes-like, named by its index.
+        InvalidInput : a payload that is not bytes-like.
         LimitExceeded : a payload of more than 256 KiB.
         """
         remaining, done = iter(payloads), 0
@@ -152,7 +152,7 @@ class Lzss:
 
             dictionary = complete_dictionary(self.dictionary)
             return np.array([lzss_size(bytes(one), dictionary) for one in payloads], dtype=np.int64)
-        from feemodel.sizes._lzss_kernel import lzss_sizes  # imported late, because it is compiled
+        from feemodel.sizes._lzss_kernel import lzss_sizes  # import on first use, because numba is slow to import
 
         return lzss_sizes(np.frombuffer(b"".join(payloads), dtype=np.uint8), bounds, self._index)
 
@@ -164,7 +164,7 @@ class Lzss:
 
 
 def complete_dictionary(dictionary: bytes) -> bytes:
-    """Return a dictionary that contains both reserved bytes; the compressor appends both if one is missing.
+    """Return a dictionary that contains both reserved bytes. If one is missing, append both, as the compressor does.
 
     >>> complete_dictionary(b"ab").hex()
     '6162feff'
@@ -194,7 +194,7 @@ def packed_size(size: int | WholeArray) -> int | WholeArray:
 
     Source: Consensys/linea-monorepo, prover/lib/compressor/blob (2025-05-15).
 
-    8 · 103 = 824 bits fill 3.2 field elements, so 4 are used:
+    103 bytes are 8 · 103 = 824 bits, which need 824 / 254 = 3.2 field elements, rounded up to 4:
 
     >>> packed_size(103), packed_size(128)
     (128, 160)

@@ -1,4 +1,8 @@
-"""Index of an LZSS dictionary, to find the longest match at each index of a payload."""
+"""Index of an LZSS dictionary, to find the longest match at each index of a payload.
+
+The key at an index is the `KEY_WIDTH` bytes that start at the index. If these bytes are all equal, the key is the
+result of `run_key`.
+"""
 
 from typing import NamedTuple
 
@@ -26,10 +30,11 @@ from feemodel.sizes._lzss_primitives import (
 from feemodel.sizes._lzss_suffixes import suffix_order
 
 KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
-FILTER_BITS_PER_SLOT = 4  # two bits are set for each key; the filter of a published dictionary has 64 KiB
+FILTER_BITS_PER_SLOT = 4  # the Bloom filter sets two bits for each key; 64 KiB for a published dictionary
 
-# An entry of the table of keys has four bytes: a flag for keys of several suffixes, some bits of the key's hash, and
-# one more than the start of the suffix or the number of the group of suffixes.
+# An entry of the hash table of keys has 32 bits. The highest bit is 1 if several suffixes have the key. The next
+# `_TAG_BITS` bits are part of the hash of the key. The other bits are 1 + the start of the suffix or, if several
+# suffixes have the key, 1 + the index of the group of suffixes.
 _POSITION_BITS, _TAG_BITS = 21, 10
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
 _GROUP = 1 << (_POSITION_BITS + _TAG_BITS)
@@ -63,7 +68,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
 
 @cached_njit(nogil=True)
 def _runs(data: Data) -> Positions:
-    """Return, for each index, the length of the run of equal bytes that starts there."""
+    """Return, for each index, the length of the run of equal bytes that starts at the index."""
     runs = np.empty(len(data), dtype=np.int32)
     for i in range(len(data) - 1, -1, -1):
         runs[i] = runs[i + 1] + 1 if i + 1 < len(data) and data[i] == data[i + 1] else 1
@@ -72,7 +77,7 @@ def _runs(data: Data) -> Positions:
 
 @njit(inline="always")
 def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
-    """Return the key of the bytes at an index of the dictionary; 0 if too few bytes follow."""
+    """Return the key at an index of the dictionary, or 0 if too few bytes follow."""
     if i + max(runs[i] + 1, KEY_WIDTH) > len(runs):
         return np.uint64(0)
     if runs[i] >= KEY_WIDTH:
@@ -84,8 +89,9 @@ def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
 def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
     """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 
-    Suffixes with the same key are adjacent in `order`, unless they start with a run longer than `LONGEST`: `order` is
-    not sorted beyond this length. No match extends beyond such a run.
+    Suffixes with the same key are adjacent in `order`. The only exceptions are suffixes that start with a run longer
+    than `LONGEST` bytes, because suffixes are sorted by only their first `LONGEST` bytes. The sizes are still exact,
+    because no match is longer than such a run.
     """
     slots = 64
     while slots < 2 * len(order):
@@ -144,16 +150,16 @@ def may_hold(dictionary: DictionaryIndex, key: np.uint64) -> bool:
 
 @njit(inline="always")
 def may_match(dictionary: DictionaryIndex, payload: Workspace, i: int) -> bool:
-    """Return whether the dictionary may contain the `KEY_WIDTH` bytes at `i`, which must not be all equal."""
+    """Return whether the dictionary may contain the `KEY_WIDTH` payload bytes at `i`, which must not be all equal."""
     return may_hold(dictionary, load_word(payload.data, i) & _KEY_MASK)
 
 
 @njit(inline="always")
 def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: int, limit: int, known: int) -> int:
-    """Return the length of the longest match at `i` in the dictionary, or `known` if none is longer [byte].
+    """Return the length of the longest match at `i` in the dictionary, or `known` if no match is longer [byte].
 
-    A length of at least `KEY_WIDTH` is exact. At a reserved byte, every length is exact if `known` is less than
-    `KEY_WIDTH - 1`. No length exceeds `limit`.
+    The length is at most `limit`. A returned length of at least `KEY_WIDTH` is exact. A shorter length is exact only if
+    the byte at `i` is reserved and `known` is less than `KEY_WIDTH - 1`.
     """
     byte, word = payload.data[unsigned(i)], load_word(payload.data, i)
     long_run = limit >= KEY_WIDTH and all_equal(word, KEY_WIDTH)
@@ -162,7 +168,7 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
         low, high = dictionary.byte_bounds[unsigned(byte)], dictionary.byte_bounds[unsigned(byte + 1)]
     elif limit < KEY_WIDTH:
         return known
-    elif known >= KEY_WIDTH:  # a longer match contains the key that ends one byte after the known match
+    elif known >= KEY_WIDTH:  # a longer match includes the byte after the known match
         last = i + known + 1 - KEY_WIDTH
         if not all_equal(load_word(payload.data, last), KEY_WIDTH) and not may_match(dictionary, payload, last):
             return known
@@ -193,10 +199,10 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
 def _suffixes_of_key(
     dictionary: DictionaryIndex, key: np.uint64, payload: Workspace, i: int, shared: int, limit: int, known: int
 ) -> tuple[int, int, int]:
-    """Return the start and end, in sorted order, of the suffixes that share a key with the payload.
+    """Return the range of suffixes with a given key in sorted order (start and end), and a length.
 
-    If only one suffix has the key, the range is empty, and the third value is the length of its match or `known`,
-    whichever is greater.
+    The returned length is `known` unless exactly one suffix has the key. In this case, the range is empty, and the
+    returned length is the maximum of `known` and the length of the match with this suffix.
     """
     if not may_hold(dictionary, key):
         return 0, 0, known

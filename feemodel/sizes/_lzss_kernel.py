@@ -1,4 +1,4 @@
-"""Compiled kernel that computes compressed sizes of the production LZSS, without the compressed bytes."""
+"""Compiled kernel that computes the compressed sizes of the production LZSS, without creating compressed bytes."""
 
 import numpy as np
 from numba import njit
@@ -31,27 +31,27 @@ from feemodel.sizes._lzss_primitives import (
 )
 from feemodel.sizes._lzss_suffixes import tabulate_savings
 
-# Maximum average number of comparisons per byte of a payload. After more comparisons, all matches of the payload are
-# tabulated in O(n log n). On real transactions the search is faster than the table. The table prevents quadratic time
-# on adversarial payloads.
+# Maximum average number of comparisons per byte of a payload in the search for matches. If a payload needs more
+# comparisons, the matches at all indices are tabulated in O(n log n) time. For real transactions, the search is faster
+# than the table. For adversarial payloads, the search alone would take quadratic time.
 PATIENCE = 8
-FEW = 4  # if a key has at most this many earlier positions, no rarer key is searched
+FEW = 4  # if a key has at most this many earlier positions, do not look for a rarer key
 _UNKNOWN = NO_MATCH - 1  # savings that are not computed yet
 
 
 def lzss_sizes(
     buffer: Data, bounds: NDArray[np.int64], dictionary: DictionaryIndex, patience: int = PATIENCE
 ) -> NDArray[np.int64]:
-    """Compressed sizes of `buffer[bounds[k]:bounds[k + 1]]` for each k.
+    """Return the compressed size of each payload `buffer[bounds[k]:bounds[k + 1]]`.
 
-    Thread-safe, because each call has its own workspace.
+    The function is thread-safe, because each call creates its own workspace.
 
     Parameters
     ----------
     buffer : concatenated payloads, together less than 2**31 bytes, each at most `LONGEST_INPUT`.
     bounds : start index of each payload, then the end index of the last payload.
     dictionary : search index of the dictionary.
-    patience : comparisons per byte of a payload before its matches are tabulated; affects the time, not the sizes.
+    patience : maximum number of comparisons per byte, after which matches are tabulated; does not change the sizes.
 
     Returns
     -------
@@ -84,9 +84,9 @@ def _measure(
 def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, patience: int) -> int:
     """Return the number of bits of all symbols of a payload.
 
-    If a reference at an index saves bits, the references at the next two indices are tried, and one that saves more is
-    used instead. The savings `here` are exact. The savings at the next two indices are exact only if they are larger
-    than `here`.
+    If a reference at an index saves bits, the references at the next two indices are also tried. The first of these
+    references that saves more bits is used instead. `here`, the number of bits saved at the index, is exact. The number
+    of bits saved at one of the next two indices is exact only if it is larger than `here`.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -131,7 +131,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 
 @njit(inline="always")
 def _run_at(payload: Workspace, i: int, length: int) -> int:
-    """Return the length of the run of equal bytes at an index; 0 for a run shorter than `SHORTEST_NEAR`."""
+    """Return the length of the run of equal bytes at an index, or 0 if the run is shorter than `SHORTEST_NEAR`."""
     if i + SHORTEST_NEAR <= length and all_equal(load_word(payload.data, i), SHORTEST_NEAR):
         return int(payload.runs[unsigned(i)])
     return 0
@@ -141,7 +141,10 @@ def _run_at(payload: Workspace, i: int, length: int) -> int:
 def _savings_at(
     payload: Workspace, i: int, length: int, dictionary: DictionaryIndex, tabulated: bool, floor: int
 ) -> tuple[int, int]:
-    """Return the bits saved by the best reference at an index, exact above `floor`, and the number of comparisons."""
+    """Return the number of bits that the best reference saves at an index, and the number of comparisons.
+
+    The number of bits is exact if it is above `floor`.
+    """
     if i >= length:
         return NO_MATCH, 0
     if tabulated:
@@ -150,8 +153,8 @@ def _savings_at(
     reserved = is_reserved(payload.data[unsigned(i)])
     known = (
         SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3
-    )  # a match of this length does not save more
-    short = reserved and floor == _UNKNOWN  # a match of any length is needed
+    )  # a match of this length does not save more than `floor`
+    short = reserved and floor == _UNKNOWN  # even a match of one byte is useful
     if limit <= known and not short:
         return NO_MATCH, 0
     before, start, comparisons = known, -1, 0
@@ -175,18 +178,18 @@ def _savings_at(
 
 @njit(inline="always")
 def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple[int, int, int]:
-    """Return the longest match at `i` in the earlier data: its length, its latest start, and the number of comparisons.
+    """Return the longest match at `i` in earlier data (length and latest start), and the number of comparisons.
 
-    Only matches longer than `known` are searched; `known` is at least `SHORTEST_NEAR - 1`. The start is negative if
-    there is no such match. Candidates are visited from the latest to the earliest, so the first match of each length is
-    the latest one. A longer match contains the keys of `i` and of several later indices. Candidates are the earlier
-    positions of the rarest of these keys.
+    Only matches longer than `known` are searched for; `known` is at least `SHORTEST_NEAR - 1`. If there is no longer
+    match, the start is negative. A match that is longer than the best match so far contains the keys of `i` and of
+    several later indices. The search visits the earlier positions of the rarest of these keys, from the latest to the
+    earliest. The first match of a given length is therefore the latest match of this length.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
     length, start, comparisons = known, -1, 0
     if whole_run > known:
-        length = whole_run  # matches with the same key are longer than the run
+        length = whole_run  # candidates with the same key match more than the run
         if i > 0 and payload.data[unsigned(i - 1)] == payload.data[unsigned(i)]:
             start = i - 1
     shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)
@@ -203,14 +206,15 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     break
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
-                # Start at the candidate if the key is within the match, otherwise at `i`.
+                # Continue with the positions of the key before the candidate if the match contains the key, otherwise
+                # with the positions before `i`.
                 index = candidate if shift + SHORTEST_NEAR <= length else i
                 following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:
                     comparisons += 1
                     following = payload.previous[unsigned(following + shift)] - shift
         candidate = following
-    if start < 0 and whole_run > known:  # no match is longer than the run, but other runs may match it or a part of it
+    if start < 0 and whole_run > known:  # no match is longer than the run: search other runs
         length = known
         candidate = payload.previous_run[unsigned(i)]
         while candidate >= 0 and length < whole_run:
@@ -224,10 +228,10 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
 @njit(inline="always")
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
-    """Return the offset, within `length + 1` bytes from `i`, of the key with the fewest earlier indices.
+    """Return the offset from `i` of the key with the fewest earlier indices, among keys in the next `length + 1` bytes.
 
-    The key of a run depends on the end of the run, which may be after those bytes. So keys of runs are skipped, except
-    the key at `i`.
+    The key of a run depends on the end of the run, which may be after these `length + 1` bytes. Therefore, keys of runs
+    are skipped, except the key at `i`.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR
@@ -241,7 +245,7 @@ def _rarest_key(payload: Workspace, i: int, length: int) -> int:
 
 @njit(inline="always")
 def _short_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
-    """Return the longest earlier match at a reserved byte that has no match of `SHORTEST_NEAR` bytes."""
+    """Return the longest earlier match at a reserved byte for which no match has `SHORTEST_NEAR` bytes."""
     latest, comparisons = payload.previous_pair[unsigned(i)] if limit >= 2 else -1, 0
     candidate = latest if limit >= 3 else -1
     while candidate >= 0:

@@ -21,9 +21,9 @@ from feemodel.sizes._lzss_primitives import (
     unsigned,
 )
 
-# Number of slots in the table of latest positions: two for each byte of a payload, within these limits.
-FEWEST_HEADS, MAX_HEADS = 10, 18  # as powers of two
-_RANK_BITS = 32  # number of low bits of a head, which hold the rank; the high bits hold the position
+# The table of latest positions has two slots for each byte of a payload, within these limits.
+FEWEST_HEADS, MAX_HEADS = 10, 18  # base-2 logarithms of the minimum and maximum number of slots
+_RANK_BITS = 32  # number of low bits of an element of `heads` that contain the rank; the high bits contain the position
 _RANK_MASK = (1 << _RANK_BITS) - 1
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
@@ -40,8 +40,8 @@ class Workspace(NamedTuple):
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
     savings: Positions  # bits that the best reference saves, if tabulated
-    heads: NDArray[np.int64]  # latest position of each hashed key, counted from 1 at the first payload, and its rank
-    last_runs: Positions  # [256]: start of the latest run of each byte, also counted from 1
+    heads: NDArray[np.int64]  # position (from 1 for the first payload) and rank of each hashed key's latest index
+    last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
     last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte
 
@@ -69,13 +69,13 @@ def _head_bits(length: int) -> int:
 def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
     """Copy `buffer[start:start + length]` to the workspace; successive payloads must be adjacent in the buffer.
 
-    The tables of latest positions need no reset: positions before `start` become negative indices.
+    The tables of latest positions are not reset: positions in earlier payloads become negative indices.
     """
     for i in range(length):
         payload.data[unsigned(i)] = buffer[unsigned(start + i)]
     for i in range(length, length + PADDING):
         payload.data[unsigned(i)] = 0
-    origin = start + 1  # so that 0 is a position before the first payload
+    origin = start + 1  # add 1, so that position 0 is before the first payload
     shift = np.uint64(64 - _head_bits(length))
     i = 0
     while i + SHORTEST_NEAR <= length:
@@ -100,7 +100,7 @@ def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
 
 @njit(inline="always")
 def _end_of_run(data: Data, i: int, length: int) -> int:
-    """Return the first index after `i` with another byte, at most `length`."""
+    """Return the first index after `i` at which the byte differs from the byte at `i`, or `length`."""
     repeated = np.uint64(data[unsigned(i)]) * _EVERY_BYTE
     while i < length:
         difference = load_word(data, i) ^ repeated
@@ -122,11 +122,11 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 
 @njit(inline="always")
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
-    """Enter the indices of a run from which at least `SHORTEST_NEAR` bytes of the run remain.
+    """Enter into the tables all indices of a run from which at least `SHORTEST_NEAR` bytes of the run remain.
 
-    A match from such an index extends beyond the run only if it starts where the same number of bytes of another run
-    remains. So the key of each index is the byte, the byte after the run, and the number of bytes that remain. If
-    `LONGEST` or more bytes remain, no match extends beyond the run, and the index gets no earlier index.
+    If n bytes of the run remain at an index, a match extends beyond the run only if the match starts where n bytes of
+    another run remain. Therefore, the key of the index consists of the repeated byte, the byte after the run, and n. If
+    n is `LONGEST` or more, no match extends beyond the run, and no earlier index is stored for the index.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

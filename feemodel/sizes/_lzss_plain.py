@@ -1,6 +1,6 @@
-"""Production LZSS in plain Python: the reference for the compiled kernel, and its replacement without numba.
+"""Production LZSS in plain Python: a reference for tests of the compiled kernel, used as codec if numba is missing.
 
-A payload of 200 bytes takes milliseconds. Source of the rules: Consensys/compress v0.2.5, lzss.
+Computing the size of a payload of 200 bytes takes milliseconds. Source of the rules: Consensys/compress v0.2.5, lzss.
 """
 
 from bisect import bisect_left
@@ -25,12 +25,12 @@ from feemodel.sizes._lzss_format import (
 class Symbols(NamedTuple):
     """One or more symbols of the compressed payload."""
 
-    bits: int  #: length in the compressed payload
-    length: int  #: bytes of the payload that are replaced
+    bits: int  #: length of the symbols in the compressed payload
+    length: int  #: number of bytes of the payload that the symbols replace
 
     @property
     def savings(self) -> float:
-        """Bits saved compared with literals; minus infinity if nothing is replaced."""
+        """Number of bits saved compared with literals; minus infinity if no byte is replaced."""
         return 8 * self.length - self.bits if self.length else float("-inf")
 
 
@@ -88,7 +88,7 @@ def _symbols_at(data: bytes, i: int, reference: Callable[[int], Symbols]) -> Sym
 
 
 def _best_reference(data: bytes, dictionary: bytes, i: int) -> Symbols:
-    """Return the reference that saves the most bits; `NONE` without a match or after the end of the data."""
+    """Return the reference at `i` that saves the most bits, or `NONE` if there is no reference."""
     if i >= len(data):
         return NONE
     longest = min(LONGEST, len(data) - i)

@@ -1,4 +1,4 @@
-"""Helpers of the compiled LZSS: savings of references, words of eight bytes, keys of positions."""
+"""Helpers of the compiled LZSS: savings of references, words of eight bytes, and keys."""
 
 import sys
 from collections.abc import Callable
@@ -16,11 +16,11 @@ Data: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.int32]  # indices of the data, lengths or bits, one for each index
 
-NO_MATCH = -8 * LONGEST  # savings without a reference: less than those of any reference
+NO_MATCH = -8 * LONGEST  # savings if there is no reference: less than the savings of any reference
 PADDING = 16  # zeros after data that is read in words of eight bytes
 
-_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
-_RUN_MARK = np.uint64(1 << 63)  # not set in a key of up to seven bytes
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
+_RUN_MARK = np.uint64(1 << 63)  # marks keys of runs; this bit is not set in a key of up to seven bytes
 # The first parameter of an intrinsic is the compiler's context, which callers in compiled code do not pass.
 _instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 
@@ -33,15 +33,15 @@ def is_reserved(byte: int) -> bool:
 
 @njit(nogil=True)
 def reference_savings(near: int, longest: int, reserved: bool) -> int:
-    """Return the bits that the best reference saves compared with literals; `NO_MATCH` without a reference.
+    """Return the number of bits that the best reference saves compared with literals, or `NO_MATCH`.
 
-    A far reference takes seven bits more than a near reference. A literal takes eight bits, so the far reference saves
-    more if it is at least one byte longer.
+    A far reference takes seven bits more than a near reference, and a literal takes eight bits. A far reference
+    therefore saves more than a near reference if the far reference replaces at least one more byte.
 
     Parameters
     ----------
-    near : length of the longest match in the window [byte]. If this is less than `longest`, any value below `longest`
-        may be passed.
+    near : length of the longest match in the window [byte]. If the window contains no match of length `longest`, any
+        value below `longest` may be passed.
     longest : length of the longest match in all earlier data and the dictionary [byte].
     reserved : whether the first byte is reserved.
     """
@@ -82,9 +82,9 @@ def trailing_zeros(_typing: Any, _word: Any) -> Any:
 def borrowed(_typing: Any, arrays: Any) -> Any:
     """Return the same named tuple of arrays without reference counts.
 
-    numba updates reference counts, atomically, whenever an array is passed to a helper, which is slow in inner loops.
-    The owner must outlive the borrowed tuple: only arguments may be borrowed, not arrays allocated in the same
-    function.
+    Whenever an array is passed to a function, numba updates the reference count of the array atomically, which is slow
+    in inner loops. The original arrays must exist as long as the returned tuple. Therefore, pass only arguments of the
+    calling function, and no arrays that the calling function allocates.
     """
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -100,7 +100,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
 
 @_instruction
 def load_word(_typing: Any, data: Any, index: Any) -> Any:
-    """Load eight bytes at an index, little endian. All must be within the array; no alignment is needed."""
+    """Load eight bytes at an index, little endian. All eight bytes must be within the array; no alignment is needed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -113,7 +113,10 @@ def load_word(_typing: Any, data: Any, index: Any) -> Any:
 
 @njit(inline="always")
 def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int:
-    """Return the number of equal bytes at indices `a` and `b`, at most `limit`; both arrays end in `PADDING` zeros."""
+    """Return the length of the common prefix of `a_data[a:]` and `b_data[b:]`, at most `limit`.
+
+    Both arrays must end in `PADDING` zeros.
+    """
     length = 0
     while length < limit:
         difference = load_word(a_data, a + length) ^ load_word(b_data, b + length)
@@ -135,9 +138,9 @@ def all_equal(word: np.uint64, width: int) -> bool:
 def run_key(run: int, byte: int, following: int) -> np.uint64:
     """Return the key of an index at which `run` equal bytes start, followed by the byte `following`.
 
-    A match in a run extends beyond the end of the run only if the same number of bytes of another run remains. So
-    indices in a run have different keys, although their first bytes are equal. The key of any other index is its first
-    bytes.
+    A match that starts in a run extends beyond the end of the run only if the match starts where the same number of
+    bytes of another run remains. Therefore, different indices in a run have different keys. The key of an index that is
+    not in a run consists of the first bytes at the index.
     """
     return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 
@@ -150,7 +153,7 @@ def signed(word: np.unsignedinteger[Any]) -> int:
 
 @njit(inline="always")
 def unsigned(number: int) -> int:
-    """Convert a number of at least 0 to an unsigned index, for which numba does not check the sign."""
+    """Convert a number of at least 0 to an unsigned index, so that numba does not check for negative indices."""
     return np.uint64(number)  # type: ignore[return-value]
 
 

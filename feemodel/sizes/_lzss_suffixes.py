@@ -1,8 +1,8 @@
-"""Sorted suffixes of a dictionary, to search it, and of a payload, to tabulate all of its matches.
+"""Sort the suffixes of a dictionary to search the dictionary, and the suffixes of a payload to tabulate all matches.
 
-Suffixes with a common prefix are adjacent in sorted order. So the longest match of a suffix with a set of suffixes is
-with one of the two members that are next to the suffix in sorted order. The set contains the suffixes at all earlier
-indices, or only those in the window.
+Suffixes with a common prefix are adjacent in sorted order. Therefore, the suffix in a set that has the longest match
+with a given suffix is one of two suffixes: the last before, or the first after, the given suffix in sorted order. The
+set contains the suffixes at all earlier indices, or only the suffixes in the window.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ from feemodel.sizes._lzss_primitives import (
 if TYPE_CHECKING:
     from feemodel.sizes._lzss_dictionary import DictionaryIndex
 
-# A set of numbers below 64**3 in three levels of words: a bit for each number, a bit for each word of the first level
-# that is not zero, and a bit for each such word of the second level. `LONGEST_INPUT` is 64**3.
-_LEVELS = (0, 64**2, 64**2 + 64)  # the first word of each
+# A set of numbers below 64**3 (which equals `LONGEST_INPUT`) is stored in three levels of 64-bit words. The first level
+# has one bit for each number. The second and the third level have one bit for each word of the previous level, which is
+# set if the word is not zero.
+_LEVELS = (0, 64**2, 64**2 + 64)  # index of the first word of each level
 _SET_WORDS = 64**2 + 64 + 1
 _ONE = np.uint64(1)
 
 
 @cached_njit(nogil=True)
 def suffix_order(data: Data) -> Positions:
-    """Return the starts of all suffixes, sorted by their first `LONGEST` bytes; a prefix comes first.
+    """Return the starts of all suffixes, sorted by their first `LONGEST` bytes.
 
-    Prefix doubling (Manber and Myers, 1993): if suffixes are sorted by their first n bytes, the order of their next n
-    bytes is known too, and sorts them by 2n bytes. The rank of a suffix is one more than the index in the order of the
-    first suffix that is equal so far. The rank after the end of the data is zero.
+    A suffix that is a prefix of another suffix comes first. The algorithm is prefix doubling (Manber and Myers, 1993):
+    the next n bytes of a suffix are the first n bytes of a later suffix. Once suffixes are sorted by their first n
+    bytes, the suffixes can therefore be sorted by 2n bytes without comparing bytes. The rank of a suffix is 1 + the
+    index in `order` of the first suffix with the same first n bytes. The rank of the empty suffix at the end of the
+    data is 0.
     """
     length = len(data)
     order = np.empty(length, dtype=np.int32)
@@ -69,7 +72,7 @@ def suffix_order(data: Data) -> Positions:
 
 @cached_njit(nogil=True)
 def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
-    """Sort suffixes by the bytes after their first `width` bytes; those without further bytes come first."""
+    """Sort suffixes by the bytes after their first `width` bytes; suffixes of at most `width` bytes come first."""
     filled = 0
     for i in range(max(0, len(order) - width), len(order)):
         by_second_half[filled] = i
@@ -82,7 +85,7 @@ def _shift(order: Positions, width: int, by_second_half: Positions) -> None:
 
 @cached_njit(nogil=True)
 def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: Positions) -> None:
-    """Sort suffixes by rank, keeping the order of those with equal rank."""
+    """Sort suffixes by rank; suffixes with equal ranks keep their order."""
     for index in range(len(order)):
         free[index] = index
     for i in suffixes:
@@ -93,7 +96,7 @@ def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: 
 
 @cached_njit(nogil=True)
 def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -> int:
-    """Replace ranks by `width` bytes with ranks by `2 * width` bytes; return the number of different ranks."""
+    """Replace ranks that compare `width` bytes by ranks that compare `2 * width` bytes; return the number of ranks."""
     different, latest, first, second = 0, 0, -1, -1
     for index, i in enumerate(order):
         if rank[i] != first or rank[i + width] != second:
@@ -107,7 +110,7 @@ def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -
 
 @cached_njit(nogil=True)
 def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions) -> None:
-    """Write the bits that the best reference at each index saves to `savings`, in O(n log n).
+    """Fill `savings` with the number of bits that the best reference saves at each index, in O(n log n) time.
 
     The data must be followed by `PADDING` zeros.
     """
@@ -135,10 +138,11 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions
 
 @cached_njit(nogil=True)
 def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
-    """Write the length of the longest match in the dictionary at each index to `longest`.
+    """Fill `longest` with the length of the longest match in the dictionary at each index.
 
-    The longest match is with one of the two dictionary suffixes between which the payload's suffix would be sorted.
-    The sorted suffixes of payload and dictionary are traversed once, in parallel.
+    The longest match of a payload suffix is with the last dictionary suffix before, or the first dictionary suffix
+    after, the payload suffix in sorted order. The sorted suffixes of the payload and of the dictionary are traversed
+    together, once.
     """
     size = len(dictionary.order)
     following = 0
@@ -159,7 +163,10 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
 
 @njit(inline="always")
 def _longest_among(members: Words, index: int, order: Positions, data: Data, limit: int) -> int:
-    """Return the length of the longest match of a suffix with the suffixes in a set, all given by index in `order`."""
+    """Return the length of the longest match of a suffix with the suffixes in a set.
+
+    Suffixes are indices of `order`.
+    """
     length = 0
     neighbour = _below(members, index)
     if neighbour >= 0:
@@ -189,7 +196,7 @@ def _discard(members: Words, number: int) -> None:
 
 @njit(inline="always")
 def _below(members: Words, number: int) -> int:
-    """Return the greatest member of a set that is less than a number; -1 if there is none."""
+    """Return the greatest member of a set that is less than `number`, or -1 if no member is less."""
     for level in range(3):
         lower_bits = (_ONE << np.uint64(number & 63)) - _ONE
         number >>= 6
@@ -204,7 +211,7 @@ def _below(members: Words, number: int) -> int:
 
 @njit(inline="always")
 def _above(members: Words, number: int) -> int:
-    """Return the smallest member of a set that is greater than a number; -1 if there is none."""
+    """Return the smallest member of a set that is greater than `number`, or -1 if no member is greater."""
     for level in range(3):
         higher_bits = ~_ONE << np.uint64(number & 63)
         number >>= 6

@@ -13,7 +13,7 @@ Sizes: TypeAlias = NDArray[np.int64]
 
 
 def payload_bytes(data: Any, index: int | None = None) -> bytes:
-    """Return a payload as bytes; raises `InvalidInput`, with its index if given, if it is not bytes-like."""
+    """Return a payload as bytes. Raise `InvalidInput`, with the index of the payload if known, for any other type."""
     if type(data) is bytes:
         return data
     name, position = ("data", None) if index is None else ("payloads", (index,))
@@ -29,7 +29,7 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
         raise InvalidInput(name, "expected bytes", data, position) from None
     if view.itemsize != 1:
         raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, position)
-    if view.ndim == 0:  # one item of an array of bytes
+    if view.ndim == 0:  # an array without dimensions
         raise InvalidInput(name, "expected bytes, not a single number", data, position)
     return view.tobytes()
 
@@ -39,7 +39,7 @@ class Checked(list[Payload]):
 
 
 def payload_list(payloads: Iterable[Any], first: int = 0) -> Checked:
-    """Return payloads as a list of bytes; `first` is the index of the first one, for errors."""
+    """Return payloads as a list of bytes. In error messages, the first payload has the index `first`."""
     if isinstance(payloads, Checked):
         return payloads
     chunk = Checked(payloads)
