@@ -48,8 +48,8 @@ from feemodel.simulation.scenarios import (
 
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
-GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only ratios to the limit matter
-BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
+GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
+BLOBS_PER_BLOCK = 4.81  # mean over 214,985 blocks, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
 BLOB_SHAPE = 1.56  # shape of the negative binomial distribution; the variance is then the observed 19.6
 GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean demand)
 TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices

@@ -45,10 +45,10 @@ class PriceCap:
     target_delay: float = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment [s]
     adjustment: float = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay` [1]
     tip_cap: float = price_cap.TIP  #: cap on the tip at a waiting time of 0; 0 means caps without a tip [wei / gas]
-    tip: str = "paid"  #: tip: "paid" (caps minus fees, which grows with the waiting time) or "constant"
+    tip: str = "paid"  #: "paid": the tip is cap − L1 base fee and grows with the waiting time; "constant": constant tip
     from_first_byte: bool = True  #: whether waiting starts with the first byte instead of with the full submission
     time_of_day: bool = True  #: whether the caps are multiplied by a factor for each hour of the week
-    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps before they are compared with L1 fees [1]
+    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps in the comparison with L1 fees [1]
     window: float = price_cap.WINDOW  #: time window of the fee percentiles [s]
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Posting:
     The `kind` determines when data is submitted. `backtest` supports only the kinds "fill" and "deadline".
 
     - "fill": when blobs are full;
-    - "deadline": when blobs are full, or when the first byte has waited for the deadline;
+    - "deadline": when blobs are full, or when the waiting time of the first byte reaches the deadline;
     - "price-cap": when blobs are full and the price cap covers L1 fees;
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;

@@ -219,9 +219,9 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     count : number of draws.
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
     distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
-        or with equal probability from a list of numbers. A number stays constant. The name can be chosen freely for
-        `rows`, which are drawn as whole rows, and for a `Workload`, which adds an axis: every draw is combined with
-        every transaction.
+        or with equal probability from a list of numbers. A number stays constant. If the value is a result of `rows` or
+        a `Workload`, the keyword can be any name. The result of `rows` is drawn as whole rows. A `Workload` adds an
+        axis: every draw is combined with every transaction.
 
     Returns
     -------

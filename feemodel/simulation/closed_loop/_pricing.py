@@ -183,5 +183,5 @@ def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
 
 
 def state_arrays(state: State) -> list[Any]:
-    """Return the arrays that a state consists of."""
+    """Return the arrays of which a state consists, as a list."""
     return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]

@@ -52,8 +52,9 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
     Returns
     -------
     Dataset over `path` and `day`: every line [ETH] and, with `eth_usd`, the same line with the suffix `_usd` [USD].
-    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`. "cash" counts the payments
-    of the day. "accrual" counts the cost of the bytes that arrived on the day. `data_fee` includes all calldata.
+    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`. On the basis "cash", the
+    rent consists of the payments of the day. On the basis "accrual", the rent is the cost of the bytes that arrived on
+    the day. `data_fee` includes all calldata.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def _total(result: xr.Dataset, variables: tuple[str, ...]) -> xr.DataArray:
 def _prices(result: xr.Dataset, eth_usd: Mapping[str, float]) -> list[float]:
     prices = mapping("eth_usd", eth_usd)
     if "date" not in result.coords:
-        raise InvalidInput("result", "expected days with dates, to have a price", [*result.coords])
+        raise InvalidInput("result", "expected days with dates, because prices are given by date", [*result.coords])
     dates = [str(date)[:10] for date in result["date"].to_numpy()]
     for date in dates:
         if date not in prices:

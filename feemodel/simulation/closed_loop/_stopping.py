@@ -32,7 +32,7 @@ POINTS = 81  # number of grid points for the deviation from the curve
 MAX_LIMITS = 1 << 26  # maximum number of elements in the array of maximum costs; so many need 512 MiB
 MARGIN = math.log(2.0)  # distance by which the grid extends beyond the deviations in the history
 ERRORS = 64  # number of quantiles that represent the distribution of forecast errors
-ROUNDING = 1e-9  # waiting must save more than this fraction of the cost; excludes rounding errors
+ROUNDING = 1e-9  # minimum saving by waiting, as a fraction of the cost, so that rounding errors do not count [1]
 
 
 class StoppingLimits(NamedTuple):
@@ -81,7 +81,7 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     """
     costs = np.asarray(real("costs", costs, unit="wei"))
     if costs.ndim != 1 or not costs.size:
-        raise InvalidInput("costs", "expected one number a step", costs.shape)
+        raise InvalidInput("costs", "expected one number per step", costs.shape)
     for name, value in (("step", step), ("deadline", deadline)):
         above_zero(name, value, unit="s")
     if not MIN_STEP <= step <= DAY_SECONDS:

@@ -36,9 +36,9 @@ class Demand:
     bytes_per_transaction: float = 119.42  #: size of a transaction in the compressed stream [byte]
     gas_per_transaction: float = 165_000.0  #: L2 gas of a transaction [gas]
     calldata_per_transaction: float = 0.0  #: calldata of a transaction, for calldata pressure [byte]
-    elasticity: float = 0.0  #: price elasticity of demand; assumed, so vary it in a sweep [1]
+    elasticity: float = 0.0  #: assumed price elasticity of demand, to be varied in sweeps [1]
     reference_fee: float | None = None  #: fee f at which the price factor is 1; required if elasticity is not 0 [wei]
-    choke: float = 10.0  #: maximum of the price factor, at low fees [1]
+    choke: float = 10.0  #: maximum of the price factor, reached at low fees [1]
     responds_to: str = "data"  #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
     cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from 00:00 UTC, or 168 from Monday 00:00 UTC [1]
     l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]

@@ -278,7 +278,7 @@ def _announced(k, path):  # type: ignore[no-untyped-def]
     announce_execution(path.execution, price)
     per_byte = price.per_byte * path.policy.level
     lowest = min(per_byte, price.per_gas, price.per_transaction)
-    if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # False if a price is NaN
+    if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # false if a price is NaN
         path.found.prices[k] = per_byte
         return per_byte, True
     accounts.refused, price.per_byte = k + 1, per_byte

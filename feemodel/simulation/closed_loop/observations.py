@@ -32,7 +32,7 @@ SEEN = np.dtype(
 #: Results of a step, which a policy receives after the step.
 SETTLED = np.dtype(
     [
-        ("posted_bytes", np.float64),  # bytes posted in this step; 0 without a submission [byte]
+        ("posted_bytes", np.float64),  # bytes posted in this step, 0 if nothing was posted [byte]
         ("posted_cost", np.float64),  # cost of the submissions of this step [wei]
         ("data_fees", np.float64),  # fees that users paid for data in this step [wei]
         ("gas_used", np.float64),  # gas used by the transactions of this step [gas]
@@ -68,7 +68,7 @@ class Setting(NamedTuple):
     bytes_per_transaction: float  #: size of a transaction in the compressed stream [byte]
     gas_per_transaction: float  #: L2 gas of a transaction [gas]
     target_balance: float  #: balance of the operator at the start of the path [wei]
-    tips_known: bool  #: whether the scenario has L1 tips; if not, `seen.tip` is the tip of submissions
+    tips_known: bool  #: whether the scenario has L1 tips; if not, `seen.tip` is the tip that submissions pay
 
 
 def policy_state(**values: Any) -> np.record:

@@ -351,7 +351,7 @@ class PathJob:
         return found if part.series is None else found | {"series": part.series}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
-        """Convert the stored arrays of a path back to its results."""
+        """Convert the stored arrays of a path back to the results of the path."""
         summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
         return PathResult(arrays["days"], summary, arrays.get("series"))
 

@@ -124,8 +124,8 @@ def recommend(
 
     Raises
     ------
-    InvalidInput : `feemodel.forecast` rejects an argument, both `loss_probability` and `margin` are given, or `hold` or
-        `interval` is out of range or not a multiple of the required time.
+    InvalidInput : `feemodel.forecast` rejects an argument, `loss_probability` and `margin` are both given, or `hold` or
+        `interval` is out of range or is not a multiple of the required time.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
