@@ -105,8 +105,8 @@ def pressure_path(
     -------
     Dataset over `block`: `calldata` [byte], and `variable_cost`, the cost announced after the block [wei / byte].
 
-    The variable cost rises after every block for which the last five blocks contain more than half of their maximum
-    calldata. Here, the third block is the first such block:
+    The variable cost rises if the last five blocks contain more than half of their maximum calldata. With full blocks,
+    the variable cost first rises after the third block:
 
     >>> path = pressure_path(np.full(5, 109_000), variable_cost=1e9)
     >>> path["variable_cost"].values.tolist()

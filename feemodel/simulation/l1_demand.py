@@ -330,6 +330,9 @@ def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, 
 
 
 def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
-    """Return variance of the sample mean / variance of the process, which is the mean autocorrelation of all pairs."""
+    """Return (variance of the sample mean) / (variance of the process).
+
+    This ratio is the mean autocorrelation over all pairs of times in the sample.
+    """
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

@@ -192,7 +192,7 @@ class Brotli:
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
-        """Return the compressed stream whose length is the size."""
+        """Return the compressed stream of a payload."""
         stream: bytes = brotli.compress(payload_bytes(data), quality=self.quality, lgwin=self.window)
         return stream
 
@@ -229,7 +229,7 @@ class Deflate:
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
-        """Return the compressed stream whose length is the size."""
+        """Return the compressed stream of a payload."""
         window_bits = zlib.MAX_WBITS if self.zlib_header else -zlib.MAX_WBITS
         return zlib.compress(payload_bytes(data), self.level, wbits=window_bits)
 
@@ -270,7 +270,7 @@ CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), B
 
 
 def get_codec(codec: str | Codec) -> Codec:
-    """Return the codec with a name, with its default parameters; a codec object is returned unchanged.
+    """Return the codec with a given name and default parameters. Return a codec object unchanged.
 
     Parameters
     ----------

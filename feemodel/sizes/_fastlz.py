@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 
-TABLE_SIZE = 8192  # entries: last position of each three bytes, by hash
+TABLE_SIZE = 8192  # number of entries: last position of three bytes, by their hash
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes
@@ -60,7 +60,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             ):
                 here += 1
                 continue
-            compared = 0  # number of bytes compared after the first three, including a differing byte
+            compared = 0  # number of bytes compared after the first three, including the first difference
             while here + 3 + compared < end - MATCH_TAIL:
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:

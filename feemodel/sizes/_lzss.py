@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from feemodel.sizes._lzss_dictionary import DictionaryIndex
 
 FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
-_LARGEST_PACKED = 2**59  # bytes; the number of bits still fits an int64
+_LARGEST_PACKED = 2**59  # maximum size [byte], whose number of bits still fits in an int64
 CHUNK = 512  # number of payloads per call of the kernel, together at most 128 MiB
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
@@ -164,7 +164,9 @@ class Lzss:
 
 
 def complete_dictionary(dictionary: bytes) -> bytes:
-    """Return a dictionary that contains both reserved bytes. If one is missing, append both, as the compressor does.
+    """Return a dictionary that contains both reserved bytes.
+
+    If a reserved byte is missing in the dictionary, append both reserved bytes, as the compressor does.
 
     >>> complete_dictionary(b"ab").hex()
     '6162feff'

@@ -1,7 +1,7 @@
 """Index of an LZSS dictionary, to find the longest match at each index of a payload.
 
-The key at an index is the `KEY_WIDTH` bytes that start at the index. If these bytes are all equal, the key is the
-result of `run_key`.
+The key at an index is the `KEY_WIDTH` bytes that start at the index or, if these bytes are all equal, the result of
+`run_key`.
 """
 
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[n
 
     Suffixes with the same key are adjacent in `order`. The only exceptions are suffixes that start with a run longer
     than `LONGEST` bytes, because suffixes are sorted by only their first `LONGEST` bytes. The sizes are still exact,
-    because no match is longer than such a run.
+    because no match is longer than `LONGEST` bytes.
     """
     slots = 64
     while slots < 2 * len(order):
@@ -201,8 +201,8 @@ def _suffixes_of_key(
 ) -> tuple[int, int, int]:
     """Return the range of suffixes with a given key in sorted order (start and end), and a length.
 
-    The returned length is `known` unless exactly one suffix has the key. In this case, the range is empty, and the
-    returned length is the maximum of `known` and the length of the match with this suffix.
+    If exactly one suffix has the key, the range is empty, and the returned length is the maximum of `known` and the
+    length of the match with this suffix. Otherwise, the returned length is `known`.
     """
     if not may_hold(dictionary, key):
         return 0, 0, known

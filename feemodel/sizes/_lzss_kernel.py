@@ -84,9 +84,9 @@ def _measure(
 def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, patience: int) -> int:
     """Return the number of bits of all symbols of a payload.
 
-    If a reference at an index saves bits, the references at the next two indices are also tried. The first of these
-    references that saves more bits is used instead. `here`, the number of bits saved at the index, is exact. The number
-    of bits saved at one of the next two indices is exact only if it is larger than `here`.
+    If a reference at an index saves bits, the references at the next two indices are also tried, and a reference that
+    saves more bits is used instead. `here`, the number of bits saved at the index, is exact. The number of bits saved
+    at one of the next two indices is exact only if it is larger than `here`.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -180,10 +180,10 @@ def _savings_at(
 def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple[int, int, int]:
     """Return the longest match at `i` in earlier data (length and latest start), and the number of comparisons.
 
-    Only matches longer than `known` are searched for; `known` is at least `SHORTEST_NEAR - 1`. If there is no longer
-    match, the start is negative. A match that is longer than the best match so far contains the keys of `i` and of
-    several later indices. The search visits the earlier positions of the rarest of these keys, from the latest to the
-    earliest. The first match of a given length is therefore the latest match of this length.
+    Only matches longer than `known` are searched for; `known` is at least `SHORTEST_NEAR - 1`. If no match is longer
+    than `known`, the start is negative. A match that is longer than the best match so far contains the keys of `i` and
+    of several later indices. The search visits the earlier positions of the rarest of these keys, from the latest to
+    the earliest. The first match that the search finds for a given length is therefore the latest match of this length.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
@@ -230,8 +230,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
     """Return the offset from `i` of the key with the fewest earlier indices, among keys in the next `length + 1` bytes.
 
-    The key of a run depends on the end of the run, which may be after these `length + 1` bytes. Therefore, keys of runs
-    are skipped, except the key at `i`.
+    The key of a run depends on the end of the run, which may be after the next `length + 1` bytes. Therefore, keys of
+    runs are skipped, except the key at `i`.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR

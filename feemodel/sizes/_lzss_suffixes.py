@@ -165,7 +165,7 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
 def _longest_among(members: Words, index: int, order: Positions, data: Data, limit: int) -> int:
     """Return the length of the longest match of a suffix with the suffixes in a set.
 
-    Suffixes are indices of `order`.
+    Suffixes are given as indices of `order`.
     """
     length = 0
     neighbour = _below(members, index)

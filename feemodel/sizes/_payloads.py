@@ -13,7 +13,10 @@ Sizes: TypeAlias = NDArray[np.int64]
 
 
 def payload_bytes(data: Any, index: int | None = None) -> bytes:
-    """Return a payload as bytes. Raise `InvalidInput`, with the index of the payload if known, for any other type."""
+    """Return a payload as bytes. Raise `InvalidInput` if the payload is not bytes-like.
+
+    The error message contains `index`, if given.
+    """
     if type(data) is bytes:
         return data
     name, position = ("data", None) if index is None else ("payloads", (index,))

@@ -1,4 +1,4 @@
-"""Convert policies, posting, demand and costs to JSON, and create copies of them with changed parameters."""
+"""Convert policies, posting, demand and costs to JSON, and copy these objects with changed parameters."""
 
 import inspect
 import json
@@ -43,7 +43,7 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Return a new object of the same class, constructed with the same parameters except the changed parameters.
+    """Return a copy of an object, which is constructed from the parameters of the object and the changed parameters.
 
     Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 

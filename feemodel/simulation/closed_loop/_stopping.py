@@ -29,7 +29,7 @@ MIN_DAYS, MAX_DAYS = 3, 7  # minimum and maximum length of the history to which 
 HARMONICS = 3  # number of harmonics (sine and cosine) in the curve over the time of day
 RIDGE = 1.0  # ridge penalty on the coefficients of the harmonics [bins]
 POINTS = 81  # number of grid points for the deviation from the curve
-MAX_LIMITS = 1 << 26  # maximum number of elements in the array of maximum costs; so many need 512 MiB
+MAX_LIMITS = 1 << 26  # maximum number of elements in the array of maximum costs, which take 512 MiB
 MARGIN = math.log(2.0)  # distance by which the grid extends beyond the deviations in the history
 ERRORS = 64  # number of quantiles that represent the distribution of forecast errors
 ROUNDING = 1e-9  # minimum saving by waiting, as a fraction of the cost, so that rounding errors do not count [1]
@@ -54,8 +54,8 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     """Return the maximum cost at which to submit, for each bin of time and each remaining time until the deadline.
 
     The optimal policy submits if the present cost is at most the expected cost of a later submission plus the cost of
-    waiting. At the deadline, any cost is accepted. In the first three days, when no forecast is possible, any cost is
-    accepted too. The maximum costs of a bin depend only on costs before that bin.
+    waiting. At the deadline, any cost is accepted. In the first three days, no forecast is possible, and any cost is
+    accepted. The maximum costs of a bin depend only on costs before that bin.
 
     Parameters
     ----------

@@ -78,7 +78,10 @@ def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
-    """Add the cost of bytes `start` to `end` to the days of their arrival; return the step in which `end` arrived."""
+    """Add the cost of the bytes from `start` to `end` to the days on which the bytes arrived.
+
+    Return the step in which byte `end` arrived.
+    """
     clock, found, accounts = path.clock, path.found, path.accounts
     while start < end:
         upto = min(end, found.arrived[front])
@@ -243,7 +246,10 @@ def _poisson(rng, mean):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
-    """Return the number of transactions in the step, and (demand at the reference fee) − (demand at this fee)."""
+    """Return the number of transactions in the step, and the demand that is lost because of the fee.
+
+    The lost demand is (demand at the reference fee) − (demand at this fee).
+    """
     demand = path.demand
     reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)
     mean = reference_demand

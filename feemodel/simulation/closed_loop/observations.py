@@ -41,7 +41,7 @@ SETTLED = np.dtype(
         ("seen_balance", np.float64),  # operator's balance `balance_lag` steps before the end of this step [wei]
         ("transactions", np.float64),  # number of transactions in this step
         ("execution_fees", np.float64),  # fees that users paid for L2 execution in this step [wei]
-        ("operator_fees", np.float64),  # fees that users paid per transaction, sum over this step [wei]
+        ("operator_fees", np.float64),  # operator fees that users paid in this step [wei]
     ],
     align=True,
 )

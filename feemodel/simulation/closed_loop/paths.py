@@ -80,7 +80,7 @@ DAY_SECONDS = 86_400.0
 MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
 MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # largest waiting time in the distribution of waiting times; longer waits count as this [steps]
+LONGEST_WAIT = 1 << 15  # largest value in the distribution of waiting times; longer waits are counted there [steps]
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters; longer error messages of the compiler are shortened
 
@@ -229,9 +229,9 @@ class PathJob:
         return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
 
     def columns(self, path: int) -> dict[str, RealArray]:
-        """Return the L1 fees of a path in each step, by name.
+        """Return, for each column of L1 fees, an array with the values of a path in each step.
 
-        An array with one element is a default for a missing column.
+        If the scenario has no such column, the array contains one element, a default value for all steps.
         """
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]

@@ -115,7 +115,11 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the share of each shape: share of the kind · share of the shape in the kind's real transactions."""
+    """Return the share of each shape among the transactions to generate.
+
+    This share is the product of two shares: the share of the shape's kind in `mix`, and the share of the shape in the
+    real transactions of this kind.
+    """
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])

@@ -107,7 +107,7 @@ def draw_calldata(
 
     Parameters
     ----------
-    shape : form of the calldata.
+    shape : layout of the calldata.
     fitted : distributions fitted to real transactions.
     pools : contracts, selectors and users.
     senders : address of each transaction's sender, of shape (n, 20).

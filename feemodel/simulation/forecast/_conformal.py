@@ -1,8 +1,8 @@
 """Adaptive conformal calibration of quantiles: a share q of targets should be below the quantile of probability q.
 
 The distance of each quantile from the median is multiplied by a factor. The factor increases when a target is beyond
-the quantile, and decreases by a smaller amount when a target is not. At the nominal coverage, increases and decreases
-of the factor cancel out. While the factors are within their bounds, the long-run coverage is nominal for any series.
+the quantile; otherwise, the factor decreases by a smaller amount. At the nominal coverage, increases and decreases of
+the factor cancel out. While the factors are within their bounds, the long-run coverage is nominal for any series.
 
 Sources: Gibbs, Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021; the quantile tracker of
 Angelopoulos, Candès, Tibshirani, "Conformal PID control for time series prediction", NeurIPS 2023.

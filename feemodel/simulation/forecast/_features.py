@@ -10,7 +10,9 @@ HARMONICS = 2
 
 
 def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Return the mean of the newest `length` values at each index. Near the start, the mean is over all values so far.
+    """Return the mean of the newest `length` values at each index.
+
+    For the first indices, which have fewer than `length` values, return the mean of all values up to the index.
 
     >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
     array([1., 2., 4.])
@@ -58,7 +60,7 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     - the change over the last hour, and the standard deviation over the last six hours
     - two harmonics of the target's time of day, and whether the target is on a weekend
 
-    If the fee seven days before the target is not known, it is replaced by the fee one day before the target.
+    If the fee seven days before the target is not known, the fee one day before the target is used instead.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape

@@ -67,7 +67,7 @@ class Recommendation:
 
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: factor on the price of the pricing rule; with 1, the price excludes ignored tips [1]
+    factor: float  #: factor on the rule's price; at constant L1 fees, 1 covers posting, but not ignored tips [1]
     loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
     hold: float  #: time for which the parameters will be used [s]
@@ -147,7 +147,7 @@ def recommend(
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
     check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
     if not submission.execution_gas and not submission.blob_gas:
-        raise InvalidInput("submission", "expected gas or blob gas, whose cost determines the price", submission)
+        raise InvalidInput("submission", "expected a submission that uses gas or blob gas", submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history = history_of(l1)
     found = forecast(
@@ -226,7 +226,10 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 def _rule_price(
     family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
 ) -> tuple[RealArray, float]:
-    """Return the price of a byte by the chain's rule with factor 1: on each path in each step, and now [wei / byte]."""
+    """Return the price of a byte under the chain's rule, without the recommended factor [wei / byte].
+
+    The first result contains the prices on each path in each step. The second result is the present price.
+    """
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":

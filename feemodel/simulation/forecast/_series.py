@@ -64,7 +64,7 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     empty = rows == 0
     means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # latest bin with rows, up to each bin
+    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # for each bin, the latest bin so far with rows
     last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])
     return FeeSeries(int(bins[0]), means[last_known], logs[last_row], interpolated, empty)
@@ -73,8 +73,8 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 def days_before(horizon: int) -> int:
     """Round a horizon up to a whole number of days [bins].
 
-    At the origin of a forecast, the value this number of bins before the target is already known. The time of day of
-    this value is the same as that of the target.
+    At the origin of a forecast, the value that precedes the target by this number of bins is already known. The time of
+    day of this value is the same as that of the target.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)

@@ -215,7 +215,7 @@ def history_of(l1: Any) -> History:
 def _assumed(assumed: str, seconds: RealArray) -> str:
     """Return the assumptions about a history.
 
-    State that fees are held constant between rows if rows are over a bin apart.
+    If rows are more than a bin apart, the assumptions include that fees are constant between rows.
     """
     apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
     if apart <= BIN:

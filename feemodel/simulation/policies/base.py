@@ -14,7 +14,7 @@ from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.simulation.closed_loop.observations import Setting, State
 from feemodel.simulation.policies.execution import ExecutionPrice
 
-MAX_LAG = 1 << 20  # steps, about 145 days of L1 blocks
+MAX_LAG = 1 << 20  # maximum lag [steps], about 145 days of L1 blocks
 
 
 class Pricing(Protocol):

@@ -1,4 +1,4 @@
-"""Common state and base class of rules for the price of L2 execution, and a constant price.
+"""Rules for the price of L2 execution: common state, base class, and a rule with a constant price.
 
 A policy for data prices has the rule for the execution price as its attribute `execution`. If the policy that is passed
 to `simulate` is itself a rule for the execution price, the price of data is 0.
