@@ -42,7 +42,7 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """Fitted shares of the meanings of integers, and fitted lengths of amounts and packed bytes."""
+    """Fitted shares of integers that are offsets, counts or deadlines, and lengths of amounts and packed bytes."""
 
     offsets_in_tiny: float
     counts_in_tiny: float
