@@ -1,4 +1,4 @@
-"""Decorator of public formulas that adds support for labelled arrays and names the argument in errors.
+"""Decorator for public formulas that adds support for labelled arrays and names the wrong argument in errors.
 
 A formula takes numbers and arrays. With `@formula` it also takes pandas Series and xarray DataArrays, aligned by their
 labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes
@@ -41,10 +41,10 @@ WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike 
 def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """Make a function accept Series and DataArrays, and convert its overflow errors to `Int64Overflow`.
 
-    Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Other arrays
-    broadcast against them. If arguments are Series, a result of the same shape is a Series with the same index, and any
-    other result is a plain array. If arguments are DataArrays, every array in the result is a DataArray with the
-    dimensions along which it varies.
+    Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Plain arrays
+    broadcast against Series and DataArrays. If arguments are Series, a result of the same shape is a Series with the
+    same index, and any other result is a plain array. If arguments are DataArrays, every array in the result is a
+    DataArray with the dimensions along which its values vary.
 
     >>> import pandas
     >>> @formula
@@ -61,7 +61,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
-        if annotation in WRITTEN:  # otherwise `help` would show the whole union
+        if annotation in WRITTEN:  # otherwise `help` would show the whole union type
             function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)
@@ -69,7 +69,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # each formula checks its own result
+            with np.errstate(over="ignore", invalid="ignore"):  # no warnings: each formula checks its result
                 if len(args) > len(names):
                     return function(*args, **kwargs)  # raises TypeError for arguments that do not fit the signature
                 arguments = dict(zip(names, args, strict=False)) | kwargs
@@ -101,7 +101,7 @@ def _check_shapes(arguments: Mapping[str, Any]) -> None:
 
 
 def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of array arguments, without ragged lists: the formula itself raises the error for them."""
+    """Return the shapes of array arguments, except ragged lists, for which the formula itself raises an error."""
     shapes = {}
     for name, value in arguments.items():
         if name != "out" and isinstance(value, ARRAYS):
@@ -125,7 +125,10 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
 
 
 def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """Call a formula; if an error contains the index of an element, add the labels of this element to the error."""
+    """Call a formula.
+
+    If the formula raises an error with the index of an element, add the labels of this element to the message.
+    """
     try:
         return function(*args, **kwargs)
     except InvalidInput as error:
@@ -136,9 +139,9 @@ def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
-    """Return the arguments as plain arrays, a function that labels a result, and one that describes an index."""
-    # While another thread is importing pandas or xarray, a class may still be undefined. No argument can be an instance
-    # of an undefined class.
+    """Return the arguments as plain arrays, a function that labels a result, and a function that describes an index."""
+    # While another thread is importing pandas or xarray, a class may still be undefined. An argument cannot be an
+    # instance of a class that is still undefined.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))
@@ -146,7 +149,7 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Lo
         raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
     if series and (
         frames := _of_type(arguments, getattr(pandas, "DataFrame", None))
-    ):  # NumPy would match a Series' rows with a DataFrame's columns
+    ):  # NumPy would match the rows of a Series with the columns of a DataFrame
         raise InvalidInput(", ".join((*series, *frames)), "expected either Series or DataFrames", "both")
     if series:
         return _from_series(pandas, series, arguments)

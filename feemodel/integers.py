@@ -1,7 +1,8 @@
 """Integer arithmetic that is exact for Python ints and for int64 arrays.
 
-For Python ints, each function is equivalent to the plain operator. For arrays, each function returns the same numbers,
-even if an intermediate product does not fit int64. If the result does not fit, it raises `Int64Overflow`.
+For Python ints, each function is equivalent to the plain operator. For arrays, each function returns the same numbers
+as for Python ints, even if an intermediate product does not fit int64. A function raises `Int64Overflow` if its result
+does not fit an int64 array.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
-SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a product or sum of doubles is below this, the exact result is below 2**63
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a result computed in doubles is below this, the exact one is below 2**63
 MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
@@ -48,7 +49,7 @@ def require(name: str, reason: str, value: Whole, holds: Truth, error: type[Inva
 
 
 def fitting(name: str, value: Whole) -> Whole:
-    """Return the value; raise `Int64Overflow` for a Python int that does not fit 64 bits.
+    """Return the value; raise `Int64Overflow` for a Python int above 2**63 - 1.
 
     >>> fitting("fee", 5)
     5
@@ -59,7 +60,7 @@ def fitting(name: str, value: Whole) -> Whole:
 
 
 def multiply(name: str, *factors: Whole, reason: str = NO_ROOM) -> Whole:
-    """Return the product of integers of at least 0; raise `Int64Overflow` if it does not fit an int64 array.
+    """Return the product of integers of at least 0; raise `Int64Overflow` if the product does not fit an int64 array.
 
     >>> multiply("fee", 10**12, 10**12)
     1000000000000000000000000
@@ -75,7 +76,7 @@ def multiply(name: str, *factors: Whole, reason: str = NO_ROOM) -> Whole:
 
 
 def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
-    """Return the sum of integers of at least 0; raise `Int64Overflow` if it does not fit an int64 array.
+    """Return the sum of integers of at least 0; raise `Int64Overflow` if the sum does not fit an int64 array.
 
     >>> add("fee", 2**63, 1)
     9223372036854775809
@@ -93,10 +94,10 @@ def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
 def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, addend: Whole = 0) -> Whole:
     """Return `(value * factor + addend) // divisor` of integers of at least 0; the product may exceed 2**63.
 
-    For arrays the quotient is computed in doubles and corrected by the remainder. The four roundings of this
-    computation change a quotient below 2**62 by less than 2**11 + 1. So with a divisor of at most 2**51, the remainder
-    is within ±2**63, and arithmetic modulo 2**64 gives the remainder exactly. Elements beyond these limits are computed
-    one by one as Python ints.
+    For arrays, the quotient is computed in doubles and corrected by the remainder. The computation in doubles rounds
+    four times; this changes a quotient below 2**62 by less than 2**11 + 1. With a divisor of at most 2**51, the
+    remainder is therefore within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder exactly. Elements
+    beyond `QUOTIENT_LIMIT` or `DIVISOR_LIMIT` are computed one by one as Python ints.
 
     Raises `Int64Overflow` if the quotient does not fit an int64 array.
 
@@ -117,7 +118,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
         return divided_product(value, factor, divisor, addend)
     operands = np.broadcast_arrays(value, factor, divisor, addend)
     beyond = (estimate >= QUOTIENT_LIMIT) | (operands[2] > DIVISOR_LIMIT) | (operands[3] >= QUOTIENT_LIMIT)
-    with np.errstate(invalid="ignore"):  # quotients beyond the limits are replaced below
+    with np.errstate(invalid="ignore"):  # the code below replaces quotients beyond the limits
         quotient = np.broadcast_to(divided_product(*operands), beyond.shape).copy()
     for index in zip(*np.nonzero(beyond), strict=True):
         first, second, by, more = (int(operand[index]) for operand in operands)
@@ -126,7 +127,10 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
 
 def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> WholeArray:
-    """Return `multiply_divide` of operands within its limits; at least one operand must be an array."""
+    """Return the result of `multiply_divide` for operands within `QUOTIENT_LIMIT` and `DIVISOR_LIMIT`.
+
+    At least one operand must be an array.
+    """
     value, factor = np.asarray(value, dtype=np.int64), np.asarray(factor, dtype=np.int64)
     quotient = (np.multiply(value, factor, dtype=np.float64) / divisor).astype(np.int64)
     remainder = value * factor - quotient * divisor
@@ -136,7 +140,9 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
 
 
 def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
-    """Return value · factor millionths as a fixed-point number; raises `Int64Overflow` for arrays beyond int64.
+    """Return value · factor / 10⁶ as a fixed-point number.
+
+    Raises `Int64Overflow` if the whole part of the result does not fit an int64 array.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
     FixedPoint(whole=6922798658550000, millionths=0)
@@ -160,7 +166,7 @@ def multiply_divide_parts(
 ) -> Whole:
     """Return (parts · factor + addend) // (divisor · 10⁶).
 
-    The millionths are first rounded down to whole numbers, which does not change the result.
+    The sum of all millionths is first rounded down to a whole number, which does not change the quotient.
 
     >>> multiply_divide_parts("fee", FixedPoint(32_030, 0), 100, 10)
     320300
@@ -246,7 +252,8 @@ def _check_each(
 ) -> None:
     """Raise `Int64Overflow` for the first element that does not fit int64.
 
-    Each element is first computed in doubles. It is computed exactly only if the double is close to or above the limit.
+    Each element is first computed in doubles. An element is computed exactly only if the double is close to 2**63 or
+    above it.
     """
     estimate = np.asarray(doubles(left, right, dtype=np.float64))
     if not estimate.size or estimate.max() < SURE_LIMIT:

@@ -1,4 +1,7 @@
-"""Temporary changes of Python's recursion limit: if the limit stays high, deeply nested JSON can crash the process."""
+"""Temporary changes of Python's recursion limit.
+
+If the limit stayed high, deeply nested JSON could crash the process.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def recursion_limit(limit: int | None = None) -> Iterator[None]:
-    """Raise the recursion limit to at least `limit` inside the block, and restore the previous limit afterwards.
+    """Raise the recursion limit to at least `limit` inside the `with` block, and restore the previous limit afterwards.
 
     >>> before = sys.getrecursionlimit()
     >>> with recursion_limit(50_000):

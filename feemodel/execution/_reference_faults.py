@@ -1,7 +1,8 @@
 """Translation of the specification's exceptional halts to geth's error messages.
 
-The specification raises the same out-of-gas exception for several faults that geth distinguishes; `distinguish` makes
-it raise a separate exception for each. `refusal` has the errors of precompiles for inputs that are not valid.
+The specification raises the same out-of-gas exception for several faults that geth distinguishes. `distinguish` makes
+the specification raise a separate exception for each fault. `refusal` returns geth's error message for an input that a
+precompile rejects.
 
 Source: ethereum/go-ethereum at v1.17.10, core/vm/errors.go, interpreter.go, contracts.go, crypto/bn256/gnark.
 """
@@ -14,7 +15,7 @@ from ethereum_types.numeric import U256
 
 from feemodel.execution._outcome import Status
 
-PRICED_MEMORY = 0x1FFFFFFFE0  # largest memory whose gas fits in 64 bits in geth [byte]
+PRICED_MEMORY = 0x1FFFFFFFE0  # largest memory size for which geth's memory gas fits in 64 bits [byte]
 CODE_BYTE_GAS = 200
 BLOB_VERSION = b"\x01"
 BLS12_381_MODULUS = int(
@@ -30,7 +31,8 @@ _WORDS = {  # message of the specification's `InvalidParameter` → geth's messa
     "Subgroup check failed for G1 point.": "g1 point is not on correct subgroup",
     "Subgroup check failed for G2 point.": "g2 point is not on correct subgroup",
 }
-#: BLS12-381 precompile → size of an input item [byte], and the number of field elements at its start.
+#: Address of a BLS12-381 precompile → size of one input item [byte], and number of field elements with which an item
+#: starts.
 _BLS12_381_ITEMS = {
     0x0B: (128, 2), 0x0C: (160, 2), 0x0D: (256, 4), 0x0E: (288, 4), 0x0F: (384, 6), 0x10: (64, 1), 0x11: (64, 1),
 }  # fmt: skip
@@ -52,7 +54,7 @@ def distinguish(rules: Any) -> None:
             self.words, self.status = words, status
 
     def charge_for_code(evm: Any, amount: Any) -> None:
-        """Charge for deployed code, the only gas that the interpreter itself charges."""
+        """Charge gas for deployed code; the interpreter module calls `charge_gas` for no other purpose."""
         try:
             charge(evm, amount)
         except out_of_gas:
@@ -125,13 +127,16 @@ def _field_element(data: bytes, size: int, elements: int) -> str:
 
 
 def _pairing_gas(rules: Any, pairs: int) -> int:
-    """Return the gas of the pairing precompile; Istanbul lowered it (EIP-1108)."""
+    """Return the gas of the pairing precompile, which EIP-1108 lowered in Istanbul."""
     each, base = (34_000, 45_000) if rules.__name__.rpartition(".")[2] not in _BEFORE_ISTANBUL else (80_000, 100_000)
     return base + each * pairs
 
 
 def _modexp_gas(rules: Any, data: bytes) -> int:
-    """Return the gas of MODEXP. Nodes charge it before checking the lengths; the specification charges it later."""
+    """Return the gas of MODEXP.
+
+    Nodes charge the gas of MODEXP before they check the lengths in the input; the specification charges it afterwards.
+    """
     base, exponent, modulus = (U256.from_be_bytes(data[at : at + 32].ljust(32, b"\0")) for at in (0, 32, 64))
     size = min(int(exponent), 32)
     head = data[96 + int(base) : 96 + int(base) + size].ljust(size, b"\0")

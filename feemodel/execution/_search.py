@@ -1,21 +1,24 @@
-"""Search for the gas limit of a message, as geth and Besu do it.
+"""Search for the gas limit of a message, as geth and Besu do in `eth_estimateGas`.
 
-The native engine has the same search in Rust. This module is for engines that execute in Python.
+The native engine implements this search in Rust. Engines that execute in Python use this module.
 
-    1. Execute a plain transfer with 21,000 gas. If it succeeds, return 21,000.
-    2. Execute with the upper bound, which must succeed.
-    3. Set low = used − 1 and high = upper bound. Execute with (used + 2,300) · 64 / 63, which replaces high if the
-       execution succeeds and low if it fails. The 2,300 gas are for the stipend of a call, and the factor is for the
-       1/64 of the gas that a caller keeps during a call.
-    4. Bisect until low and high are adjacent, or (high − low) / high is below the tolerance. Return high.
+    1. Execute a plain transfer with 21,000 gas. If the transfer succeeds, return 21,000.
+    2. Execute the message with the upper bound as gas limit. If the execution with the upper bound fails, return
+       `None`.
+    3. Set low = used − 1 and high = upper bound. Execute the message with the gas limit (used + 2,300) · 64 / 63. If
+       the execution succeeds, set high to the executed limit; otherwise set low to the executed limit. The 2,300 gas
+       are the stipend of a call, and the factor 64 / 63 covers the 1/64 of the gas that a caller keeps during a call.
+    4. Bisect the range from low to high until low and high are adjacent, or (high − low) / high is below the tolerance.
+       Return high.
 
-geth and Besu differ in the definition of `used` and in three details; `GETH` and `BESU` have the rules of each.
+geth and Besu differ in the definition of `used` and in three details, see the constants `GETH` and `BESU`.
 
-The execution with the upper bound is traced. Another gas limit is executed only if no trace proves its outcome (see
-`feemodel.execution._outcome.Traced`). The result is therefore the same as the node's. When a limit is below the proven
-range for the first time, the largest limit below that range is executed and traced. This trace often proves the outcome
-of all smaller limits. For 768 mainnet calls with tolerance 0, the traces reduce the mean number of executions from 4.5
-to 2.6.
+The search traces the execution with the upper bound. With any other gas limit, the search executes the message only if
+no earlier trace proves the outcome (see `feemodel.execution._outcome.Traced`). Because each outcome is executed or
+proven, the search returns the same gas limit as the node. The first time that the search reaches a limit below the
+proven range, it traces an execution with the largest limit below that range. The second trace often proves the outcome
+for all smaller limits. For 768 mainnet calls with tolerance 0, the traces reduce the mean number of executions per call
+from 4.5 to 2.6.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
@@ -42,14 +45,14 @@ REFUSED = Outcome(Status.REFUSED, gas_used=0)  # outcome for a limit that the no
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """Rules of a node's search."""
+    """Rules of a node's search for the gas limit."""
 
     name: str
-    used: Callable[[Outcome], int]  #: gas used, from which the lower end of the search is computed [gas]
+    used: Callable[[Outcome], int]  #: gas used in an outcome; the search starts with low = `used` − 1 [gas]
     optimistic: Callable[[Outcome], int]  #: gas limit that is tried first after the upper bound [gas]
     always_optimistic: bool  #: whether the limit `optimistic` is tried even if it is not below the upper bound
-    skewed: bool  #: whether bisection tries at most twice the lower end
-    transfer_to_code: bool  #: whether calls without data to accounts with code are tried with 21,000 too
+    skewed: bool  #: whether bisection never tries a limit above 2 · low
+    transfer_to_code: bool  #: whether a call without data to an account with code is also tried with 21,000 gas
 
 
 GETH = SearchRules(
@@ -63,7 +66,7 @@ GETH = SearchRules(
 BESU = SearchRules(
     name="besu",
     used=lambda outcome: outcome.gas_used,
-    # Besu computes this product in doubles, and the ratio 64 / 63 first.
+    # Besu computes the ratio 64 / 63 and then the product in double precision.
     optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
     always_optimistic=True,
     skewed=False,
@@ -76,11 +79,11 @@ class Search(NamedTuple):
     """Bounds and limits of a search for the gas limit of a message."""
 
     rules: SearchRules
-    upper: int  #: the upper bound [gas]
+    upper: int  #: upper bound of the search [gas]
     max_gas: float  #: largest limit that the node would execute; negative if it would execute none [gas]
     tolerance: float  #: see `search_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
-    limits: Limits  #: `total_gas` and `seconds` are used
+    limits: Limits  #: limits on the search; only `total_gas` and `seconds` are used
     inline_gas: int | None = None  #: gas for all executions together, see `Unproven` [gas]
     sender_has_code: bool = False  #: whether code may spend the balance that pays for gas
 
@@ -89,14 +92,14 @@ class Searched(NamedTuple):
     """Result of a search: a gas limit, or `None` if the call fails at the upper bound."""
 
     gas_limit: int | None
-    outcome: Outcome  #: outcome at the upper bound, or of the transfer
+    outcome: Outcome  #: outcome of the execution with the upper bound, or of the plain transfer
     executed: int  #: number of limits with which the message was executed
     proven: int  #: number of limits whose outcome was proven by a trace
     spent: int = 0  #: gas used by all executions [gas]
 
 
 class Unproven(FeeModelError):
-    """Raised if executions with at most `inline_gas` do not prove the outcome of an execution with more gas."""
+    """Raised if an execution that gets only `inline_gas` does not prove the outcome with the full gas limit."""
 
 
 def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
@@ -146,15 +149,17 @@ def search_gas(
     execute : function that executes the call with a gas limit, discards the state changes and returns the outcome.
     upper : upper bound of the search [gas].
     rules : rules of a node's search.
-    tolerance : maximum of (result − smallest sufficient gas limit) / result; 0 for the smallest limit itself [1].
+    tolerance : maximum of (result − smallest sufficient gas limit) / result [1]. With a tolerance of 0, the result is
+        the smallest sufficient limit.
     transfer : whether the call may be a plain transfer.
-    trace : function from a gas limit to an outcome and its proven range; if `None`, every limit is executed.
-    max_gas : largest gas limit that the node would execute, by its caps and the sender's balance; nothing is proven
-        about larger limits [gas].
+    trace : function that executes the call with a gas limit and returns a `Traced` outcome; if `None`, no execution is
+        traced.
+    max_gas : largest gas limit that the node would execute, given the node's caps and the sender's balance [gas].
+        Traces prove nothing about limits above `max_gas`.
 
     Returns
     -------
-    Searched : the gas limit [gas], or `None` if the call fails at the upper bound, and the number of executions.
+    Searched : the gas limit [gas] (`None` if the call fails at the upper bound), and the number of executions.
 
     >>> from feemodel.execution._outcome import UNBOUNDED, Status
     >>> def needs_50_962(limit):
@@ -194,14 +199,14 @@ def search_gas(
 
 
 class _Probes:
-    """Outcomes by gas limit, proven by earlier traces or found by executing."""
+    """Outcomes by gas limit, each proven by an earlier trace or found by executing the call."""
 
     def __init__(
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
     ) -> None:
         self._execute, self._trace, self._max_gas = execute, trace, max_gas
         self._minimum, self._maximum = 1, 0.0  # range of limits proven to succeed
-        self._fails_from = inf  # all limits from here up to `_minimum` are proven to fail
+        self._fails_from = inf  # all limits from this value up to `_minimum` are proven to fail
         self._executed = self._traced = self._proven = 0
 
     def execute(self, gas_limit: int) -> Outcome:
@@ -211,7 +216,7 @@ class _Probes:
         return outcome
 
     def trace(self, gas_limit: int) -> Outcome:
-        """Execute with a limit, and record the range for which the outcome is proven."""
+        """Execute with a gas limit, and record the range of gas limits whose outcome the trace proves."""
         if self._trace is None:
             return self.execute(gas_limit)
         traced = self._trace(gas_limit)
@@ -225,7 +230,7 @@ class _Probes:
         return outcome
 
     def succeed(self, gas_limit: int) -> bool:
-        """Return whether the call succeeds with a limit."""
+        """Return whether the call succeeds with a gas limit."""
         if self._minimum <= gas_limit <= self._maximum:
             self._proven += 1
             return True

@@ -1,7 +1,7 @@
-"""Accounts and block on which a call is executed, and overrides of accounts and block for one call.
+"""State on which a call is executed (accounts and block), and overrides of this state for a single call.
 
-States are immutable. Applying an override returns a new state that shares the unchanged accounts, so nothing has to be
-restored after a call.
+States are immutable. Applying an override returns a new state that shares the unchanged accounts, so the original state
+need not be restored after a call.
 """
 
 from collections import ChainMap
@@ -17,7 +17,7 @@ from feemodel.ethereum._quantities import address_bytes
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 
-MAX_EXPONENT = 177  # maximum exponent of the blob base fee: e**177 < 2**256
+MAX_EXPONENT = 177  # maximum exponent in the formula of the blob base fee: e**177 < 2**256 < e**178
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Block:
     prev_randao: bytes = bytes(32)
     difficulty: int = 0  #: value of DIFFICULTY before the Merge, and on chains without the Merge
     excess_blob_gas: int = 0
-    blob_base_fee: int | None = None  #: value of BLOBBASEFEE; `None`: computed from `excess_blob_gas` [wei / gas]
+    blob_base_fee: int | None = None  #: value of BLOBBASEFEE; if `None`, computed from `excess_blob_gas` [wei / gas]
     hashes: Mapping[int, bytes] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH
 
 
@@ -85,7 +85,7 @@ class CallState:
         return replace(self, changes={**self.changes, **changed})
 
     def overridden_bytes(self) -> int:
-        """Return the size of the code and slots that overrides replace, 64 bytes for each slot [byte]."""
+        """Return the size of the code and storage slots that overrides replace [byte]; a slot counts as 64 bytes."""
         size = 0
         for address, account in self.changes.items():
             before, storage = self.accounts.get(address, EMPTY), account.storage
@@ -111,21 +111,21 @@ class CallState:
 
 
 class Overlay(NamedTuple):
-    """Parts of a state that overrides replace."""
+    """Accounts and block fields that overrides have changed in a state."""
 
     changes: Mapping[bytes, Account]
     block: dict[str, Any]  #: fields of the block
 
     @classmethod
     def of(cls, call_state: CallState, base: CallState) -> "Overlay":
-        """Return the parts of `base` that a state replaces."""
+        """Return the accounts and block fields that a state overrides in `base`."""
         names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
         changed = {name: getattr(call_state.block, name) for name in names}
         return cls(call_state.changes, changed)
 
 
 def blob_base_fee(call_state: CallState) -> int:
-    """Return the price of blob gas in a state's block [wei / gas]; raises `InvalidInput` before Cancun.
+    """Return the blob base fee in a state's block [wei / gas]; raises `InvalidInput` for a fork before Cancun.
 
     >>> blob_base_fee(CallState(accounts={}))
     1
@@ -157,7 +157,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
 
     Raises
     ------
-    InvalidInput : a field, named as `blockOverrides.<field>`, is unknown or not valid.
+    InvalidInput : a field is unknown or not valid; the message names the field as `blockOverrides.<field>`.
 
     >>> parse_block_overrides({"time": "0x5"}, FORKS["osaka"])
     {'timestamp': 5}
@@ -175,8 +175,8 @@ class Override(NamedTuple):
     balance: int | None = None
     nonce: int | None = None
     code: bytes | None = None
-    state: Mapping[int, int] | None = None  #: the whole storage
-    state_diff: Mapping[int, int] | None = None  #: single slots
+    state: Mapping[int, int] | None = None  #: new storage, which replaces the whole storage
+    state_diff: Mapping[int, int] | None = None  #: slots whose values are replaced
 
     def applied_to(self, account: Account) -> Account:
         """Return the account with this override applied."""
@@ -205,7 +205,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
 
     Raises
     ------
-    InvalidInput : a field, named as `overrides.<address>.<field>`, is unknown or not valid.
+    InvalidInput : a field is unknown or not valid; the message names the field as `overrides.<address>.<field>`.
 
     >>> parse_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}).popitem()[1].nonce
     5
@@ -229,7 +229,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
 
 
 def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
-    """Return the fields that are not `null`, parsed, by their Python names."""
+    """Return a dict from Python name to parsed value, for all fields that are not `null`."""
     given: dict[str, Any] = {}
     for key, value in known_fields(name, fields, known).items():
         if value is not None:
@@ -245,7 +245,7 @@ def _slots(name: str, slots: Any) -> dict[int, int]:
     for key, value in slots.items():
         where = f"{name}.{key}"
         slot = _word(where, key)
-        if slot in parsed:  # the same slot written in upper and in lower case
+        if slot in parsed:  # the same slot, written once in upper case and once in lower case
             raise InvalidInput(where, "expected every slot once", value)
         parsed[slot] = _word(where, value)
     return parsed
@@ -257,7 +257,7 @@ def _word(name: str, value: Any) -> int:
     return int.from_bytes(as_bytes(name, value, size=32))
 
 
-_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # (Python name, parser of the value)
+_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # (name of the field in Python, parser of the field's value)
 _uint64, _uint256 = partial(as_integer, maximum=UINT64_MAX), partial(as_integer, maximum=UINT256_MAX)
 _FIELDS: dict[str, _Field] = {
     "balance": ("balance", _uint256),

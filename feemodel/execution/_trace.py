@@ -1,7 +1,8 @@
 """Range of gas limits with the same outcome, derived from one execution of the specification.
 
-Suppose that a frame starts with g gas and has spent S so far. As long as the frame executes the same instructions,
-g − S is left. Each instruction below requires a minimum of g, and the frame requires the maximum of these:
+Suppose that a frame starts with g gas and has spent S gas so far. For every g with which the frame executes the same
+instructions, g − S gas is left. Each instruction in this table requires a minimum value of g, and the frame requires
+the maximum of these minimum values:
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
@@ -9,14 +10,14 @@ g − S is left. Each instruction below requires a minimum of g, and the frame r
     call that starts no frame      S + b
     end                            S
 
-A frame that halts consumes all its gas. With less gas, the frame halts too, at the same instruction or an earlier one,
-provided that the outcomes of its own calls do not change. With more gas, the frame may succeed. If the caller of a
-halted frame gets more gas, the caller keeps only 1/64 of the additional gas. In the code below, such a halt of a child
-frame is called a burn.
+A frame that halts consumes all its gas. With less gas, a frame that halted halts at the same instruction or earlier,
+provided that the outcomes of the frame's own calls do not change. With more gas, a frame that halted may succeed. If
+the caller of a halted frame gets more gas, only 1/64 of the additional gas is left after the frame has halted. In this
+module, the halt of a child frame is called a burn.
 
-These rules hold only if the code reads neither its remaining gas nor the balance of the account that pays for gas. Code
-reads a balance with BALANCE and SELFBALANCE, with SELFDESTRUCT, which moves the whole balance, and with a call or
-creation whose value the payer cannot afford.
+The table is valid only if the code reads neither its remaining gas nor the balance of the account that pays for gas.
+Code reads a balance with BALANCE, SELFBALANCE or SELFDESTRUCT (which transfers the whole balance), or with a call or
+creation whose value exceeds the payer's balance.
 """
 
 from math import inf
@@ -27,7 +28,7 @@ from feemodel.execution._recursion import recursion_limit
 with recursion_limit():
     from ethereum.trace import GasAndRefund, OpEnd, OpStart, TraceEvent
 
-SSTORE_SENTRY = 2_300  # SSTORE requires more gas than this, EIP-2200
+SSTORE_SENTRY = 2_300  # SSTORE requires more gas than this value, EIP-2200
 STIPEND = 2_300  # extra gas for the callee of a call with value, EIP-150
 
 _BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT = 0x31, 0x47, 0x55, 0x5A, 0xFF
@@ -39,11 +40,11 @@ _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Recorder:
-    """Tracer of the specification that computes the minimum gas limit with which the same instructions are executed.
+    """Compute the minimum gas limit with which the same instructions are executed, as a tracer of the specification.
 
     Parameters
     ----------
-    payer : the account that pays for gas, whose balance depends on the gas limit; `None` if nobody pays.
+    payer : account that pays for gas, so that its balance depends on the gas limit; `None` if nobody pays.
     divides_gas : whether a call leaves its caller 1/64 of the gas, EIP-150.
     sstore_sentry : whether SSTORE requires more than 2,300 gas, EIP-2200.
     """
@@ -105,20 +106,21 @@ class Recorder:
             frame.call = _TracedCall(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
 
     def _settle(self, frame: "_Frame", call: "_TracedCall") -> None:
-        """Record the gas that a finished call or creation required of its caller."""
+        """Record the minimum gas that a caller needed for a call or creation that has finished."""
         self.single_frame = False
         before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
         child = call.child
         if call.creates and not self._divides_gas:
-            self.reads = True  # in Frontier, a creation that cannot pay for its code succeeds without code
+            self.reads = True  # in Frontier, a creation that cannot pay for its code still succeeds, without the code
         if child is None:
             asks = call.creates or not self._divides_gas  # whether the caller needs exactly the gas that it is charged
             cost = call.charged if asks else gone + call.stipend
-            if call.creates and gone > call.charged:  # the address was already in use
+            if call.creates and gone > call.charged:  # the creation failed, because the address was already in use
                 self._burn(frame, before + cost, inf)
                 return
             frame.require(before + cost, of_call=not asks or call.creates)
-            if frame.evm.message.current_target == self._payer:  # perhaps the payer's balance was below the value
+            # The call may have failed because the payer's balance was below the value of the call.
+            if frame.evm.message.current_target == self._payer:
                 self.reads = True
             return
         given = child.limit - call.stipend
@@ -154,17 +156,17 @@ class _TracedCall:
 
     def __init__(self, gas_before: int, creates: bool, stipend: int) -> None:
         self.gas_before, self.creates, self.stipend = gas_before, creates, stipend
-        self.charged = 0  # including the gas passed to the child of a call [gas]
+        self.charged = 0  # gas charged, including the gas passed to the child frame of a call [gas]
         self.child: _Frame | None = None
 
 
 class _Burn(NamedTuple):
-    """A child frame that halted, and the gas that its caller required until then."""
+    """Halt of a child frame, and the gas that the calling frame required up to this halt."""
 
     required: int  #: [gas]
-    required_of_calls: int  #: required by calls and creations alone [gas]
+    required_of_calls: int  #: gas required by calls and creations alone [gas]
     spent: int  #: [gas]
-    given: float  #: gas passed to the child; infinite if it was all but 1/64 of the caller's [gas]
+    given: float  #: gas passed to the child; infinite if the caller passed all but 1/64 of its gas [gas]
 
 
 class _Frame:
@@ -178,7 +180,7 @@ class _Frame:
         self.required = self.required_of_calls = 0  # minimum of `start` [gas]
         self.burns: list[_Burn] = []
         self.call: _TracedCall | None = None
-        self.reads = False  # whether the current opcode reads gas, or the payer's balance
+        self.reads = False  # whether the current opcode reads the remaining gas or the payer's balance
 
     @property
     def halted(self) -> bool:

@@ -1,8 +1,8 @@
-"""Child process of `feemodel.execution._pool`: executes requests until the pipe closes.
+"""Child process of `feemodel.execution._pool` that executes requests until the pipe closes.
 
-A request is a state, an override of the last state, or a method of `Execute` with its arguments. The reply to a state
-is sent when everything needed to execute on this state is loaded. The reply to a method call is its result or the
-exception raised. An override has no reply.
+A request is a state, an override of the last state, or a method call of `Execute`. The child process replies to a state
+as soon as it has loaded everything that executions on the state need. The reply to a method call is the result of the
+method, or the exception that the method raised. The child process does not reply to an override.
 """
 
 import os
@@ -22,12 +22,12 @@ from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import CallState, Overlay
 
-LOOK = 1_000  # milliseconds between checks that the parent exists: another child may hold the pipe open
+LOOK = 1_000  # milliseconds between checks that the parent exists: the pipe stays open while another child holds it
 
 
 def main(descriptor: int) -> None:
-    """Serve the pipe with this file descriptor."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches children too; the parent decides
+    """Execute the requests that arrive on the pipe with this file descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also signals child processes; the parent handles the signal
     threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
     engine = engine_named("reference")
     call_state = overridden = CallState(accounts={})
@@ -49,22 +49,22 @@ def main(descriptor: int) -> None:
 
 
 def _end_with_parent(parent: int, descriptor: int) -> None:
-    """End this process when the parent ends, even during an execution, which does not read the pipe."""
+    """End this process when the parent ends, even while this process is executing and does not read the pipe."""
     pipe = select.poll()
-    pipe.register(descriptor, 0)  # no events requested: poll always reports a closed pipe
+    pipe.register(descriptor, 0)  # 0: request no events, because poll reports a closed pipe anyway
     while os.getppid() == parent and not pipe.poll(LOOK):
         pass
     os._exit(1)
 
 
 def _load(engine: Engine, call_state: CallState) -> None:
-    """Make the specification load its modules, which takes longer than the deadline of a call."""
-    with suppress(FeeModelError):  # the result of this call does not matter
+    """Make the specification load its modules in advance, because loading takes longer than the deadline of a call."""
+    with suppress(FeeModelError):  # only the loading matters, not whether this call succeeds
         engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
 def _answer(engine: Engine, call_state: CallState, method: str, *given: Any) -> Any:
-    """Return the result of a method of `Execute`, or the exception that it raises."""
+    """Return the result of a method of `Execute`, or the exception that the method raises."""
     try:
         return engine.run(call_state, lambda execute: getattr(execute, method)(*given))
     except Exception as error:

@@ -33,8 +33,8 @@ VERSION = "0.5.0"  # required version of the package
 MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
-#: Status of an execution and geth's error message (`core/vm/errors.go`), by the number that the package returns. The
-#: package adds details to the messages of the last two.
+#: Status of an execution and geth's error message (`core/vm/errors.go`), indexed by the number that the package
+#: returns. For the last two entries of `_ENDINGS`, the package adds details to the message.
 _ENDINGS = (
     (Status.SUCCESS, ""),
     (Status.REVERT, "execution reverted"),
@@ -57,19 +57,25 @@ _ENDINGS = (
     (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
-_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # raised for values of a wrong type or range
+# Raised for a field whose value has a wrong type or is out of range.
+_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)
 
 _Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
 _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
 
 
 def _faults() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the package; a function, because the package may not be installed."""
+    """Return the exceptions of the package.
+
+    The exceptions are in a function, because the package may not be installed.
+    """
     return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 
 
 class Native:
-    """Engine that executes with revm. The engine caches the accounts of the last state. Threads may share an engine.
+    """Engine that executes messages with revm.
+
+    The engine caches the accounts of the last state. Threads may share an engine.
 
     Parameters
     ----------
@@ -96,11 +102,13 @@ class Native:
         Parameters
         ----------
         call_state : the state on which messages are executed.
-        task : called with an executor of the state; its result is returned.
-        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. An execution with a larger
-            gas limit gets only this gas, and its trace must prove that the outcome would be the same.
+        task : function that takes an executor for the state; `run` returns the function's result.
+        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. An execution whose gas
+            limit exceeds the gas left of `inline_gas` gets only the gas left, and its trace must prove that the outcome
+            with the full limit would be the same.
 
-        Raises `LimitExceeded` if the executions take too long, and `Unproven` if `inline_gas` does not suffice.
+        Raises `LimitExceeded` if the executions take longer than the engine's time limit, and `Unproven` if
+        `inline_gas` is not enough to prove an outcome.
         """
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
@@ -114,7 +122,7 @@ class Native:
 
 
 class _Base:
-    """A state, and the copy of this state in the compiled package."""
+    """A state, and the same state as an object of the compiled package."""
 
     def __init__(self, call_state: CallState) -> None:
         try:
@@ -138,8 +146,8 @@ class _NativeMachine:
     ) -> None:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
-        self._inline_gas = inline_gas  # gas left of `inline_gas`
-        self._message: Message | None = None  # the message prepared last
+        self._inline_gas = inline_gas  # part of `inline_gas` that is left [gas]
+        self._message: Message | None = None  # the last message that was converted
         self._given: native.Message
         self._blob_cost, self._proves = 0, False
 
@@ -147,16 +155,16 @@ class _NativeMachine:
         return self.trace(message, gas_limit).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the outcome with the gas limits for which it is proven."""
+        """Return the outcome and the range of gas limits for which this outcome is proven."""
         left = self._inline_gas
         if left is None or gas_limit <= left:
             traced = self._traced(message, gas_limit)
         else:
             if message.pays and message.gas_price and self._call_state.account(message.sender).code:
-                raise Unproven("the sender's code may spend what is left of its balance")
+                raise Unproven("the sender's code may spend the rest of the sender's balance")
             traced = self._traced(message, left)
             if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
-                raise Unproven(f"{left:,} gas do not tell how {gas_limit:,} end")
+                raise Unproven(f"an execution with {left:,} gas does not prove the outcome with {gas_limit:,} gas")
         if left is not None:
             self._inline_gas = left - traced.outcome.gas_used
         return traced
@@ -194,9 +202,9 @@ class _NativeMachine:
         return Searched(gas_limit, REFUSED if answer is None else _outcome(answer), executed, proven, spent)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Return the outcome with the gas of each contract and the accounts and slots accessed."""
+        """Return the outcome, the gas used by each contract, and the accounts and slots that were accessed."""
         if self._inline_gas is not None:
-            raise Unproven("an inspection takes all its gas")
+            raise Unproven("an inspection executes with its full gas limit")
         answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
         named = tuple((account, tuple(slots)) for account, slots in touched)
         return Inspected(_outcome(answer), tuple(contracts), named)
@@ -211,7 +219,7 @@ class _NativeMachine:
             raise self._failure(error) from None
 
     def _prepared(self, message: Message) -> native.Message:
-        """Return the message in the package's form; the last message is cached."""
+        """Convert a message to an object of the package; the last converted message is cached."""
         if message is self._message:
             return self._given
         fork = self._call_state.fork
@@ -228,8 +236,8 @@ class _NativeMachine:
                 authorizations=_authorizations(message.authorizations) if message.authorizations else [],
                 blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
             )  # fmt: skip
-            # With a smaller gas limit the payer keeps more ether, and the balance could exceed 256 bits. Then an
-            # execution proves nothing about smaller limits.
+            # With a smaller gas limit, the payer would keep more ether. If the payer's balance could then exceed 256
+            # bits, an execution proves nothing about smaller gas limits.
             pays = message.pays and message.gas_price
             self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
         except InvalidInput:
@@ -241,7 +249,7 @@ class _NativeMachine:
         return self._given
 
     def _failure(self, error: Exception) -> FeeModelError:
-        """Return the error for an execution that has no outcome."""
+        """Return the error for an execution that ended without an outcome."""
         if isinstance(error, native.MissingHash):
             return InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", error.args[0])
         if isinstance(error, native.TooLarge):
@@ -264,7 +272,10 @@ def _outcome(answer: _Answer) -> Outcome:
 
 
 def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:
-    """Return the error for a state that the package rejects; raises `InvalidInput` if a check finds the field."""
+    """Return the error for a state that the package rejects.
+
+    Raises `InvalidInput` if `check_state` finds the field that is wrong.
+    """
     if isinstance(error, InvalidInput):
         return error
     check_state(call_state)
@@ -309,7 +320,7 @@ def _overridden(state: native.State, call_state: CallState) -> native.State:
 
 
 def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
-    """Return the slots that an override changes; `None` if it replaces the whole storage."""
+    """Return the slots that an override changes, or `None` if the override replaces the whole storage."""
     if storage is base:
         return {}
     if type(storage) is not ChainMap:
@@ -324,7 +335,7 @@ def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, i
 def _packed(
     accounts: Mapping[bytes, Account], storages: Sequence[Mapping[int, int]]
 ) -> tuple[bytes, bytes, list[native.Code]]:
-    """Return accounts with these slots, and their codes, in the package's layout."""
+    """Return accounts and their storage in the package's binary layout, and the codes of the accounts."""
     numbers: dict[bytes, int] = {}
     if any(len(address) != 20 for address in accounts):
         raise ValueError("expected addresses of 20 bytes")

@@ -1,11 +1,11 @@
-"""The reference engine: Ethereum's executable specification, exact on every fork, in this process.
+"""The reference engine executes messages with Ethereum's executable specification, which is exact on every fork.
 
-The engine follows `process_transaction` of the specification, except for the steps that need a signature. The intrinsic
-gas, the message and the refund are computed in the same way. Each execution runs on a copy of the state, which is
-discarded unless the state changes are committed.
+The engine follows `process_transaction` of the specification, except for the steps that need a signature. The engine
+computes the intrinsic gas, the message and the refund as the specification does. Each execution runs on a copy of the
+state, which is discarded unless the state changes are committed.
 
-A loop of 16 million gas takes many seconds and holds the global interpreter lock: `feemodel.execution._pool` runs this
-engine in child processes that can be killed.
+The engine runs in the calling process. A loop of 16 million gas takes many seconds and holds the global interpreter
+lock. Because of such loops, `feemodel.execution._pool` runs the engine in child processes, which can be killed.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ from feemodel.execution._search import Search, Searched, search_message
 from feemodel.execution._state import Account, Block, CallState, blob_base_fee
 from feemodel.execution._trace import Recorder
 
-with recursion_limit():  # importing the specification and py_ecc raises the limit
+with recursion_limit():  # importing the specification and py_ecc raises the recursion limit
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
 Found = TypeVar("Found")
@@ -39,9 +39,10 @@ _Tracer = Callable[[Any, TraceEvent], None]
 
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
-#: Maximum number and size [byte] of codes whose jump destinations are cached. One code takes at most 5 MB.
+#: Maximum number of codes whose jump destinations are cached, and maximum size of such a code [byte]. The jump
+#: destinations of one code take at most 5 MB.
 CODES, CODE_SIZE = 8, 24_576
-KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
+KZG_GAS = 50_000  # gas of the point evaluation precompile, EIP-4844 [gas]
 
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
@@ -59,7 +60,7 @@ _WORDS = {
 
 
 class Reference:
-    """Engine that executes with the specification. The engine caches the accounts of the last state.
+    """Engine that executes messages with the specification. The engine caches the accounts of the last state.
 
     >>> from feemodel.execution._state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -75,7 +76,7 @@ class Reference:
         """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`."""
         check_state(call_state)
         rules = _rules(call_state.fork.name)
-        with self._lock:  # the specification has one tracer per process
+        with self._lock:  # the specification supports only one tracer per process
             if not call_state.same_base(self._base):
                 self._state, self._base = _load(rules, rules.state.State(), call_state.accounts), call_state
             state = self._state
@@ -86,19 +87,21 @@ class Reference:
 
 @cache
 def _rules(fork: str) -> Any:
-    """Import and return the package of a fork, with its modules."""
+    """Import a fork's package and its modules, and return the package."""
     package = f"ethereum.forks.{fork}"
     with recursion_limit():
-        for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):  # these import the other modules
+        # These four modules import all other modules of the fork.
+        for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):
             import_module(f"{package}.{module}")
         rules = import_module(package)
-    # Cache jump destinations: the interpreter recomputes them at every call, which takes longer than most calls.
+    # Cache jump destinations. Without the cache, the interpreter computes the jump destinations of the code at every
+    # call, which takes longer than executing most calls.
     interpreter = rules.vm.interpreter
     find = interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    # A block override may set a blob base fee that no excess blob gas gives. BLOBBASEFEE must return this value.
+    # BLOBBASEFEE must return the blob base fee of a block override, even a value that no excess blob gas results in.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint
@@ -117,16 +120,16 @@ class _Machine:
         return self._execute(message, gas_limit, None).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the outcome with the gas limits for which it is proven."""
+        """Return the outcome and the range of gas limits for which this outcome is proven."""
         fork = self._call_state.fork
         paid = gas_limit * message.gas_price if message.pays else 0
         record = Recorder(
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # With a smaller gas limit the payer keeps more ether, and the payer's balance could exceed 256 bits.
+        # With a smaller gas limit, the payer would keep more ether, and the payer's balance could exceed 256 bits.
         too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
-        # In Frontier, a creation that cannot pay for its code succeeds without code.
+        # In Frontier, a creation without enough gas to store its code still succeeds, without code.
         whole = fork.divides_gas or message.to is not None
         if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
             return Traced(outcome)
@@ -139,13 +142,13 @@ class _Machine:
         return search_message(self, message, search)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Return the outcome with the gas of each contract and the accounts and slots accessed."""
+        """Return the outcome, the gas used by each contract, and the accounts and slots that were accessed."""
         inspector = Inspector()
         outcome = self._execute(message, gas_limit, inspector).outcome
         return Inspected(outcome, inspector.contracts(), inspector.touched())
 
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
-        """Execute a message; return its outcome, its intrinsic gas [gas] and the resulting state."""
+        """Execute a message; return the outcome, the intrinsic gas [gas] and the resulting state."""
         rules, fork = self._rules, self._call_state.fork
         check_message(message)
         blobs = blob_cost(self._call_state, message)
@@ -165,9 +168,10 @@ class _Machine:
                 end, output = _process(
                     rules, rules.utils.message.prepare_message(block, environment, transaction), record
                 )
-        except OverflowError:  # possible only with a state override
+        except OverflowError:  # an overflow is possible only with a state override
             raise ExecutionFailed(_OVERFLOW) from None
-        # Nodes charge the gas of the KZG precompile before they check its input, the specification afterwards.
+        # Nodes charge the gas of the KZG precompile before they check the input; the specification charges it after the
+        # check.
         given = gas_limit - intrinsic
         unpaid = type(end.error).__name__ == "KZGProofError" and given < KZG_GAS
         status, halt = (Status.OUT_OF_GAS, "out of gas") if unpaid else self._ending(end.error, message, given)
@@ -177,13 +181,16 @@ class _Machine:
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks keep the code as output
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks do not clear the output
             halt=halt,
         )
         return _Executed(outcome, intrinsic, state, end)
 
     def _ending(self, error: Any, message: Message, given: int) -> tuple[Status, str]:
-        """Return the status of an execution, and geth's error message; `given` is the gas after the intrinsic gas."""
+        """Return the status of an execution and geth's error message.
+
+        `given` is the gas limit minus the intrinsic gas [gas].
+        """
         if error is None:
             return Status.SUCCESS, ""
         if hasattr(error, "words"):
@@ -193,7 +200,7 @@ class _Machine:
         refused = refusal(self._rules, number, message.data, error, given)
         if refused is not None:
             return Status.HALT, refused
-        if name == "ExceptionalHalt":  # MODEXP without enough gas for the lengths in its input
+        if name == "ExceptionalHalt":  # MODEXP had too little gas for the lengths in its input
             return Status.OUT_OF_GAS, "out of gas"
         if name in ("Revert", "OutOfGasError"):
             return (Status.REVERT, "execution reverted") if name == "Revert" else (Status.OUT_OF_GAS, "out of gas")
@@ -204,7 +211,7 @@ class _Machine:
 
 
 class _Executed(NamedTuple):
-    """An outcome, the state before fees and refunds, and the specification's result of the message."""
+    """Outcome of a message, the state before fees and refunds, and the specification's own result."""
 
     outcome: Outcome
     intrinsic: int  #: [gas]
@@ -213,12 +220,12 @@ class _Executed(NamedTuple):
 
 
 def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
-    """Execute a message; return its outcome and the data that it returned."""
+    """Execute a message; return the outcome and the data that the message returned."""
     has_output = "return_data" in _names(rules.vm.interpreter.MessageCallOutput)
     if has_output and record is None:
         end = rules.vm.interpreter.process_message_call(prepared)
         return end, bytes(end.return_data)
-    outputs: list[bytes] = []  # forks before Prague pass the output only to the tracer
+    outputs: list[bytes] = []  # the specification of forks before Prague passes the output only to the tracer
 
     def trace(evm: object, event: TraceEvent) -> None:
         if isinstance(event, TransactionEnd):
@@ -306,7 +313,10 @@ def _transaction_environment(rules: Any, message: Message, gas: int, call_state:
 
 
 def _transaction(rules: Any, message: Message, gas_limit: int) -> Any:
-    """Return an unsigned transaction of the lowest type that has all fields of the message, to compute its cost."""
+    """Return an unsigned transaction, to compute the cost of a message.
+
+    The transaction has the lowest type that supports all fields of the message.
+    """
     kinds = rules.transactions
     if message.authorizations:
         kind, since = "SetCodeTransaction", "Prague"
@@ -357,7 +367,7 @@ def _authorizations(rules: Any, message: Message) -> tuple[Any, ...]:
 
 
 class _BlockHashes:
-    """Hashes of the blocks before this one, indexed from the end like the specification's list."""
+    """Hashes of the blocks before the current block, indexed from the end like the list in the specification."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -371,7 +381,10 @@ class _BlockHashes:
 
 
 def _build(kind: Any, **values: Any) -> Any:
-    """Create an object of the specification's class; values for fields that this fork's class lacks are ignored."""
+    """Create an object of a class of the specification.
+
+    Values for fields that the class lacks in this fork are ignored.
+    """
     return kind(**{name: values[name] for name in _names(kind)})
 
 

@@ -1,6 +1,6 @@
-"""Check the addresses of nodes, and shorten the addresses for messages.
+"""Checks of node addresses, and a short form of an address for error messages.
 
-Messages show only the scheme, host and port of an address, because the other parts may be secret.
+Error messages show only the scheme, host and port of an address, because the other parts may be secret.
 """
 
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ HIDDEN = "(not shown)"
 
 
 def check_address(name: str, url: str) -> None:
-    """Raise `InvalidInput` for a text that is not the address of a node. The message does not show the text.
+    """Raise `InvalidInput` for a text that is not the address of a node. The error message does not show the text.
 
     >>> check_address("node", "ws://user:password@localhost")
     Traceback (most recent call last):
@@ -20,7 +20,7 @@ def check_address(name: str, url: str) -> None:
     try:
         address = urlsplit(url.strip()) if isinstance(url, str) else None
         valid = address is not None and address.scheme in ("http", "https") and address.hostname and address.port != 0
-    except ValueError:  # unclosed brackets, or a port that is not a number
+    except ValueError:  # the address has unclosed brackets, or its port is not a number
         valid = False
     if not valid:
         shown = HIDDEN if isinstance(url, str) else url

@@ -1,4 +1,4 @@
-"""Client of a node: JSON-RPC 2.0 over HTTP, with retries and limits on size, time and number of responses.
+"""Client of a node: JSON-RPC 2.0 over HTTP, with retries, and limits on the time of requests and the size of responses.
 
 Error messages do not show the node's whole address, because the address may contain a password.
 """
@@ -24,13 +24,13 @@ import msgspec
 from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io._address import check_address, shown_address
 
-CHUNK = 1 << 16  # bytes that are read at a time
+CHUNK = 1 << 16  # number of bytes that are read at a time
 HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte]
-RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
-RATE_LIMITED = frozenset({-32005, 429})  # "limit exceeded" of EIP-1474; the code of QuickNode and Alchemy
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, or an unavailable gateway or service
+RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
-LONGEST_RETRY_AFTER = 60.0  # s; if a node asks for a longer wait, the request is not retried
-WITHOUT_BATCHES = 600.0  # s; after a node refuses a batch, calls are sent one by one for this time
+LONGEST_RETRY_AFTER = 60.0  # longest wait that a node may ask for [s]; otherwise the request is not retried
+WITHOUT_BATCHES = 600.0  # time after a refused batch during which calls are sent one by one [s]
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Call: TypeAlias = tuple[str, Sequence[Any]]
@@ -160,7 +160,8 @@ class AsyncNode:
         check_address("url", url)
         self.name, host = shown_address(url), urlsplit(url.strip()).hostname or ""
         self._called = self.name if called is None else called
-        # Do not hide a host without a dot, such as "node": messages may contain the same word in another meaning.
+        # Do not hide a host name without a dot, such as "node": a message may contain the same word with another
+        # meaning.
         hidden = [self.name, self.name.partition("://")[2], *([host] if "." in host or ":" in host else [])]
         self._hidden = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, hidden))})(?![\w])", re.IGNORECASE)
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
@@ -185,14 +186,17 @@ class AsyncNode:
         return await self._answer([method], request, partial(self._result, request))
 
     async def outcome(self, method: str, params: Sequence[Any]) -> Any:
-        """Return the result of one call, or a `NodeError` if the node returns an error; raises `UpstreamError`."""
+        """Return the result of one call, or a `NodeError` if the node returns an error.
+
+        Raises `UpstreamError` if there is no valid response.
+        """
         try:
             return await self.call(method, params)
         except NodeError as error:
             return error
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the results of calls, in order. The result of a call that failed is a `NodeError`.
+        """Return the results of calls, in the order of the calls. The result of a call that failed is a `NodeError`.
 
         The calls are sent in one request, or one by one if the node refuses batches. Raises `UpstreamError` if there is
         no valid response.
@@ -207,15 +211,15 @@ class AsyncNode:
                 if any(map(_changes_state, methods)):  # the node may have executed a part of the batch
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
-            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node answers calls but no batches
-        together = max(1, self._requests // 8)  # limited, so that no call waits long for a free connection
+            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node refused only the batch
+        together = max(1, self._requests // 8)  # few at a time, so that no call waits long for a free connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
             outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
         return outcomes
 
     def own(self, outcome: Any) -> Any:
-        """Return the outcome of a call that the server made for itself.
+        """Return the outcome of a call that the server made on its own behalf, not for a client.
 
         A `NodeError` is raised as `UpstreamError`, because no client of the server caused the error.
         """
@@ -224,7 +228,10 @@ class AsyncNode:
         return outcome
 
     def anonymous(self, value: Any) -> Any:
-        """Replace the address of this node in a value, because clients of a server must not see the address."""
+        """Replace the node's address in a JSON value by "the node".
+
+        The clients of a server must not see the node's address.
+        """
         if isinstance(value, str):
             return self._hidden.sub("the node", value)
         if isinstance(value, list):
@@ -260,7 +267,7 @@ class AsyncNode:
             attempt += 1
 
     async def _pause(self, attempt: int, wait: float) -> bool:
-        """Wait before a retry. Return whether the client is still open."""
+        """Wait before a retry. Return whether the client is still open after the wait."""
         backoff = min(self._backoff * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
         try:
             async with asyncio.timeout(max(backoff, wait)):
@@ -270,7 +277,7 @@ class AsyncNode:
         return False
 
     async def _post(self, body: bytes, *, fresh: bool) -> _Replies:
-        """Send a request and return the responses. If `fresh`, send the request on a new connection."""
+        """Send a request and return the responses. If `fresh` is true, send the request on a new connection."""
         if self._closed.is_set():
             raise self._failure("the client is closed")
         if self._queue is not None and self._waiting >= self._queue:
@@ -322,7 +329,7 @@ class AsyncNode:
         return response, data
 
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
-        """Return the HTTP client. If `fresh`, the client opens a new connection for each request."""
+        """Return the HTTP client. If `fresh` is true, the client opens a new connection for each request."""
         if fresh not in self._sessions:
             encoding = "gzip" if self._compressed else "identity"
             self._sessions[fresh] = aiohttp.ClientSession(
@@ -356,7 +363,7 @@ class AsyncNode:
             raise _Unanswered(f"{self._called}: the answer is not JSON-RPC ({len(data):,} bytes, {kind:.80})")
         several = replies if isinstance(replies, list) else [replies]
         if any(reply.is_rate_limit for reply in several):
-            # The node may have acted on the other calls of a batch.
+            # The node may have executed the calls of a batch that did not exceed the rate limit.
             raise _TryAgain(replies, received=not all(reply.is_rate_limit for reply in several))
         return replies
 
@@ -382,7 +389,7 @@ class AsyncNode:
             raise _BatchRefused(self._failure("the answer to a batch is not a list"))
         by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
         if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
-            for reply in replies:  # raise an error with id null first: the node explains the fault in it
+            for reply in replies:  # an error with the id null explains why the batch failed
                 if reply.id is None and reply.error is not None:
                     raise _BatchRefused(self._error("batch", reply.error))
             raise self._failure(f"the answers to a batch do not have the ids of its {len(requests)} calls")

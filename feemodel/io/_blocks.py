@@ -40,7 +40,7 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
     Raises
     ------
     UnreadableFile : the file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
-        block. The message names the file, the row and the value.
+        block. The error message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +71,7 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
 
     Raises
     ------
-    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a duplicate block. The
+    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a duplicate block. The error
         message names the line or the block.
 
     >>> line = b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": []}'
@@ -83,7 +83,10 @@ def parse_blocks(data: bytes | str) -> pd.DataFrame:
 
 
 def block_cells(position: str, block: Mapping[str, Any]) -> list[Any]:
-    """Convert a block of `eth_getBlockByNumber` to a row of the table. Errors name the block by `position`."""
+    """Convert a block of `eth_getBlockByNumber` to a row of the table.
+
+    Error messages use `position` as the name of the block.
+    """
     transactions = block.get("transactions")
     count = len(transactions) if isinstance(transactions, list) else None
     return cells_of_row(BLOCKS, position, {**block, "transaction_count": count}, RPC_NAMES)
@@ -96,7 +99,10 @@ def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def block_of(position: str, item: Any) -> dict[str, Any]:
-    """Return the block in a JSON object. The object is either the block or a JSON-RPC response that contains it."""
+    """Return the block in a JSON object.
+
+    The object is either the block or a JSON-RPC response that contains the block.
+    """
     if isinstance(item, dict) and "error" in item:
         raise InvalidInput(position, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:

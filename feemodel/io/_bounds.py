@@ -6,8 +6,8 @@
 | FEEMODEL_MAX_FILE_SECONDS  | time to read a NetCDF file                                         | 30               |
 
 The limit for JSON is a quarter of FEEMODEL_MAX_FILE_BYTES, because parsed values take about twenty times the memory of
-their text. A row of a table counts as at least 32 bytes. Files that are read in parts (a ledger's blocks and trie logs,
-a large genesis) may have any length; the limit for JSON applies to each line or account.
+their text. For the limit, a row of a table counts as at least 32 bytes. Files that are read in parts (a ledger's blocks
+and trie logs, a large genesis) may have any length; the limit for JSON applies to each line or account of such a file.
 """
 
 import io
@@ -23,9 +23,9 @@ from feemodel.progress import Progress, reporting
 
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
-ROW = 32  # each row of a table counts as at least this many bytes
-JSON_SHARE = 4  # maximum bytes of JSON = maximum bytes of a file / JSON_SHARE
-LONG_READ = 1 << 26  # bytes; progress is shown for larger files
+ROW = 32  # minimum number of bytes for which a row of a table counts
+JSON_SHARE = 4  # maximum size of JSON = maximum size of a file / JSON_SHARE
+LONG_READ = 1 << 26  # size of a file above which progress is shown [byte]
 
 _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
 
@@ -140,8 +140,9 @@ def showing_progress(progress: Progress) -> Iterator[None]:
 
     Parameters
     ----------
-    progress : `True` shows a progress bar for each file of more than 64 MiB if standard error is a terminal. A function
-        is called with the number of bytes read since the last call, counted before decompression.
+    progress : `True` shows a progress bar for each file of more than 64 MiB if standard error is a terminal. If
+        `progress` is a function, it is called with the number of bytes read since the previous call, counted before
+        decompression.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def showing_progress(progress: Progress) -> Iterator[None]:
 
     Raises
     ------
-    InvalidInput : `progress` is neither a bool nor a function. The error is raised when a file is read.
+    InvalidInput : `progress` is neither a bool nor a function (raised only when a file is read).
 
     >>> with showing_progress(True):
     ...     pass

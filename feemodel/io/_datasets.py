@@ -27,8 +27,8 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
 
     Raises
     ------
-    InvalidInput : the suffix is unknown, the variables have different dimensions and the format is a table, the file
-        exists and `overwrite` is not set, or the folder is not writable.
+    InvalidInput : the suffix is unknown; the format is CSV or Parquet, but the variables have different dimensions; the
+        file exists and `overwrite` is not set; or the folder is not writable.
 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
 
 
 def _table(dataset: "xarray.Dataset", path: PathLike) -> "pd.DataFrame":
-    """Return a table with one row per cell; its first columns are the coordinates."""
+    """Return a table with one row per cell. The first columns of the table are the coordinates."""
     dims = {tuple(values.dims) for values in dataset.data_vars.values()}
     if len(dims) != 1:
         reason = "expected a name that ends in .nc: results over different dimensions are not one table"

@@ -16,7 +16,7 @@ from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.io._bounds import bounded, max_bytes, max_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
-_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names, but not quoted symbols such as '='
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names, but no quoted single characters such as '='
 
 
 def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
@@ -25,7 +25,8 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     path : the file.
-    secret : whether the file may contain secret keys. If so, errors show the position of the fault but no names.
+    secret : whether the file may contain secret keys. If `secret` is true, error messages show the position of a fault
+        but no names from the file.
 
     Raises
     ------
@@ -39,14 +40,14 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
         raise unreadable(path, error) from None
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
-    except ValueError as error:  # not TOML or UTF-8, a NUL in the file name, or an integer with too many digits
+    except ValueError as error:  # not TOML, not UTF-8, an integer with too many digits, or a NUL in the path
         reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 
 
 @contextmanager
 def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for reading from start to end, decompressed if it is gzip.
+    """Open a file for reading from start to end; a gzip file is decompressed.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file, decompressed if it is gzip. The maximum is `max_json_bytes()`.
+    """Return the content of a file; a gzip file is decompressed. The maximum is `max_json_bytes()`.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,12 +102,14 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
     except json.JSONDecodeError as error:
         reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
         raise InvalidInput(position, reason, error.doc[error.pos :]) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, an integer of thousands of digits, nested too deeply
+    except (ValueError, RecursionError) as error:  # not UTF-8, too deeply nested, or an integer too long
         raise InvalidInput(position, f"not JSON ({error})", text) from None
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object (an `object_pairs_hook` of `json`); raises `InvalidInput` for a duplicate name.
+    """Build a JSON object from its members, as an `object_pairs_hook` for `json`.
+
+    Raises `InvalidInput` for a duplicate name.
 
     >>> unique_names([("value", 1), ("gas", 2)])
     {'value': 1, 'gas': 2}

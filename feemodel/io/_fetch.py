@@ -81,12 +81,12 @@ def get_blocks(
     blocks : consecutive block numbers.
     tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
         fee, and the tip of the block is the priority fee at this percentile, or 0 if the block has no transactions. The
-        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. `None`
-        leaves both columns empty.
+        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. With
+        `None`, the columns `tip` and `blob_base_fee` stay empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
-    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
-        blocks received since its last call.
+    progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
+        with the number of blocks received since the previous call.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def get_blocks(
     InvalidInput : an invalid range, percentile, concurrency or batch size.
     UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
         child of the previous block; or `tip_percentile` is given and the node has no fee history of these blocks. The
-        message names the block.
+        error message names the block.
 
     >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
     Traceback (most recent call last):
@@ -128,8 +128,8 @@ def fetch_blocks(
     """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
 
     The file has the columns of `feemodel.io._tables.BLOCKS`; the metadata of each field states its unit and meaning.
-    The file becomes visible only after it is complete; an error or an interrupt leaves no file. At most 10,000 blocks
-    and the pending requests are in memory.
+    The file becomes visible only after it is complete; an error or an interrupt leaves no file. Memory holds at most
+    10,000 blocks, plus the blocks of pending requests.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def fetch_blocks(
     calls_per_request : number of blocks in one JSON-RPC batch.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
-    progress : `True` shows a progress bar if standard error is a terminal. A function is called with the number of
-        blocks received since its last call.
+    progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
+        with the number of blocks received since the previous call.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
 
 
 def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
-    """Fill the tip and the blob base fee of rows from the fee history of the same blocks."""
+    """Set the tip and the blob base fee in the rows of blocks, from the fee history of these blocks."""
     for index, row in enumerate(rows):
         if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
             raise UpstreamError(
@@ -252,7 +252,7 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
                 f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
             )
         if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
-            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # the minimum is 1 wei; 0 means no blobs
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # 0 means no blob base fee: the minimum is 1
         row[_TIP] = history.rewards[index][0] if history.rewards else 0
 
 
@@ -268,12 +268,12 @@ def _row(node: Node, number: int, answer: Any) -> Row:
     if row[_NUMBER] != number:
         raise UpstreamError(f"{node.name}: asked for block {number}, was given block {row[_NUMBER]}")
     if row[_HASH] is None or row[_PARENT] is None:
-        raise UpstreamError(f"{node.name}: block {number} has no hash, or not that of its parent")
+        raise UpstreamError(f"{node.name}: block {number} has no hash, or no parent hash")
     return row
 
 
 def _check_head(node: Node, last: int) -> None:
-    # Check this before the download, which may take an hour.
+    # Before a download that may take an hour, check that the node has the last block.
     answer = node.call("eth_blockNumber")
     try:
         head = from_quantity(answer, "eth_blockNumber")

@@ -29,14 +29,14 @@ BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 te
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # Parquet rows read at a time: usual number, and for columns of variable size
-BATCHES_IN_BOUND = 4  # maximum bytes of a batch of mean rows = maximum bytes of a file / this
-CSV_BLOCK = 1 << 26  # bytes that the CSV parser reads at a time; a longer row cannot be read
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # Parquet rows read at a time: usually, and for columns of variable size
+BATCHES_IN_BOUND = 4  # maximum size of a batch = maximum size of a file / this number, for rows of mean size
+CSV_BLOCK = 1 << 26  # number of bytes that the CSV parser reads at a time; a longer row cannot be read
 
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
-    """Convert errors about a file or its content to `UnreadableFile`. The message begins with the path."""
+    """Convert errors about a file or its content to `UnreadableFile`. The error message begins with the path."""
     try:
         yield
     except UnreadableFile:
@@ -50,8 +50,8 @@ def reading(path: PathLike) -> Iterator[None]:
 
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
-    """Return the exception types that mean invalid content, including those of pyarrow if it is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent during an import of pyarrow
+    """Return the exception types that mean invalid content, including pyarrow's exceptions if pyarrow is imported."""
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent while pyarrow is being imported
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -85,7 +85,10 @@ def container_of(path: PathLike) -> Container:
 
 
 def check_regular(path: PathLike) -> None:
-    """Raise `UnreadableFile` for a pipe or a device. Directories pass; opening a directory raises an error."""
+    """Raise `UnreadableFile` for a pipe or a device.
+
+    A directory is accepted, because opening a directory raises an error later.
+    """
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
@@ -143,7 +146,7 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
                 if size > maximum:
                     raise too_large(path, maximum)
                 batches.append(batch)
-        except KeyError as error:  # a damaged file whose parts have different column names
+        except KeyError as error:  # in a damaged file, parts may have different column names
             raise UnreadableFile(f"{path}: damaged: no column {error}") from None
         if rows != file.metadata.num_rows:
             raise UnreadableFile(f"{path}: damaged: {rows:,} of {file.metadata.num_rows:,} rows can be read")
@@ -219,7 +222,10 @@ class _EndsWithLineBreak:
 
 
 def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
-    """Yield JSON values with their positions: one value with "" for a document, or each line with, say, "line 3"."""
+    """Yield JSON values with their positions for errors.
+
+    The position is "" for a single document, or for example "line 3" for a line of JSON Lines.
+    """
     try:
         text = encoded("data", data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -281,7 +287,7 @@ def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[Binary
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _check_target(target, overwrite)  # another process may have created the file
+        _check_target(target, overwrite)  # another process may have created the target file
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)

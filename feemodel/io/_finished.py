@@ -24,7 +24,7 @@ PART_FILE = re.compile(r"part-(\d{7,})\.npz")
 class FinishedFolder:
     """Folder of one experiment, with one file per finished block of a `sweep` or finished path of a `simulate` run.
 
-    A file is visible only after it is complete, and contains a checksum.
+    Each file contains a checksum, and becomes visible only when it is complete.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ class FinishedFolder:
 
 
 def _differing(held: str, wanted: str) -> str:
-    """Return the differences between two descriptions that are both JSON objects."""
+    """Return the differences between two descriptions of experiments, or "" if they are not JSON objects."""
     try:
         one, other = json.loads(held), json.loads(wanted)
     except (ValueError, TypeError):

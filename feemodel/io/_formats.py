@@ -1,13 +1,13 @@
 """File formats of data extractors such as cryo, and their column names. Formats are recognised by column names.
 
-A transaction field may have any of its names in `feemodel.ethereum._transaction_fields`. One file may use names of
-several sources.
+A transaction field may have any of the names that `feemodel.ethereum._transaction_fields` lists for it. A file may mix
+the column names of several sources.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters; ethpandaops/xatu-data at 00014e9, schema/canonical_beacon_.md and at 00838fa,
-schema/canonical_execution_.md. ClickHouse writes the Parquet files of xatu: a date is a number of seconds or a
-timestamp, and a 128-bit integer is 16 bytes in little-endian order (clickhouse.com/docs/interfaces/formats/Parquet,
-read in November 2026).
+schema/canonical_execution_.md. The Parquet files of xatu are written by ClickHouse. In Parquet files of xatu, a date is
+a number of seconds or a timestamp, and a 128-bit integer is 16 bytes in little-endian order
+(clickhouse.com/docs/interfaces/formats/Parquet, read in November 2026).
 """
 
 import warnings
@@ -39,18 +39,19 @@ from feemodel.io._tables import (
 from feemodel.io._values import ONE
 from feemodel.io._values import column as convert
 
-EXACT_VALUES = ("value_string", "value_binary", "value")  # columns of cryo with the exact value
+EXACT_VALUES = ("value_string", "value_binary", "value")  # names of cryo's columns with exact values
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: the columns of the table, and their names in the file."""
+    """File format: the columns of the table that is read, and the names of these columns in the file."""
 
     name: str
     reader: str  #: name of the function that reads this format
     columns: Columns
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: preferred name first
+    #: column → names in the file, preferred name first
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  #: columns that this format requires although they are optional in the table
     ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
 
@@ -184,7 +185,7 @@ class Source(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """Return a source whose scale follows from the column name."""
+        """Return a source with the scale that the column name implies."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 
@@ -208,7 +209,7 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
         if ours in chosen:
             raise InvalidInput("columns", "expected each column once", name)
         if not isinstance(theirs, str) or not theirs:
-            raise InvalidInput(f"columns[{name}]", "expected the name that the file has", theirs)
+            raise InvalidInput(f"columns[{name}]", "expected the name of a column of the file", theirs)
         source, _, unit = theirs.rpartition(":")
         if not source or unit not in UNITS:
             chosen[ours] = Source.named(theirs)
@@ -226,10 +227,12 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
 def sources(
     found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
 ) -> dict[str, Source]:
-    """Return the source of each column of the table. Columns that are not in the file are left out.
+    """Return the source of each column of the table.
 
-    Raises `InvalidInput` if several columns of the file match one column of the table. If `values` (a single row) is
-    given, columns with equal values do not conflict.
+    Columns of the table that are not in the file are left out of the result.
+
+    Raises `InvalidInput` if several columns of the file match one column of the table. If `values` (the values of a
+    single row) is given, several matching columns are allowed if their values are equal.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -286,9 +289,10 @@ def read_format(
 def read_each_row(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield tables of readable rows of a Parquet or CSV file, and an error for each row that cannot be read.
+    """Yield the readable rows of a Parquet or CSV file as tables, and an error for each row that cannot be read.
 
-    Each item is a pair: the number of its first row, counted from 1, and the table or the error.
+    Each item is a pair: the number of a row in the file, counted from 1, and either the table that starts with this row
+    or the error for this row.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []
@@ -341,7 +345,7 @@ def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _rows_of_dune(document: Any) -> Any:
-    """Return the rows in the response of a Dune query or of a node, or any other document unchanged."""
+    """Return the rows in the response of a Dune query or of a node; return any other document unchanged."""
     result = document.get("result") if isinstance(document, Mapping) else None
     if isinstance(result, list):
         return result
@@ -355,13 +359,15 @@ def table_of_objects(
     *,
     decimal: bool = True,
 ) -> pd.DataFrame:
-    """Convert JSON objects, each with its position, to a table. Fields may have any column name of the format.
+    """Convert JSON objects, each with its position, to a table.
+
+    A field may have any name that the format has for its column.
 
     `decimal` : whether integers in text may be decimal; a node writes only hexadecimal integers.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))
-    sources(found, form, given, {})  # raises an error for given names that no row has
+    sources(found, form, given, {})  # raises an error for a given name that is in no row
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:

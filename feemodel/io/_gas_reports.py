@@ -1,6 +1,6 @@
 """Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
-read_project : any of the files below, or the folder of a Foundry project
+read_project : a file of any kind in this list, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry
 read_forge_report : output of `forge test --gas-report --json`
 read_hardhat_report : JSON file of hardhat-gas-reporter
@@ -92,8 +92,9 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
 def read_broadcast(path: PathLike) -> Project:
     """Read the transactions of one run of `forge script`, with their gas used.
 
-    If a transaction has no receipt, its gas limit is taken as the gas used. If the file has no fees for a transaction
-    of type 2, both fees are the effective price in its receipt.
+    If a transaction has no receipt, the reader assumes that the transaction used its whole gas limit. If the file has
+    no fees for a transaction of type 2, the maximum fee and the priority fee are both set to the effective gas price in
+    the receipt.
 
     Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """
@@ -232,7 +233,10 @@ class Artifacts:
         self.folder = folder
 
     def init_code(self, contract: str, file: str = "") -> bytes | None:
-        """Return a contract's init code without arguments; `None` if the artifact is missing or not linked."""
+        """Return a contract's init code without constructor arguments.
+
+        Return `None` if the artifact is missing or not linked.
+        """
         name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
         for path in sorted(self.folder.rglob(f"{contract}.json")):
             if not path.as_posix().endswith(f"/{name}"):

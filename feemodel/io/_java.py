@@ -11,7 +11,8 @@
 | Besu Address, Hash; Wei, Difficulty         | {"delegate": bytes}; {"value": bytes}                               |
 | java.math.BigInteger                        | {"signum": 1, "mag": [7]}, big-endian, signed                       |
 
-A cached `hashCode` is ignored. Sources: Consensys/tuweni 2.7, bytes and units; OpenJDK 21, java.math.BigInteger.
+The fields `hashCode` and `hash`, in which Java caches hash codes, are ignored. Sources: Consensys/tuweni 2.7, bytes and
+units; OpenJDK 21, java.math.BigInteger.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ def java_bytes(value: Any, name: str) -> bytes:
     """Return the bytes of a list or an object that Java serialized.
 
     Raises `InvalidInput`, which names the field, if the value has another form, if an offset or a length exceeds the
-    bytes, or if a number is out of range for its type.
+    number of bytes, or if a number is out of range for its type.
 
     >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}, "fee").hex()
     '03e8'
@@ -43,7 +44,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
         raise InvalidInput(name, f"expected bytes nested at most {MAX_NESTED} times", value)
     if isinstance(value, list):
         return bytes(_integer(octet, f"{name}[{index}]", 8) for index, octet in enumerate(value))
-    if isinstance(value, str):  # an inner object that was written as text
+    if isinstance(value, str):  # an inner object written as hexadecimal text
         return bytes(from_hex(value, name))
     fields = {field: held for field, held in value.items() if field not in CACHED} if isinstance(value, dict) else {}
     match fields:

@@ -19,7 +19,7 @@ from feemodel.io._tables import L1_FEES, in_order
 from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-#: Columns that may have no values before an upgrade of L1. After the first value, no value may be missing.
+#: Columns that may have no values before an upgrade of L1, but whose values must be complete after their first value.
 SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
@@ -29,23 +29,23 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     Parameters
     ----------
     path : CSV, Parquet or JSON file of samples, or L1 blocks that `feemodel.io.read_blocks` reads. CSV and JSON may be
-        gzipped. A sample needs a time and a base fee. Without base fees, it needs a time and `blob_base_fee`, or a
-        time, `excess_blob_gas`, and `blob_count` or `blob_gas_used`. Other columns of the table are optional. Fees may
-        have a fraction of a wei.
+        gzipped. A sample needs a time and a base fee. In a file without base fees, a sample needs a time and either
+        `blob_base_fee`, or `excess_blob_gas` with `blob_count` or `blob_gas_used`. Other columns of the table are
+        optional. Fees may have a fraction of a wei.
     columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
-        without a unit are read as wei. They are refused if they are probably in another unit (see
+        without a unit are read as wei. Fees that are probably in another unit are refused (see
         `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
 
     Returns
     -------
     Table with the columns of `feemodel.io._tables.L1_FEES`, one row per block or sample. Values that are not in the
-    file are `<NA>`, but `gas_used_ratio` is computed from `gas_used` and `gas_limit`. The function
+    file are `<NA>`, except that `gas_used_ratio` is computed if `gas_used` and `gas_limit` are known. The function
     `feemodel.simulation.scenarios.replay` fills missing values and states its assumptions.
 
     Raises
     ------
     UnreadableFile : the file is missing, truncated or of an unknown format, or has an invalid value, implausible fees
-        or a missing value after the first value of its column. The message names the file, the row and the value.
+        or a missing value after the first value of its column. The error message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
     for column in L1_FEES:
         if column.name not in table:
             table[column.name] = pd.Series(pd.NA, index=table.index, dtype=column.dtype)
-    for name in ("block_number", "gas_used"):  # these columns are optional in L1 fees
+    for name in ("block_number", "gas_used"):  # both columns are optional in tables of L1 fees
         table[name] = table[name].astype("Int64")
     table = table[[column.name for column in L1_FEES]]
     table.attrs["names_in_file"] = {}
@@ -149,8 +149,8 @@ class FeeHistory:
     """Response of `eth_feeHistory` for `n` blocks, oldest block first."""
 
     oldest_block: int
-    base_fees: tuple[int, ...]  #: n + 1 values; the last is for the next block [wei / gas]
-    gas_used_ratios: tuple[float, ...]  #: n values: gas used divided by gas limit [1]
+    base_fees: tuple[int, ...]  #: n + 1 values; the last value is for the next block [wei / gas]
+    gas_used_ratios: tuple[float, ...]  #: n values of gas used / gas limit [1]
     blob_base_fees: tuple[int, ...]  #: n + 1 values, 0 before Cancun; empty if the node has no blobs [wei / gas]
     blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
@@ -167,7 +167,7 @@ class FeeHistory:
 
         Returns
         -------
-        Column → list of `n` values; fees [wei / gas], ratios [1].
+        dict : name of a column → list of `n` values; fees [wei / gas], ratios [1].
 
         Raises
         ------
@@ -249,7 +249,7 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 
 def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    if not result.get("reward"):  # absent, null or empty if no percentile was requested
+    if not result.get("reward"):  # the field is absent, null or empty if no percentile was requested
         return ()
     rows = sequence("reward", result["reward"])
     _check_length("reward", rows, len(ratios))

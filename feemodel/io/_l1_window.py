@@ -15,8 +15,8 @@ from feemodel.io._polled import ChainId, Head
 
 PART = 1_024  # maximum number of blocks in a response of eth_feeHistory, as in geth
 TOGETHER = 4  # number of concurrent requests
-REORGANISED = 64  # number of newest blocks to request again, as they may be reorganised: two epochs
-BLOCKS = 30 * 7_200  # 30 days of slots
+REORGANISED = 64  # number of newest blocks to request again, because a reorganisation may replace them: two epochs
+BLOCKS = 30 * 7_200  # number of slots in 30 days
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class L1Window:
     node : node of L1.
     chain_id : chain id that the node must report; if unknown, the first response sets the chain id.
     blocks : length of the window [blocks].
-    tip_blocks : number of newest blocks; the tip is the median over these blocks.
+    tip_blocks : number of newest blocks over which the median of the tips is taken.
     tip_percentile : percentile of the gas used in a block at which the priority fee of the block is taken [%].
     max_age : maximum age of the newest block [s].
     """
@@ -70,10 +70,11 @@ class L1Window:
 
         Parameters
         ----------
-        seconds : maximum time to wait. After this time, reading continues in the background for the next call.
+        seconds : maximum time to wait. If reading takes longer than `seconds`, it continues in the background, so that
+            the next call needs less time.
 
-        Raises `UpstreamError` if the node does not respond, its newest block is too old, or reading takes longer than
-        `seconds`.
+        Raises `UpstreamError` if the node does not respond, if the node's newest block is too old, or if reading takes
+        longer than `seconds`.
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -82,7 +83,7 @@ class L1Window:
             return await asyncio.wait_for(asyncio.shield(self._reading), seconds)
         except TimeoutError:
             held = f"{len(self._parts) * PART:,} of {self._blocks:,} blocks"
-            raise UpstreamError(f"the history of L1 fees: {held} are read so far; ask again later") from None
+            raise UpstreamError(f"the history of L1 fees: {held} have been read so far; try again later") from None
 
     async def close(self) -> None:
         """Stop reading and close the connections."""
@@ -129,7 +130,7 @@ class L1Window:
                 raise outcome
         fees, first = _parsed(history), Head.parse(block)
         if (fees.oldest_block, len(fees.gas_used_ratios), first.number) != (start, count, start):
-            raise UpstreamError(f"the node: eth_feeHistory: asked for {count:,} blocks from {start:,} on, got others")
+            raise UpstreamError(f"the node: eth_feeHistory: got others than {count:,} blocks from {start:,} on")
         return Part(first.timestamp, fees)
 
     def _columns(self, head: Head, tip: float) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class L1Window:
 
 
 def _retrieved(task: asyncio.Task[Window]) -> None:
-    """Retrieve the error of a task, so that asyncio does not log an error that was never retrieved."""
+    """Retrieve the exception of a task, because asyncio would log an exception that is never retrieved."""
     if not task.cancelled():
         task.exception()
 
@@ -166,7 +167,7 @@ def _parsed(history: Any) -> FeeHistory:
 def _median_tip(tips: Any) -> float:
     rewards = [row[0] for row in _parsed(tips).rewards]
     if not rewards:
-        raise UpstreamError("the node: eth_feeHistory: expected a reward of each block")
+        raise UpstreamError("the node: eth_feeHistory: expected a reward for each block")
     return float(np.median(rewards))
 
 

@@ -8,7 +8,7 @@ from feemodel.errors import InvalidInput
 from feemodel.io._bounds import max_json_bytes, raised_by
 from feemodel.io._documents import unique_names
 
-PART = 1 << 20  # characters read at a time; more for a longer value
+PART = 1 << 20  # number of characters read at a time; more if a single value is longer
 BLANK = " \t\n\r"
 _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 
@@ -16,7 +16,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 class JsonText:
     """JSON text that is read in parts; one value may have at most `max_json_bytes()` characters.
 
-    Raises `InvalidInput`, which names the position of the first character that is not valid JSON.
+    Raises `InvalidInput` with the position of the first character that is not valid JSON.
 
     >>> from io import StringIO
     >>> text = JsonText(StringIO('{"config": {}, "alloc": {"0x01": 5}}'))
@@ -31,7 +31,10 @@ class JsonText:
         self._maximum = max_json_bytes()  # maximum number of characters of one value
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the next object. The caller must read the value of a name before the next name."""
+        """Yield the member names of the next object.
+
+        After each name, the caller must read the value before requesting the next name.
+        """
         if self._next() != "{":
             raise InvalidInput("JSON", "expected an object", self._part[self._position : self._position + 40])
         self._position += 1
@@ -64,10 +67,10 @@ class JsonText:
                 if end < len(self._part) or self._is_whole:
                     self._position = end
                     return value
-                self._more()  # the number may continue in the next part
+                self._more()  # a number at the end of this part may continue in the next part
 
     def end(self) -> None:
-        """Raise `InvalidInput` unless the text ends here."""
+        """Raise `InvalidInput` unless the end of the text has been reached."""
         if self._next():
             self._refuse("extra data")
 
@@ -87,7 +90,7 @@ class JsonText:
                 return ""
 
     def _more(self) -> bool:
-        """Read the next part of the text. Return whether there was another part."""
+        """Read the next part of the text. Return false at the end of the text."""
         if self._is_whole:
             return False
         kept = self._part[self._position :]

@@ -1,7 +1,7 @@
 """Read a NetCDF file in a separate process. The process is killed if reading takes too much time or memory.
 
-The HDF5 library never returns for some damaged files, and crashes on others. As a program,
-`python -m feemodel.io._netcdf_process FILE` writes the pickled Dataset, or the text of an error, to standard output.
+The HDF5 library never returns for some damaged files, and crashes on others. The command `python -m
+feemodel.io._netcdf_process FILE` writes the pickled Dataset, or the text of an error, to standard output.
 """
 
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xarray
 
 ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers, unlike the format that SciPy writes
-WORKING_MEMORY = 1 << 28  # memory for the libraries [byte]
+WORKING_MEMORY = 1 << 28  # memory that the libraries themselves may need [byte]
 COPIES = 4  # number of copies of the data in memory while the process reads and responds
 
 
@@ -44,8 +44,8 @@ def read_netcdf(path: PathLike) -> "xarray.Dataset":
         raise UnreadableFile(f"{path}: not read within {seconds:,} s: damaged, or large; {bound}") from None
     if done.returncode:
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise UnreadableFile(f"{path}: a damaged NetCDF file: its reader ended with {how}")
-    found = pickle.loads(done.stdout)  # safe, because this module wrote the bytes
+        raise UnreadableFile(f"{path}: a damaged NetCDF file: the process that read it ended with {how}")
+    found = pickle.loads(done.stdout)  # unpickling is safe, because this module wrote the bytes
     if isinstance(found, str):
         raise UnreadableFile(found)
     return found  # type: ignore[no-any-return]

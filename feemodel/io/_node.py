@@ -12,14 +12,15 @@ from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import UpstreamError
 from feemodel.io._async_node import AsyncNode, NodeError
 
-MAX_RESPONSE = 256 * 2**20  # bytes after decompression; a batch of full blocks has tens of megabytes
+# maximum size of a decompressed response [byte]; a batch of full blocks has tens of megabytes
+MAX_RESPONSE = 256 * 2**20
 CLOSING_SECONDS = 2.0
 
 Result = TypeVar("Result")
 
 
 class Node:
-    """Client of one node. Thread-safe; close it with `close` or use it as a context manager.
+    """Client of one node. The client is thread-safe. Close the client with `close`, or use it as a context manager.
 
     A request is retried if the connection fails, if the status is 429, 502, 503 or 504, or if the node reports that a
     rate limit is exceeded. Before a retry, the client waits for an exponential backoff with jitter, or longer if the
@@ -28,7 +29,8 @@ class Node:
 
     Parameters
     ----------
-    url : http:// or https:// address, with user, password, path and query. Errors show only scheme, host and port.
+    url : http:// or https:// address, with user, password, path and query. Error messages show only the scheme, host
+        and port.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
     backoff : pause before the first retry; the pause doubles with each further retry [s].
@@ -67,7 +69,7 @@ class Node:
         )
         self.name = self._node.name
         self._loop = _LoopThread(self._node)
-        weakref.finalize(self, self._loop.end)  # for clients that are never closed
+        weakref.finalize(self, self._loop.end)  # ends the thread of a client that is never closed
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
         """Return the result of one call.
@@ -78,7 +80,10 @@ class Node:
         return self._loop.run(self._node.call(method, list(params)))
 
     def batch(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """Send calls in one request, and return the results in order. Raises the first error among the results."""
+        """Send calls in one request, and return the results in the order of the calls.
+
+        Raises the first error among the results.
+        """
         outcomes = self.outcomes(calls)
         for outcome in outcomes:
             if isinstance(outcome, NodeError):
@@ -86,7 +91,9 @@ class Node:
         return outcomes
 
     def outcomes(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """Send calls in one request, and return the results in order. The result of a failed call is a `NodeError`.
+        """Send calls in one request, and return the results in the order of the calls.
+
+        The result of a failed call is a `NodeError`.
 
         If the node refuses batches, the calls of this and of later batches are sent one by one.
         """
@@ -158,7 +165,7 @@ class _LoopThread:
         started.set_result(asyncio.get_running_loop())
         await self._end.wait()
         await self._node.close()
-        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # they fail, as the connections are closed
+        if calls := asyncio.all_tasks() - {asyncio.current_task()}:  # pending calls fail now
             await asyncio.wait(calls, timeout=CLOSING_SECONDS / 2)
 
     def _closed(self) -> UpstreamError:

@@ -41,7 +41,7 @@ class ChainId:
 
 
 def quantity_in(method: str, answer: Any) -> int:
-    """Return the quantity in a response to a method; raises `UpstreamError` if it is not a valid quantity."""
+    """Return the quantity in a response to a method; raises `UpstreamError` if the response is not a valid quantity."""
     try:
         return from_quantity(answer, method)
     except InvalidInput as error:
@@ -49,7 +49,7 @@ def quantity_in(method: str, answer: Any) -> int:
 
 
 def check_block_hash(number: int, known: bytes, answer: Any) -> None:
-    """Raise `OtherChain` if the hash of the block in a response is not the known hash of block `number`.
+    """Raise `OtherChain` if the block in a response does not have the hash that is known for block `number`.
 
     >>> check_block_hash(1, bytes(32), {"hash": "0x" + "00" * 32})
     """
@@ -63,7 +63,7 @@ def check_block_hash(number: int, known: bytes, answer: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Newest block of a node. Fields that are rarely needed are parsed on demand."""
+    """Newest block of a node. Rarely needed fields of the block are parsed on demand."""
 
     block: Mapping[str, Any]
     number: int
@@ -88,8 +88,8 @@ class Head:
         """Return the base fee of the next block [wei / gas].
 
         If the node announces the base fee of the next block, the announced value is returned, because chains may differ
-        from EIP-1559. Otherwise the base fee is computed by EIP-1559 with Ethereum's parameters. Raises `UpstreamError`
-        for a block without the necessary fields.
+        from EIP-1559. If the node does not announce the next base fee, it is computed by EIP-1559 with Ethereum's
+        parameters. Raises `UpstreamError` for a block without the necessary fields.
         """
         if self.announced is not None:
             return self.announced
@@ -138,15 +138,15 @@ Value = TypeVar("Value", bound=Dated)
 class Polled(Generic[Value]):
     """Last value that was fetched from a node, and its age.
 
-    If the chain has stopped, polls succeed but the block gets older. If the node cannot be reached, polls fail.
-    Therefore both the age of the block and the age of the last poll are limited.
+    If the chain has stopped, polls succeed but the block gets older. If the node cannot be reached, polls fail. A value
+    is therefore used only if both its block and the last successful poll are recent enough.
 
     Parameters
     ----------
     what : name of the value, for messages.
     fetch : functions that return the value, tried in this order.
     every : pause between two fetches [s].
-    max_age : maximum age of the block, and maximum age of the last poll, for the value to be used [s].
+    max_age : maximum age of the value's block, and also of the last successful poll; older values are not used [s].
     name : name of the node in the log; not shown to callers.
     """
 
@@ -176,7 +176,7 @@ class Polled(Generic[Value]):
 
     @property
     def last(self) -> Value | None:
-        """Last value, whatever its age."""
+        """Last value, even if it is too old to be used."""
         return None if self._held is None else self._held[0]
 
     @property
@@ -190,11 +190,14 @@ class Polled(Generic[Value]):
         return None if self._held is None else monotonic() - self._held[1]
 
     def note(self, value: Value) -> None:
-        """Store a value that was part of the response to another request."""
+        """Store a value that came with the response to another request."""
         self._held, self.error = (value, monotonic()), None
 
     def fail(self, error: Exception) -> None:
-        """Store a failure, and log it unless the last fetch failed too. `OtherChain` discards the value."""
+        """Store the error of a fetch, and log the error unless the previous fetch failed too.
+
+        `OtherChain` discards the value.
+        """
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)
             _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)

@@ -45,7 +45,7 @@ DEFAULT_CHAIN_ID = 59_144
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayState:
-    """Accounts and storage slots, before the first block or after a transaction."""
+    """Values of accounts and storage slots, before the first block or after a transaction."""
 
     accounts: tuple[StoredAccount, ...]
     slots: tuple[StoredSlot, ...]
@@ -71,7 +71,7 @@ class ReplayTransaction:
     blob_hashes: tuple[bytes, ...]
     signature: tuple[int, int, int]  #: v, r, s
     succeeded: bool
-    gas_used: int  #: before refunds; some recorders include the calldata floor of EIP-7623 [gas]
+    gas_used: int  #: gas used before refunds; some recorders include the calldata floor of EIP-7623 [gas]
     output: bytes
     state: ReplayState  #: accessed accounts and slots, with their values after the transaction
     self_destructs: tuple[bytes, ...]  #: accounts that the transaction destroyed

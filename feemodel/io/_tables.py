@@ -181,8 +181,8 @@ L1_FEES: Columns = (
 def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
     """Check Arrow arrays (object arrays for amounts), and return them as a table with the given columns.
 
-    Raises `InvalidInput` if a required value is missing or has the wrong length. The message names the column and the
-    row, counted from 1.
+    Raises `InvalidInput` if a required value is missing or has the wrong length. The error message names the column and
+    the row, counted from 1.
     """
     return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows) for column in columns})
 
@@ -190,7 +190,10 @@ def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.Dat
 def table_of_rows(
     columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Convert JSON objects, each with its position for errors, to a table. `names`: column → name in the objects."""
+    """Convert JSON objects, each with its position for errors, to a table.
+
+    `names` maps a column to its name in the objects.
+    """
     return table_of_cells(columns, (cells_of_row(columns, position, row, names or {}) for position, row in rows))
 
 
@@ -233,21 +236,24 @@ def table_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> pd.DataFr
 
 
 def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    """Return rows of `cells_of_row` as one Arrow array per column."""
+    """Convert rows of `cells_of_row` to one Arrow array per column."""
     by_column: Iterator[Sequence[Any]] = zip(*rows, strict=True)
     cells = list(by_column) or [()] * len(columns)
     return {column.name: array_of(column.kind, values) for column, values in zip(columns, cells, strict=True)}
 
 
 def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
-    """Return values of `cell` as an array for `make_table`."""
+    """Convert values that `cell` returned to an array for `make_table`."""
     if kind in OBJECTS:
         return objects(values)
     return fees(values, whole=True) if kind == "fee" else pa.array(values, ARROW_TYPES[kind])
 
 
 def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Sort a table by keys, unless a key is missing; raises `InvalidInput` if two rows have the same keys."""
+    """Sort a table by the columns `keys`; a table with missing keys is not sorted.
+
+    Raises `InvalidInput` if two rows have the same keys.
+    """
     if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table
     first = table[keys[0]].to_numpy()

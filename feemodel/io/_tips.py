@@ -1,8 +1,8 @@
-"""Compute tips of blocks from their transactions, in the same way as `eth_feeHistory`.
+"""Compute the tips of blocks from the transactions of the blocks, in the same way as `eth_feeHistory`.
 
-Source: go-ethereum, eth/gasprice/feehistory.go: transactions of a block are sorted by priority fee. The tip is the
-priority fee of the first transaction at which the cumulative gas reaches `percentile` of the block's gas used, rounded
-down to whole gas.
+Source: go-ethereum, eth/gasprice/feehistory.go: transactions of a block are sorted by priority fee. The tip of the
+block is the priority fee of the first transaction at which the cumulative gas used reaches floor(gas used by the block
+· `percentile` / 100).
 """
 
 import os
@@ -20,7 +20,7 @@ from feemodel.io._formats import PRICED_FILES, read_format
 def percentile_tips(
     block: WholeArray, tip: WholeArray, gas_used: WholeArray, *, percentile: float
 ) -> tuple[WholeArray, WholeArray]:
-    """Return block numbers in ascending order, and the tip of each block at a percentile of its gas used.
+    """Return block numbers in ascending order, and the tip of each block at a percentile of the block's gas used.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def percentile_tips(
         of at least 0.
 
     In the example, a transaction with a tip of 3 wei uses 21,000 gas, and a transaction with a tip of 5 wei uses 79,000
-    gas. The tip is 3 wei at percentile 21, and 5 wei at percentile 22.
+    gas. The tip of the block is 3 wei at percentile 21, and 5 wei at percentile 22.
 
     >>> both = [np.array([7, 7]), np.array([5, 3]), np.array([79_000, 21_000])]
     >>> [percentile_tips(*both, percentile=at)[1].tolist() for at in (21, 22)]
@@ -67,8 +67,8 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
     ----------
     l1_fees : table of `feemodel.io.read_l1_fees` with block numbers, base fees and gas used.
     transactions : path or paths of Parquet or CSV files from xatu (canonical_execution_transaction), cryo, or another
-        source. The columns are `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`. Transactions of
-        other blocks are ignored.
+        source. The files have the columns `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`.
+        Transactions of other blocks are ignored.
     percentile : percentile of a block's gas used, from 0 to 100.
 
     Returns
@@ -77,8 +77,8 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
 
     Raises
     ------
-    InvalidInput : a percentile out of range, a table that lacks a column or already has tips, a block whose
-        transactions do not add up to its gas used, or a price below the base fee.
+    InvalidInput : a percentile out of range, a table that lacks a column or already has tips, a block whose gas used is
+        not the sum over its transactions, or a price below the base fee.
     UnreadableFile : a file that cannot be read or has another format.
 
     A transfer that pays 9 wei at a base fee of 7 wei has a tip of 2 wei:

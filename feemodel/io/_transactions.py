@@ -105,7 +105,7 @@ def _row(line: bytes, position: str) -> dict[str, Any]:
 
 
 def raw_row(row: Mapping[str, Any], position: str) -> dict[str, Any]:
-    """Return a JSON object as a row of the table; raises `InvalidInput` if it has no transaction."""
+    """Return a JSON object as a row of the table; raises `InvalidInput` if the object has no transaction."""
     row = {_ALIASES.get(name, name): value for name, value in row.items()}
     given = [name for name in PAYLOADS if row.get(name) is not None]
     if not given:
@@ -132,7 +132,7 @@ def read_transactions(
         `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
         the table: `{"input": "payload", "gas_price": "price:gwei"}`.
     receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
-        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price` are filled from these
+        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price` are filled from the
         receipts.
 
     Returns
@@ -143,7 +143,7 @@ def read_transactions(
     Raises
     ------
     UnreadableFile : a file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
-        transaction; or `receipts` lacks a transaction. The message names the file, the row and the value.
+        transaction; or `receipts` lacks a transaction. The error message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -168,10 +168,10 @@ def read_transactions(
 def read_each_transaction(
     path: PathLike, *, columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield the transactions of a CSV or Parquet file in tables, and an error for each row that cannot be read.
+    """Yield the transactions of a CSV or Parquet file as tables, and an error for each row that cannot be read.
 
-    Each item is a pair: the number of its first row, counted from 1, and the table or the error. The items are in the
-    order of the file.
+    Each item is a pair: the number of a row in the file, counted from 1, and either the table that starts with this row
+    or the error for this row. The items are in the order of the file.
 
     Raises `UnreadableFile` for a file that is not a table of transactions.
     """
@@ -205,7 +205,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
     Raises
     ------
     InvalidInput : invalid JSON, a missing or invalid field, a duplicate transaction, or a block that has only the
-        hashes of its transactions. The message names the line or the item.
+        hashes of its transactions. The error message names the line or the item.
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
@@ -296,16 +296,17 @@ _SHIPPED = frozenset((
 def read_measured(
     path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return keyword arguments for a workload from a CSV or Parquet file, or `None` if the file has no sizes.
+    """Read measured sizes and gas from a CSV or Parquet file; return keyword arguments for a workload, or `None`.
 
-    Rows without a size or without gas are left out. The name of the workload states the number of these rows.
+    The result is `None` if the file has no sizes. Rows without a size or without gas are left out. The name of the
+    workload states how many rows were left out.
 
     Parameters
     ----------
     path : the file. The columns `timestamp` [s] and `calldata_bytes` [byte] are read too, if the file has them.
     size : name of the column with compressed sizes [byte].
     gas : name of the column with gas [gas].
-    columns : column of the table → column of the file, with the unit if it is not that of the table.
+    columns : column of the table → column of the file, with the unit if the file does not use the unit of the table.
 
     Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas.
     """

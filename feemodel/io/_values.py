@@ -26,7 +26,8 @@ from feemodel.ethereum._call import MAX_TYPE, read_access_list, read_type
 from feemodel.ethereum._quantities import from_hex, from_number, from_quantity
 from feemodel.io._documents import parse_json
 
-#: whole: integer below 2**63. amount: integer below 2**256. fee: wei, integer or mean. real: double. time: seconds.
+#: Kinds of values, for example: `whole` is an integer below 2**63, `amount` is an integer below 2**256, `fee` is an
+#: amount of wei that may have a fraction, `real` is a double, and `time` is a number of seconds.
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
 
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
@@ -34,8 +35,8 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 WORD = 32  # bytes of a 256-bit number
 WIDE = (16, 32)  # bytes of ClickHouse's wide integers
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # the same limit for shorter floating-point types
-LATEST = 2**34  # seconds, the year 2514; a larger number is probably in another unit
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # largest exact integer of the shorter floating-point types
+LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
 ONE = Fraction(1)
 
 #: Missing values in text files of pandas, R, Dune, Spark and PostgreSQL.
@@ -45,7 +46,7 @@ NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: bool = False) -> Any:
     """Return a value of a JSON object as a Python int, float, bytes, bool or str.
 
-    `scale` is unit of the value / unit of the table. An integer in text is a hexadecimal quantity; if `decimal` is set,
+    `scale` = unit of the value / unit of the table. An integer in text is a hexadecimal quantity; if `decimal` is set,
     decimal digits are accepted too.
 
     >>> cell("whole", "0x5208", "gas_used")
@@ -72,7 +73,7 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
 
 
 def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
-    """Convert an Arrow column of a Parquet file, or of a CSV file (as text), to the Arrow type of its kind.
+    """Convert an Arrow column of a Parquet file, or of a CSV file (as text), to the Arrow type of `kind`.
 
     Empty strings and `NO_VALUE` are missing values. Amounts and access lists become a NumPy array of objects.
     """
@@ -150,7 +151,8 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
-_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # if a unit was converted
+# reasons if a unit was converted
+_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}
 
 
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:

@@ -17,37 +17,38 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
 
-BUSY_SECONDS = 30.0  # how long a writer waits for another writer
+BUSY_SECONDS = 30.0  # maximum time that a writer waits for another writer [s]
 MAPPED_BYTES = 1 << 40  # maximum mapped size of a read-only file [byte]; SQLite's own limit is usually 2 GiB
 ADVICE = {
     sqlite3.SQLITE_BUSY: "another process writes to it",
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
-# Like SQLITE_FULL, these errors mean that the disk is full. The first two concern memory shared by processes.
+# Error codes that mean, like SQLITE_FULL, that the disk is full. The first two errors concern the file through which
+# processes share memory.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Errors with causes other than a corrupt file. An error that is not in this set means that the file is corrupt.
+# Error codes with causes other than a corrupt file. Any other error code means that the file is corrupt.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names: read; write; write or create; in memory
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names, see `Database`
 
 
 class Database:
     """Connection to the file of a ledger.
 
-    On a full or read-only disk, SQLite may be able to open the file only if the file is declared immutable. After a
-    change, `check_file` reopens such a file.
+    On a full or read-only disk, SQLite may be able to open the file only if the file is declared immutable.
+    `check_file` reopens an immutable file after the file has changed.
 
     Parameters
     ----------
     path : the file.
     mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file; "memory" for no file.
 
-    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` if SQLite reports a malformed file.
+    Raises `UnreadableFile` for a file that cannot be opened, and `LedgerDamaged` if SQLite reports a malformed file.
     """
 
     def __init__(self, path: Path, mode: Mode) -> None:
@@ -84,9 +85,9 @@ class Database:
     def _map(self) -> None:
         """Map the file into memory, for reading scattered pages.
 
-        Read-ahead can be disabled only after the file is mapped, so the first access to the mapping could read up to
-        8 MiB around the accessed page. To prevent this, the same page is first read without the mapping. No import
-        rewrites this page, so the page is never in the write-ahead log.
+        Read-ahead can be disabled only after the file is mapped, so the first access to the mapping could read up to 8
+        MiB around the accessed page. To avoid this read-ahead, the method first reads the same page without the
+        mapping. Imports never rewrite the accessed page, so the page is never in the write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
             return  # not a ledger; another check raises the error
@@ -148,7 +149,7 @@ class Database:
         self._connection.close()
 
     def one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        """Return the first row, `None` if there is none."""
+        """Return the first row of the result, or `None` if the result has no rows."""
         try:
             return self._connection.execute(query, values).fetchone()
         except (sqlite3.Error, OverflowError) as error:
@@ -175,7 +176,7 @@ class Database:
         self.one(statement, values)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Execute a statement for each row; return how many rows it wrote."""
+        """Execute a statement for each row of values; return the total number of rows written."""
         try:
             return self._connection.executemany(statement, rows).rowcount
         except (sqlite3.Error, OverflowError) as error:
@@ -223,7 +224,7 @@ RANDOM, NORMAL = 1, 0  # Linux's MADV_RANDOM and MADV_NORMAL, which SQLite canno
 
 
 def _advise(path: Path, advice: int) -> int:
-    """Call `madvise` for all memory mappings of a file; return the number of mappings, 0 if not on Linux."""
+    """Call `madvise` for all memory mappings of a file, if the system is Linux; return the number of mappings."""
     if not sys.platform.startswith("linux"):
         return 0
     name = str(path.resolve())

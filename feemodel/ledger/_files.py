@@ -13,10 +13,10 @@ values before the block, which must match the ledger:
             "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
 
 `before` is `null` if the account does not exist before the block, and `after` is `null` if the account does not exist
-after the block. Both are omitted if only the storage of the account changes. `codeHash` is the Keccak-256 of the code,
-and `code` is the new code if the code changes. `cleared` is true if the block destroyed the account, even if the block
-created the account again. `hash`, `parentHash`, `code`, `cleared` and `storage` are optional. Numbers are hexadecimal
-quantities.
+after the block. Both `before` and `after` are omitted if only the storage of the account changes. `codeHash` is the
+Keccak-256 of the code, and `code` is the new code if the code changes. `cleared` is true if the block destroyed the
+account, even if the block created the account again. `hash`, `parentHash`, `code`, `cleared` and `storage` are
+optional. Numbers are hexadecimal quantities.
 
 Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
 """
@@ -62,7 +62,8 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """Read the allocation of a geth genesis file.
 
-    A file of more than 64 MiB is read one account at a time. `import_genesis` finds duplicate addresses in such a file.
+    A file of more than 64 MiB is read one account at a time. If a file is read in this way, only `import_genesis`
+    detects duplicate addresses.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
 
 def read_genesis_chain_id(path: str | Path) -> int | None:
-    """Return the `chainId` in the `config` of a geth genesis file, `None` if it has none.
+    """Return the `chainId` in the `config` of a geth genesis file, or `None` if there is no `chainId`.
 
     Raises `UnreadableFile` if the file is missing, its JSON is invalid, or its chain id is invalid.
     """
@@ -108,7 +109,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
 
 def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """Yield each address in `alloc` of a geth genesis object with its account; duplicates are not detected.
+    """Yield the addresses and accounts in `alloc` of a geth genesis object; duplicate addresses are not detected.
 
     Raises `InvalidInput` for text that is not a JSON object with `alloc`.
     """
@@ -129,7 +130,7 @@ def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 
 def _config_of(file: TextIO) -> Any:
-    """Return the `config` of a geth genesis object, `None` if it has none; text after `config` is not read.
+    """Return the `config` of a geth genesis object, or `None` if there is no `config`; text after `config` is not read.
 
     Raises `InvalidInput` for text that is not an object.
     """
@@ -146,7 +147,7 @@ def _config_of(file: TextIO) -> Any:
 
 
 def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
-    """Return a text stream of a file whose first bytes, `start`, have already been read."""
+    """Return a text stream of a file from which the first bytes, `start`, have already been read."""
     return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
 
 
@@ -218,7 +219,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Returns
     -------
-    The result of `rollup_getProof`, for `check_proof`.
+    The result of `rollup_getProof`, as `check_proof` takes it.
 
     Raises
     ------
@@ -241,7 +242,10 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(index: str | Path) -> Iterator[None]:
-    """Convert errors about a file or a line to `UnreadableFile`; the message starts with the file or line."""
+    """Convert errors about a file or a line to `UnreadableFile`.
+
+    The error message starts with the name of the file or line.
+    """
     try:
         yield
     except OSError as error:
@@ -292,7 +296,7 @@ def _genesis_account(text: str, fields: Any) -> GenesisAccount:
 
 
 def genesis_chain_id(genesis: Any) -> int | None:
-    """Return the `chainId` in the `config` of a geth genesis object, `None` if it has none.
+    """Return the `chainId` in the `config` of a geth genesis object, or `None` if there is no `chainId`.
 
     >>> genesis_chain_id({"config": {"chainId": 1337}})
     1337
@@ -460,8 +464,8 @@ def parse_trie_log(data: bytes) -> BlockChanges:
     account is [prior, new, cleared], where prior and new are [nonce, balance, EVM storage root, Keccak code hash] or
     empty; and storage is a list of [Keccak of the slot, prior, new, cleared, slot?].
 
-    Raises `InvalidInput` if the data is not a trie log. Also raises `InvalidInput` if an account exists after the block
-    and the log has only the hash of one of its slots.
+    Raises `InvalidInput` if the data is not a trie log. Also raises `InvalidInput` if the log contains a slot only as a
+    hash, although the slot's account exists after the block.
     """
     try:
         items = rlp.decode(data)
@@ -481,7 +485,10 @@ def parse_trie_log(data: bytes) -> BlockChanges:
 
 
 def parse_trie_log_element(element: Any) -> BlockChanges:
-    """Parse an element of the result of `shomei_getTrieLogsByRange`; its number and hash must match the log."""
+    """Parse an element of the result of `shomei_getTrieLogsByRange`.
+
+    The element's number and hash must match the trie log.
+    """
     if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
         raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
     block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))

@@ -3,8 +3,8 @@
 Blocks come from a file or from a node with the Shomei plug-in. A block becomes final as soon as it is imported, after a
 given number of later blocks, or when the rollup's contract on L1 has finalized the block.
 
-Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; the address of its mainnet proxy is
-below.
+Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134. `LINEA_MAINNET_ROLLUP` is the address of
+the contract's mainnet proxy.
 """
 
 import math
@@ -26,7 +26,7 @@ LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed nod
 DOUBLINGS = 30
 BLOCKS_A_REQUEST = 100  # trie logs per request; the trie log of a full block has about a megabyte
 
-#: Function that takes the head and returns the number of the newest final block, `None` if no block is final.
+#: Function that takes the head and returns the number of the newest final block, or `None` if no block is final.
 Finality: TypeAlias = Callable[[StoredBlock], int | None]
 
 
@@ -34,7 +34,7 @@ class Caller(Protocol):
     """Node that answers JSON-RPC calls, such as `feemodel.io.Node`."""
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """Return the result of a method."""
+        """Call a JSON-RPC method of the node, and return the result."""
 
 
 def import_blocks(
@@ -49,7 +49,7 @@ def import_blocks(
     number of each block.
 
     Raises `InvalidInput` for a block that does not follow the head, does not match the state, or differs from the
-    stored block with its number. Blocks imported before the error stay in the store.
+    stored block with the same number. Blocks that were imported before an error stay in the store.
     """
     count = 0
     for block in blocks:
@@ -67,7 +67,7 @@ def import_blocks(
 def _check_repeated(store: Store, block: BlockChanges) -> None:
     """Raise `InvalidInput` if a block differs from the stored block with the same number.
 
-    Compares the two block hashes if both are known; otherwise compares accounts and slots after the block.
+    The block hashes are compared if both are known; otherwise the accounts and slots after the block are compared.
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:
@@ -92,12 +92,13 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
     ----------
     head : newest imported block, which the node must still have.
     confirmations : number of later blocks that must exist before a block is imported. Final blocks cannot be removed
-        from the store after a reorganisation.
+        from the store, not even after a reorganisation.
 
-    Raises `InvalidInput` if the node has another block at the head's number, `UpstreamError` for an invalid response.
+    Raises `InvalidInput` if the node has another block at the head's number, and `UpstreamError` for an invalid
+    response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
-    first = max(head.number, 1)  # includes the head, to detect a reorganisation; block 0 has no trie log
+    first = max(head.number, 1)  # the range includes the head, to detect a reorganisation; block 0 has no trie log
     while first <= newest and head.number < newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
         for block in _trie_logs(node, first, last):
@@ -130,7 +131,7 @@ def follow(
     interval : pause between two requests for new blocks [s].
     wait : function that waits for the given time [s], and returns true to stop.
     on_failure : called if the node fails, with the error and the pause before the next attempt [s]. The pause doubles
-        with each failure, up to a minute. If `on_failure` is `None`, the error is raised.
+        with each failure, up to a minute. If `on_failure` is `None`, the node's error is raised.
     progress : called with the number of each block.
 
     Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
@@ -208,7 +209,7 @@ def never(head: StoredBlock) -> int | None:
 
 
 class L1Finality:
-    """Finality rule: a block is final when the rollup's contract has finalized the block, as of L1's `finalized` block.
+    """Finality rule: a block is final when the rollup's contract has finalized the block in L1's `finalized` state.
 
     If the contract has a state root for the block, the store must have the same state root.
 
@@ -217,7 +218,7 @@ class L1Finality:
     store : store whose blocks are marked.
     node : node of L1.
     contract : address of the rollup's contract.
-    interval : minimum time between two requests to the node [s]; production uses 6 s.
+    interval : minimum time between two readings of the contract [s]; 6 s in production.
     """
 
     def __init__(
@@ -229,7 +230,7 @@ class L1Finality:
         self._next = -math.inf
 
     def __call__(self, head: StoredBlock) -> int | None:
-        """Return the number of the newest final block; sends at most one request to the node per interval."""
+        """Return the number of the newest final block; read the contract at most once per interval."""
         if time.monotonic() >= self._next:
             final = int.from_bytes(self._word(CURRENT_BLOCK))
             if final <= head.number:

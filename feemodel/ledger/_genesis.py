@@ -1,14 +1,14 @@
 """Import of the genesis allocation into an empty store, in one transaction.
 
-The accounts may come in any number and order. They are sorted in runs of limited size, and the runs are written to a
-temporary file in the ledger's folder. The runs are then merged, one range of hashes at a time. Memory holds one run,
-one range, and a few bytes per account.
+The number of accounts is not limited, and the accounts may come in any order. The accounts are sorted in runs of
+limited size, and the runs are written to a temporary file in the ledger's folder. The runs are then merged, one range
+of hashes at a time. Only one run, one range, and a few bytes per account are in memory.
 
-The tree is built without lookups from the keys in ascending order, so that the neighbours of a leaf are the previous
-and the next leaf. Each node is the hash of two consecutive nodes of the level below. A subtree of five levels is stored
-as soon as the subtree is complete; only the hash and the row number of its top node stay in memory. The sorted index is
-computed from the number of leading digits that consecutive keys share. The keys are kept in a temporary file until the
-index is built.
+The tree is built from the keys in ascending order. No lookups are needed, because the neighbours of a leaf are the
+previous leaf and the next leaf. Each node is the hash of two consecutive nodes of the level below. A subtree of five
+levels is stored as soon as the subtree is complete; only the hash and the row number of the subtree's top node stay in
+memory. The sorted index is computed from the number of leading digits that consecutive keys share. The keys are kept in
+a temporary file until the index is built.
 """
 
 import gc
@@ -58,7 +58,7 @@ from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
-SUBTREE_LEVELS = 5  # levels of a subtree, whose rows are stored together: a Merkle path reads one page per subtree
+SUBTREE_LEVELS = 5  # levels of a subtree; its rows are stored together, so that a path reads one page per subtree
 CHUNK = 32_768  # number of rows that are created and stored at a time
 KEYS_READ = 65_536  # number of keys that are read at a time to build the index
 Bytes = NDArray[np.uint8]
@@ -166,7 +166,7 @@ def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, f
 
 
 def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: int) -> bytes:
-    """Store the keys and leaves of a chunk, of which the first leaf has `index`; return the hashes of the leaves."""
+    """Store the keys and leaves of a chunk, whose first leaf has the index `index`; return the hashes of the leaves."""
     count = len(chunk.names)
     indices = np.arange(index, index + count)
     links = np.stack((indices - 1, indices + 1), axis=1)
@@ -185,7 +185,7 @@ def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: 
 
 
 class _GenesisNodes:
-    """Inner nodes of a tree, computed from the hashes of its leaves, which are added in order.
+    """Compute and store the inner nodes of a tree from the hashes of the tree's leaves, which are added in order.
 
     Parameters
     ----------
@@ -196,7 +196,8 @@ class _GenesisNodes:
     def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
         self._rows, self._scheme, self._height = rows, scheme, stored_height(count)
         self._lowest = scheme.zeros[: min(SUBTREE_LEVELS, self._height)]
-        self._waiting, self._number = bytearray(), first  # leaves of incomplete subtrees: hashes, first number
+        # hashes of leaves in incomplete subtrees, and number of the first such leaf
+        self._waiting, self._number = bytearray(), first
         self._hashes = bytearray()  # hashes of the top nodes of the stored subtrees at the bottom of the tree
         self._numbers: list[Numbers] = []
 
@@ -207,7 +208,7 @@ class _GenesisNodes:
         self._store(len(self._waiting) // subtree * subtree)
 
     def top(self) -> tuple[int, bytes]:
-        """Store the remaining nodes; return the number of the highest stored node and the sub root."""
+        """Store the remaining nodes; return the row number of the highest stored node, and the sub root of the tree."""
         if self._waiting:
             self._store(len(self._waiting))
         hashes, numbers = bytes(self._hashes), np.concatenate(self._numbers)
@@ -232,13 +233,15 @@ class _GenesisNodes:
 def _fill_subtrees(
     rows: SqlRows, scheme: Scheme, hashes: bytes, below: Numbers, zeros: Sequence[bytes]
 ) -> tuple[bytes, Numbers]:
-    """Store several levels of complete subtrees from the top down; return the hashes and numbers of their top nodes.
+    """Store several levels of complete subtrees from the top down.
+
+    Return the hashes and row numbers of the subtrees' top nodes.
 
     Parameters
     ----------
-    hashes : hashes of the nodes on the level below these subtrees.
+    hashes : hashes of the nodes on the level below the subtrees.
     below : row numbers of the nodes in `hashes`.
-    zeros : hash of an empty subtree on the level of these nodes, and on each stored level except the highest.
+    zeros : hashes of empty subtrees: on the level of `hashes`, and on each stored level except the highest.
     """
     levels = []
     for zero in zeros:
@@ -269,7 +272,10 @@ def _in_pairs(numbers: Numbers) -> Numbers:
 
 
 def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
-    """Return the number of leading digits that each key shares with the previous key; keys (n, 32) are ascending."""
+    """Return the number of leading digits that each key shares with the previous key.
+
+    The keys are in ascending order and have the shape (n, 32).
+    """
     preceding = np.concatenate((hkeys[:1] ^ 0x80 if before is None else before[None], hkeys[:-1]))
     differs = hkeys ^ preceding
     byte = (differs != 0).argmax(axis=1)
@@ -279,14 +285,14 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
 
 
 def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
-    """Store the sorted index of ascending keys, one depth at a time; return the row number of its top branch.
+    """Store the sorted index of ascending keys, one depth at a time; return the row number of the top branch.
 
     All branches of one depth are stored before the branches of the next depth, so that the number of a branch is known
     before the branch is stored. The keys are read once for each depth.
 
     Parameters
     ----------
-    keys : for each key, its hash and the number of leading digits that it shares with the previous key.
+    keys : rows with the hash of a key and the number of leading digits that the key shares with the previous key.
     first_key : row number of the first key.
     """
     top = following = rows.branches.extend([])
@@ -299,7 +305,10 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 
 
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
-    """Store the branches of one depth; return the size of the next depth, whose first branch has number `following`."""
+    """Store the branches of one depth.
+
+    Return the number of branches of the next depth, which start at row `following`.
+    """
     deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
     indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may have more entries in the next part
     for start in range(0, len(keys), KEYS_READ):
@@ -307,8 +316,8 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
         shared = part[:, HASH_SIZE]
         with_next = np.append(shared[1:], 0)[:KEYS_READ]
         shared = shared[:KEYS_READ]
-        # A key belongs to a branch of this depth if the key shares `depth` or more digits with a neighbour. The key is
-        # the first key of an entry if it shares at most `depth` digits with the previous key.
+        # A key belongs to a branch of this depth if the key shares `depth` or more digits with a neighbour. A key of
+        # the branch is the first key of an entry if it shares at most `depth` digits with the previous key.
         firsts = np.flatnonzero(((shared >= depth) | (with_next >= depth)) & (shared <= depth))
         digits = part[firsts, depth // 2] >> (0 if depth % 2 else 4) & 15
         branch = np.cumsum(shared[firsts] < depth) + started if depth else np.ones(len(firsts), dtype=np.int64)
@@ -326,7 +335,10 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 
 
 def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
-    """Store complete branches; `children` are the entries that are not empty, and `indices` are their positions."""
+    """Store complete branches.
+
+    `children` are the entries that are not empty, and `indices` are the positions of these entries.
+    """
     if not len(indices):
         return
     first = indices[0] // DIGITS
@@ -336,10 +348,10 @@ def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
 
 
 RUN = 131_072  # size of a run: number of accounts + slots + units of code (CODE_UNIT)
-CODE_UNIT = 128  # bytes of code that count as much as one account in the size of a run
+CODE_UNIT = 128  # number of bytes of code that count as one account in the size of a run
 RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
-NUMBERS = 2 * WORD_SIZE  # bytes of nonce and balance
-OFFSET_BYTES = 8  # bytes of the index of a row in a spool
+NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
+OFFSET_BYTES = 8  # size of the index of a row in a spool [byte]
 #: The record of an account starts with the hash of the address. The offsets of the next parts are: nonce and balance;
 #: address; index of the remaining fields in their spool; end of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
@@ -355,7 +367,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
     ----------
     store : empty ledger, open for writing.
     accounts : accounts in any order, each address once.
-    block_hash : hash of the genesis block [32 bytes], `None` if unknown.
+    block_hash : hash of the genesis block [32 bytes], or `None` if unknown.
 
     Returns
     -------
@@ -452,7 +464,7 @@ def _as_rows(data: bytes, size: int) -> Bytes:
 
 
 def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, bytes]:
-    """Store the storage trees of the accounts that have storage; return their roots by address."""
+    """Store the storage trees of the accounts that have storage; return the storage roots by address."""
     trees = {}
     for account in accounts:
         if account.storage:
@@ -473,13 +485,17 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
 
 
 class _Waiting:
-    """Temporary file that stores accounts until all are read; each run is sorted by the hashes of the addresses."""
+    """Temporary file that stores the accounts until all of them are read.
+
+    Each run is sorted by the hashes of the addresses.
+    """
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
-        self._starts: list[NDArray[np.int64]] = []  # for each run, the starts of all ranges and the end of the last
+        # for each run, the starts of all ranges and the end of the last range
+        self._starts: list[NDArray[np.int64]] = []
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)
 
@@ -499,8 +515,8 @@ class _Waiting:
         Parameters
         ----------
         records : accounts of shape (n, RECORD), in which the index of the remaining fields is not set yet.
-        others : indices in the run of the accounts with code or storage.
-        values : encoded values of these accounts [192 bytes each].
+        others : indices (within the run) of the accounts with code or storage.
+        values : encoded values of the accounts with code or storage, 192 bytes for each account.
         """
         if others:
             indices = len(self._rests) + 1 + np.arange(len(others))
@@ -544,7 +560,7 @@ def _first_words(rows: Bytes) -> NDArray[np.uint64]:
 
 
 def _order(records: Bytes) -> NDArray[np.int64]:
-    """Return the indices that sort records by the hashes at their start."""
+    """Return the indices that sort records by the hash at the start of each record."""
     first = _first_words(records)
     order = np.argsort(first, kind="stable")
     if (first[order[1:]] == first[order[:-1]]).any():

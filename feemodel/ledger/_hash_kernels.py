@@ -1,8 +1,9 @@
 """The hash functions of the state tree, compiled by numba, for machines without the native package.
 
 MiMC uses Montgomery multiplication with eight 32-bit limbs. Products are not fully reduced, so they can exceed the
-field's order r = 0.073·2**256. This is safe: numbers below 13·r fit into the limbs, and if x < a·r and y < b·r, the
-product of x and y is below (0.073·a·b + 1)·r. Here, factors are below 4·r, and sums are below 6·r.
+field's order r = 0.073·2**256. Products need no full reduction: numbers below 13·r fit into the limbs, and if x < a·r
+and y < b·r, the product of x and y is below (0.073·a·b + 1)·r. In this module, factors are below 4·r, and sums are
+below 6·r.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ FULL_ROUNDS = 6
 PARTIAL_ROUNDS = 21
 POSEIDON2_SEED = b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]"
 P = np.uint64(poseidon2.order)
-#: The internal matrix is the sum of a matrix of ones and the diagonal matrix with these entries.
+#: The internal matrix of Poseidon2 is the sum of a matrix of ones and the diagonal matrix with these entries.
 DIAGONAL = np.array(
     [
         number * pow(2, -halvings, poseidon2.order) % poseidon2.order
@@ -44,7 +45,7 @@ def round_keys() -> list[list[int]]:
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of equal size; `None` if an element is not below the field's order."""
+    """Return the hashes of messages of equal size, or `None` if an element is not below the field's order."""
     result = np.empty((len(data) // size, 8), dtype=np.uint32)
     sound = _poseidon2(np.frombuffer(data, dtype=np.uint8).reshape(-1, size), KEYS, DIAGONAL, result)
     return result.astype(">u4").tobytes() if sound else None
@@ -86,7 +87,7 @@ def _permute(s: Any, mixed: Any, keys: Any, diagonal: Any) -> None:
             for i in range(WIDTH if full else 1):
                 x = (s[i] + keys[number, i]) % P
                 s[i] = x * x % P * x % P
-        if full:  # circ(2·M4, M4, M4, M4) with M4 = (2 3 1 1), (1 2 3 1), (1 1 2 3), (3 1 1 2)
+        if full:  # matrix circ(2·M4, M4, M4, M4) with M4 = (2 3 1 1), (1 2 3 1), (1 1 2 3), (3 1 1 2)
             for group in range(0, WIDTH, 4):
                 a, b, c, d = s[group], s[group + 1], s[group + 2], s[group + 3]
                 total = a + b + c + d
@@ -125,7 +126,10 @@ def _limbs(numbers: list[int]) -> Any:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of equal size; `None` if a block is incomplete or not below the field's order."""
+    """Return the hashes of messages of equal size.
+
+    Return `None` if a block is incomplete or not below the field's order.
+    """
     elements = [int.from_bytes(block) for block in pieces(data, BLOCK_SIZE)]
     if size % BLOCK_SIZE or any(element >= mimc.order for element in elements):
         return None
@@ -135,7 +139,7 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
 
 
 ORDER = _limbs([mimc.order])[0]
-SQUARE = _limbs([2**512 % mimc.order])[0]  # converts a factor to Montgomery form
+SQUARE = _limbs([2**512 % mimc.order])[0]  # multiplication by this number converts a factor to Montgomery form
 CONSTANTS = _limbs([constant * 2**256 % mimc.order for constant in round_constants()])
 
 

@@ -24,7 +24,7 @@ from feemodel._extras import has_native, has_numba
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
-BLOCK_SIZE = 32  # bytes; also the size of a digest
+BLOCK_SIZE = 32  # size of a block, and of a digest [byte]
 
 
 class _CompiledHash(Protocol):
@@ -58,9 +58,10 @@ class Hash:
 
         Parameters
         ----------
-        data : message whose elements are below the field's order; for MiMC, its length is a multiple of 32 bytes.
+        data : message whose elements are below the field's order; for MiMC, the length of the message must be a
+            multiple of 32 bytes.
 
-        Raises `InvalidInput` for another length, or an element that is not below the order.
+        Raises `InvalidInput` if the length is not allowed, or if an element is not below the field's order.
 
         >>> poseidon2.digest(bytes(32)).hex()
         '0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc'
@@ -107,7 +108,7 @@ class Hash:
             reason = f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths"
             raise InvalidInput("nodes", reason, len(nodes))
         if len(siblings) % len(nodes):
-            raise InvalidInput("siblings", f"expected as many hashes for each of {len(indices)} paths", len(siblings))
+            raise InvalidInput("siblings", f"expected equally many hashes for {len(indices)} paths", len(siblings))
         found = self.compiled.path_roots(nodes, siblings, indices) if siblings else nodes
         if found is None:
             for name, data in (("nodes", nodes), ("siblings", siblings)):
@@ -117,9 +118,10 @@ class Hash:
         return found
 
     def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
-        """Return the index of the first message whose hash differs from its given digest, `None` if all match.
+        """Return the index of the first message whose hash differs from its digest, or `None` if all hashes match.
 
-        A message with an incomplete block, or with an element that is not below the order, counts as different.
+        A message with an incomplete block, or with an element that is not below the order, counts as a message with a
+        wrong hash.
 
         >>> poseidon2.first_wrong([bytes(32), bytes(64)], [poseidon2.digest(bytes(32)), bytes(32)])
         1
@@ -132,7 +134,7 @@ class Hash:
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Hash"):  # earlier versions of the package have only the engine
+            if hasattr(native, "Hash"):  # earlier versions of the package have no hash functions
                 return native.Hash(self.name)
         return _plain_hash(self.name)
 
@@ -149,7 +151,7 @@ class Hash:
     def _refuse(self, name: str, data: bytes, size: int) -> NoReturn:
         """Raise `InvalidInput` for messages of a wrong size, or for the first element that is not in the field."""
         if self.element_size == BLOCK_SIZE and size % BLOCK_SIZE:
-            raise InvalidInput(name, f"expected messages of a multiple of {BLOCK_SIZE} bytes", size)
+            raise InvalidInput(name, f"expected messages whose length is a multiple of {BLOCK_SIZE} bytes", size)
         for index in range(len(data) // size):
             for position, element in enumerate(self._elements(data[index * size : (index + 1) * size])):
                 if element >= self.order:
@@ -187,7 +189,10 @@ class _PlainHash:
     def _first_wrong(
         self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
     ) -> int | None:
-        """Return the index of the first message whose hash differs; the messages of the group have equal size."""
+        """Return the index of the first message of a group whose hash differs from the digest.
+
+        All messages of the group have the same size.
+        """
         if not size or size % BLOCK_SIZE:
             return group[0]
         found = self.digests(b"".join(messages[index] for index in group), size)
@@ -199,7 +204,7 @@ class _PlainHash:
 
 
 def _plain_hash(name: str) -> _PlainHash:
-    """Return the hash function compiled by numba at the first call; without numba, the version in plain Python."""
+    """Return the hash function that numba compiles at the first call or, without numba, the version in plain Python."""
     if has_numba():
         from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
     else:
@@ -219,7 +224,8 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
     """Return constants of a hash function, made by hashing a seed repeatedly with Keccak-256.
 
-    The first constant is keccak256(keccak256(seed)) modulo the order; one more hash gives each further constant.
+    The first constant is keccak256(keccak256(seed)) modulo the order; each further constant needs one more Keccak-256
+    hash.
 
     >>> seeded_elements(b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]", poseidon2.order, 1)
     [1954447561]

@@ -54,10 +54,10 @@ from feemodel.ledger._store import Store, StoredBlock
 def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     """Copy the current state of a ledger to a new file; return the head of the copy.
 
-    Another process may import blocks at the same time. The new file appears only when the copy is complete and on disk,
-    and has no separate write-ahead log.
+    Another process may import blocks while the copy is made. The new file appears only when the copy is complete and on
+    disk, and has no separate write-ahead log.
 
-    Raises `InvalidInput` if the file exists or its folder is not writable, `UnreadableFile` if the disk fails.
+    Raises `InvalidInput` if the file exists or its folder is not writable, and `UnreadableFile` if the disk fails.
 
     >>> import tempfile
     >>> from feemodel.ledger._genesis import import_genesis
@@ -74,7 +74,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     with folder:
         part = Path(folder.name) / target.name
         with store.database.read_whole():
-            store.database.run("VACUUM INTO ?", (str(part),))  # includes everything committed so far
+            store.database.run("VACUUM INTO ?", (str(part),))  # the copy includes everything committed so far
         with Store(part, read_only=True) as copy:
             head = copy.head
         with part.open("rb") as file:
@@ -132,7 +132,7 @@ def prune(store: Store, keep: int) -> Pruned:
     keep : number of newest blocks that keep their state. The newest final block and all later blocks always keep their
         state.
 
-    Raises `InvalidInput` for `keep` below 1 or an empty ledger, `LedgerDamaged` if a row that is kept refers to a
+    Raises `InvalidInput` for `keep` below 1 or an empty ledger, and `LedgerDamaged` if a row that is kept refers to a
     missing row.
 
     >>> import tempfile
@@ -183,10 +183,10 @@ class _Live:
         self._add_trees(self._storage_roots())
 
     def delete_others(self) -> int:
-        """Delete the unused rows of the four tables and the unused trees; return the number of deleted rows."""
+        """Delete all unused nodes, leaves, keys, branches and trees; return the number of deleted rows."""
         deleted = 0
         for table, live in self._live.items():
-            dead = self._numbering[table].numbers[~live][1:]  # skip the first entry, 0
+            dead = self._numbering[table].numbers[~live][1:]  # skip index 0, which means no row
             deleted += self._delete(table, "id", "id IN", [(int(number),) for number in dead])
         return deleted + self._delete("tree", "root", "root NOT IN", [(root,) for root in self._roots])
 
@@ -271,7 +271,7 @@ class _Leaves(NamedTuple):
 
 class _Nodes(NamedTuple):
     children: Numbers  # [n, 2]
-    hashes: Words  # [n, 2], of the children
+    hashes: Words  # hashes of the children, of shape [n, 2]
     digest: Words
 
 
@@ -304,7 +304,7 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # by table; empty if the ledger was never pruned
+        self._numbering: dict[str, _Numbering] = {}  # numbering of each table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:
@@ -458,7 +458,7 @@ class _Verification:
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
             self._found(f"code {keccak.hex()} of an account is missing")
-            self._codes.add(keccak)  # report each hash only once
+            self._codes.add(keccak)  # report each missing code only once
 
     def _digests(self, table: str, before: int, messages: bytes, size: int) -> Words:
         try:
@@ -495,7 +495,7 @@ class _Verification:
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
-        """Check the hashes and leaf positions of each tree, and that its index has the same keys as its leaves."""
+        """Check hashes and leaf positions of each tree, and that the tree's index has the same keys as the leaves."""
         versions = [Version(*row) for row in self._store.database.all(
             "SELECT root, next_free, sub_root, node, branch FROM tree"
         )]  # fmt: skip
@@ -518,7 +518,10 @@ class _Verification:
             self._found(f"the sorted index of the tree {sound[index].root.hex()} does not have the keys of its leaves")
 
     def _below_nodes(self, versions: list[Version], keys: Numbers, leaves: _Leaves, nodes: _Nodes) -> Words:
-        """Check hashes and leaf positions; return a checksum for each node, over the keys of all leaves below it."""
+        """Check hashes and leaf positions.
+
+        Return a checksum for each node, over the keys of all leaves below the node.
+        """
         zeros = _first_words(b"".join(self._scheme.zeros))
         tops: dict[int, list[int]] = {}
         for version in versions:
@@ -557,7 +560,7 @@ class _Verification:
         return found
 
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
-        """Check the leading digits of keys; return a checksum for each branch, over all keys below it."""
+        """Check the leading digits of keys; return a checksum for each branch, over all keys below the branch."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
         level = np.unique(self._indices("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)

@@ -1,6 +1,7 @@
 """The hash functions of the state tree in plain Python, for machines with neither the native package nor numba.
 
-The functions follow the definitions directly, with Python integers. Tests compare the compiled functions with these.
+The functions follow the definitions directly, with Python integers. Tests compare the compiled functions with the
+functions of this module.
 """
 
 from functools import cache
@@ -15,7 +16,7 @@ _constants = cache(round_constants)
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of equal size; `None` if an element is not below the field's order."""
+    """Return the hashes of messages of equal size, or `None` if an element is not below the field's order."""
     hashes = []
     for message in pieces(data, size):
         state = [0] * (WIDTH // 2)
@@ -30,7 +31,10 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
-    """Return the hashes of messages of equal size; `None` if a block is incomplete or not below the field's order."""
+    """Return the hashes of messages of equal size.
+
+    Return `None` if a block is incomplete or not below the field's order.
+    """
     hashes = []
     for message in pieces(data, size):
         state = 0

@@ -2,12 +2,12 @@
 
 A proof can be created for each final block of the store. `finalized` means the newest final block, and `earliest` means
 the genesis block. `latest`, `pending` and `safe` mean the head of the store, and are refused if the head is not final.
-For a contract without storage, the result has a proof of absence for each slot, whereas production nodes return no
+For a contract without storage, this module returns a proof of absence for each slot, whereas production nodes return no
 storage proofs. The result for an absent account has no storage proofs, because such an account has no storage root.
 
 `check_proof` verifies a proof against a state root, without a store. The checks cover the hashes of all paths, the keys
-and values of the leaves, and the order and links of neighbouring leaves. An error names the step that failed. The size
-of the top node shows which hash function the tree uses.
+and values of the leaves, and the order and links of neighbouring leaves. An error message names the step of the check
+that failed. The size of the top node shows which hash function the tree uses.
 
 Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of Consensys/linea-monorepo at cb180134,
 which checks proofs on L1.
@@ -93,9 +93,11 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """Yield the result of `get_proof` after each step, which adds some slots to the result; the last one is complete.
+    """Yield the result of `get_proof` after each step.
 
-    Parameters and errors are the same as for `get_proof`. Errors are raised at the first step.
+    A step adds some slots to the result, and the last result is complete.
+
+    Parameters and errors are the same as for `get_proof`. `proof_steps` raises all errors at the first step.
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
@@ -114,7 +116,7 @@ def proof_steps(
 def final_block(store: Store, block: str | bytes) -> int:
     """Return the number of the final block that the `block` parameter of a request names.
 
-    Raises `InvalidInput` for an invalid parameter, `NotFinalized` for a block that is unknown or not final.
+    Raises `InvalidInput` for an invalid parameter, and `NotFinalized` for a block that is unknown or not final.
     """
     if isinstance(block, bytes):
         found = store.number_of(hash_bytes(block, "block"))
@@ -145,7 +147,7 @@ def prove_account(
     Parameters
     ----------
     accounts : account tree.
-    storage : function from a storage root to its tree; called only if the account exists and there are slots.
+    storage : function that returns the tree with a storage root; called only if the account exists and there are slots.
     address : address [20 bytes].
     slots : slots [32 bytes each]. For an absent account `storageProofs` is empty.
 
@@ -163,7 +165,10 @@ def prove_account(
 
 
 def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """Return the proof of an address or slot from its leaf; if there is no leaf, from the two neighbouring leaves."""
+    """Return the proof of an address or slot.
+
+    The proof consists of the key's leaf or, for an absent key, the two neighbouring leaves.
+    """
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found
@@ -194,7 +199,7 @@ class Proven:
 
     Parameters
     ----------
-    account : account, `None` if the proof shows its absence.
+    account : account, or `None` if the proof shows that the account is absent.
     storage : values by slot (32 bytes in hexadecimal); 0 for an absent slot.
     """
 
@@ -214,7 +219,7 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Entry:
-    """Proof of one key: its leaf, or the two neighbouring leaves."""
+    """Proof of one key: the leaf of the key or, for an absent key, the two neighbouring leaves."""
 
     where: str
     key: bytes
@@ -223,7 +228,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Decoded path: the fields of its leaf, and the root that results from hashing the path."""
+    """Decoded path: the fields of the leaf, and the root that results from hashing the path."""
 
     previous: int
     following: int
@@ -348,7 +353,7 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
 
 
 def _generation(leaves: list[_Leaf]) -> Scheme:
-    """Return the scheme that has the size of the first top node; raise an error if another node has a wrong size."""
+    """Return the scheme that fits the size of the first top node; raise an error if another node has a wrong size."""
     by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
     scheme = by_size.get(len(leaves[0].entries[0]))
     if scheme is None:
@@ -421,7 +426,7 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 def _checked(
     scheme: Scheme, entry: _Entry, seen: dict[str, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
 ) -> bytes | None:
-    """Return the value of a key, `None` if it is absent; `hashed` returns the hash of a value."""
+    """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
     for leaf in entry.leaves:
         if seen[leaf.where].root != root:
             reason = f"expected a path to the root {to_hex(root)}"
@@ -446,7 +451,7 @@ def _checked(
 
 def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> None:
     try:
-        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # head and tail have 32 zero bytes
+        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # head and tail: 32 zero bytes
     except InvalidInput as error:
         raise InvalidProof(f"{leaf.where}.value: {error}") from None
     if expected != hval:

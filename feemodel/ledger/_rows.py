@@ -1,7 +1,7 @@
 """Rows of trees in SQLite. Each row has a number, is written once, and never changes.
 
-A changed tree shares all unchanged rows with its previous version, so that every version stays readable. The rows of
-each table are numbered from 1; number 0 means an empty subtree. All trees share the first rows: the two leaves of an
+A new version of a tree shares all unchanged rows with the previous version, so every version stays readable. The rows
+of each table are numbered from 1; number 0 means an empty subtree. All trees share the first rows: the two leaves of an
 empty tree, and the node above these leaves.
 """
 
@@ -33,7 +33,7 @@ FIRST_NODE = 1
 
 
 class TreeNode(NamedTuple):
-    """Inner node: row numbers and hashes of its two children. The children of a node at height 1 are leaves."""
+    """Inner node: row numbers and hashes of the two children. The children of a node at height 1 are leaves."""
 
     left: int
     right: int
@@ -41,7 +41,7 @@ class TreeNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """Leaf: row number of its key, leaf indices of its two neighbours, hash of its value, and value."""
+    """Leaf: row number of the key, leaf indices of the two neighbouring leaves, hash of the value, and value."""
 
     key: int
     previous: int
@@ -51,14 +51,14 @@ class Leaf(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Key of a tree: its leaf index, its hash, and the address or slot that was hashed."""
+    """Key of a tree: leaf index, hashed key, and the address or slot that was hashed."""
 
     leaf: int
     hkey: bytes
     name: bytes
 
 
-Branch: TypeAlias = tuple[int, ...]  # 16 entries, one per digit: n for branch n, −n for key n, 0 if empty
+Branch: TypeAlias = tuple[int, ...]  # one entry for each of 16 digits: n for branch n, −n for key n, 0 if empty
 
 
 class MerklePath(NamedTuple):
@@ -105,7 +105,7 @@ def digit_at(hkey: bytes, depth: int) -> int:
 
 
 def stored_height(next_free: int) -> int:
-    """Return the height of the highest stored node of a tree, given its next free leaf index.
+    """Return the height of the highest stored node of a tree, computed from the next free leaf index of the tree.
 
     >>> stored_height(2), stored_height(4), stored_height(5)
     (1, 2, 3)
@@ -129,16 +129,16 @@ CREATE TABLE leaf (
 CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
-KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hash of its key
+KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
 PART = 10  # number of levels that one SQL statement reads, above the lowest levels
 LOWEST_PART = 5  # number of lowest levels, read from the file for each proof; a genesis import stores them together
-UPPER_PARTS = 32_768  # cached upper parts of paths, enough for a million leaves; 953 bytes each, 30 MiB (tracemalloc)
-RECENT = 1_024  # cached whole paths, 2 MiB; halves the time of a proof for an account that is queried again
+UPPER_PARTS = 32_768  # cached upper parts of paths, enough for a million leaves: 30 MiB, 953 bytes each (tracemalloc)
+RECENT = 1_024  # number of cached whole paths (2 MiB); halves the time of a proof for a repeated account
 VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs
-STEPS = 3  # depths of the index read by one statement, 23 µs per key; one statement per depth takes 46 µs per key
-KEPT_DEPTHS = 3  # depths of the index whose branches are cached, at most 273 for a tree; saves 5 of 21 µs for a key
+STEPS = 3  # number of index depths read by one statement (23 µs per key; a statement per depth takes 46 µs)
+KEPT_DEPTHS = 3  # index depths whose branches are cached (at most 273 for a tree); saves 5 of 21 µs per key
 QUERY_SIZE = 500  # maximum number of rows in one SELECT
-CACHED_ROWS = 30_000  # rows cached per table; more would slow down the garbage collector
+CACHED_ROWS = 30_000  # maximum number of cached rows per table; more rows would slow down the garbage collector
 
 
 class _SqlTable(Generic[Row]):
@@ -187,7 +187,7 @@ class _SqlTable(Generic[Row]):
         return self._cache.get(number)
 
     def many(self, numbers: Sequence[int]) -> list[Row]:
-        """Return the rows with these numbers, in order."""
+        """Return the rows with these numbers, in the order of the numbers."""
         found = {number: self._cache[number] for number in numbers if number in self._cache}
         missing = iter(dict.fromkeys(number for number in numbers if number not in found))
         while part := list(islice(missing, QUERY_SIZE)):
@@ -196,7 +196,7 @@ class _SqlTable(Generic[Row]):
                 found[number] = self._keep(number, values)
             for number in part:
                 if number not in found:
-                    self._keep(number, None)  # raises the error for a missing row
+                    self._keep(number, None)  # raises an error, because the row is missing
         return [found[number] for number in numbers]
 
     def extend(self, rows: Iterable[Row]) -> int:
@@ -228,8 +228,8 @@ class SqlRows:
 
     The value of an account without code and storage is stored without its last four words, which are always the same.
 
-    The upper parts of Merkle paths and of the index are cached; the remaining part is read with one SQL statement.
-    Cached parts of a path have already been checked against the root.
+    The upper parts of Merkle paths and of the index are cached; one SQL statement reads the remaining part. Cached
+    parts of a path have already been checked against the root.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
@@ -259,7 +259,7 @@ class SqlRows:
             table.resume()
 
     def forget(self) -> None:
-        """Drop cached rows after a transaction was rolled back, because their numbers will be used again."""
+        """Drop cached rows after a transaction was rolled back, because new rows will get the same numbers."""
         self._recent_path.cache_clear()
         self._upper_part.cache_clear()
         self._top_hash.cache_clear()
@@ -290,7 +290,7 @@ class SqlRows:
     def _read_upper_part(
         self, top: int, height: int, bottom: int, index: int, digest: bytes
     ) -> tuple[Sequence[bytes], int, bytes]:
-        """Return the siblings of a path between two heights, and number and hash of the node at the lower height."""
+        """Return a path between two heights: the siblings, and the row number and hash of the lowest node."""
         found = self._database.one(_upper_part(height, bottom), (top, index))
         levels = height - bottom
         if found is None or type(found[-1]) is not int:
@@ -305,7 +305,7 @@ class SqlRows:
         return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
-        """Return the siblings below a height, with hashes in place of empty siblings."""
+        """Return the siblings below a height; an empty sibling is replaced by the hashes of its children."""
         empty = self._scheme.empty_siblings[DEPTH - height :]
         return [sibling or empty[index] for index, sibling in enumerate(siblings)]
 
@@ -319,17 +319,20 @@ class SqlRows:
             digest = scheme.digest(top)
             (sub_root,) = scheme.path_roots([digest], [scheme.zeros[height:DEPTH]], [HEAD])
             root = scheme.digest(scheme.top(version.next_free, sub_root))
-        except InvalidInput:  # not elements of the field
+        except InvalidInput:  # a stored hash has elements outside the field
             root = sub_root = NOTHING
         if (sub_root, root) != (version.sub_root, version.root):
             self._database.damaged(f"the tree {version.root.hex()} has another root")
         return digest
 
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
-        """Follow the digits of a hashed key from an entry of the index; return the key found, or `None`."""
+        """Follow the digits of a hashed key from an entry of the index to a key.
+
+        Return the key that is found, or `None` for an empty entry.
+        """
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
-            if kept:  # also true for deeper branches that an import has already read
+            if kept:  # a deeper branch may be cached, because an import has read it
                 index = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue
@@ -366,7 +369,7 @@ def memory_rows(scheme: Scheme) -> SqlRows:
 
 
 def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
-    """Add the rows that all trees share: first leaf, last leaf, and the node above them."""
+    """Add the rows that all trees share: the first leaf, the last leaf, and the node above these leaves."""
     keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
     leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
     rows.keys.extend(keys)
@@ -403,7 +406,10 @@ def _are_links(*numbers: Any) -> bool:
 
 
 def _digit(branch: str, bits: int) -> str:
-    """Return SQL that selects an entry of a branch by one digit: the four bits of ?2 above its lowest `bits` bits."""
+    """Return SQL that selects an entry of a branch by one digit.
+
+    The digit is four bits of the SQL parameter ?2, above the lowest `bits` bits.
+    """
     indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
         indices = [
@@ -413,7 +419,10 @@ def _digit(branch: str, bits: int) -> str:
 
 
 def _last_key() -> str:
-    """Return SQL that follows the digits ?2 from branch ?1; it selects the entry reached, and the key of that entry."""
+    """Return SQL that follows the digits in ?2 from branch ?1.
+
+    The SQL selects the last entry and its key; ?1 and ?2 are parameters of the SQL statement.
+    """
     indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
     joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]
     last = f"coalesce({', '.join(reversed(indices))})"
@@ -427,7 +436,7 @@ LAST_KEY = _last_key()
 
 
 class _Walk(NamedTuple):
-    """Walk down a tree in SQL: columns, joins, and the numbers of the last row and of its sibling."""
+    """SQL of a walk down a tree: columns, joins, and the row numbers of the last row and of the last row's sibling."""
 
     siblings: list[str]
     path: list[str]
@@ -439,7 +448,8 @@ class _Walk(NamedTuple):
 def _walk(height: int, bottom: int) -> _Walk:
     """Return the walk from node ?1 at height `height` to the row with index ?2 at height `bottom`.
 
-    The walk is a chain of joins, which is faster than a recursive statement.
+    ?1 and ?2 are parameters of the SQL statement. The walk is a chain of joins, which is faster than a recursive
+    statement.
     """
     siblings, nodes, child, sibling = [], [f"node AS node_{height}"], "", ""
     path = [f"node_{level}.children" for level in range(height, bottom, -1)]
@@ -455,14 +465,20 @@ def _walk(height: int, bottom: int) -> _Walk:
 
 @cache
 def _upper_part(height: int, bottom: int) -> str:
-    """Return SQL for a part of a path: hashes of its siblings and nodes, and the number of the node below."""
+    """Return SQL that selects a part of a path.
+
+    The columns are the hashes of siblings and nodes, and the row number of the next node.
+    """
     walk = _walk(height, bottom)
     return f"SELECT {', '.join([*walk.siblings, *walk.path, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
 
 
 @cache
 def _lowest_part(height: int) -> str:
-    """Return SQL for the lowest part of a path: hashes of its siblings and nodes, the leaf, and the sibling leaf."""
+    """Return SQL that selects the lowest part of a path.
+
+    The columns are the hashes of siblings and nodes, the leaf, and the sibling leaf.
+    """
     walk = _walk(height, 0)
     columns = [
         column

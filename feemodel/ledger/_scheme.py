@@ -23,11 +23,11 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger._hashing import Hash, mimc, pieces, poseidon2
 
-DEPTH = 40  # levels below the sub root, so that leaf indices are 0 to 2**40 - 1
+DEPTH = 40  # number of levels below the sub root; leaf indices are 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
-PIECE_SIZE = 16  # code is hashed in pieces of this size [byte]
+PIECE_SIZE = 16  # size of the pieces in which code is hashed [byte]
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
@@ -56,14 +56,14 @@ class StoredPath(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """One generation of the tree.
+    """One generation of the state tree: a hash function, and an encoding of data for hashing.
 
     Parameters
     ----------
     hash : Poseidon2 or MiMC.
     tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
-    plain : inverse of `numbers`, which decodes such integers from a message.
+    plain : inverse of `numbers`: function that decodes 32-byte integers from a message.
     words : function that encodes concatenated 32-byte words for a message.
     address_word : function that converts an address to a number for a message.
     pieces : function that encodes concatenated 16-byte pieces of code for a message.
@@ -105,7 +105,10 @@ class Scheme:
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
-        """Return the index of the first message with a wrong hash, `None` if there is none; lengths may differ."""
+        """Return the index of the first message with a wrong hash, or `None` if all hashes are right.
+
+        The lengths of the messages may differ.
+        """
         return self.hash.first_wrong(messages, hashes)
 
     def node(self, left: bytes, right: bytes) -> bytes:
@@ -115,7 +118,9 @@ class Scheme:
     def path_roots(
         self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
     ) -> list[bytes]:
-        """Return the root of each Merkle path, given its lowest node and its siblings; all paths have the same length.
+        """Return the root of each Merkle path, computed from the lowest node and the siblings.
+
+        All Merkle paths must have the same length.
 
         Bit i of the index of a path, counted from the lowest bit, is 1 if sibling i is on the left.
         """
@@ -124,7 +129,7 @@ class Scheme:
         )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Return whether all nodes of the paths match the hashes in the nodes above, and all values match their hashes.
+        """Return whether each node has the hash in the node above, and each value has the hash in its leaf.
 
         Parameters
         ----------
@@ -142,7 +147,7 @@ class Scheme:
         return self.first_wrong(messages, hashes) is None
 
     def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
-        """Return the bytes of a leaf: indices of its neighbours, key and value."""
+        """Return the bytes of a leaf: indices of the neighbouring leaves, hashed key, and hash of the value."""
         return self.numbers(previous.to_bytes(WORD_SIZE) + following.to_bytes(WORD_SIZE)) + hkey + hval
 
     def leaves(self, leaves: Iterable[tuple[int, int, bytes, bytes]]) -> bytes:
@@ -164,11 +169,11 @@ class Scheme:
         return self.hashes(self.numbers(b"".join(map(self.address_word, addresses))), len(addresses))
 
     def word_hash(self, word: bytes) -> bytes:
-        """Return the hash of a storage slot or of its value."""
+        """Return the hash of a storage slot or of the value of a slot."""
         return self.digest(self.words(word))
 
     def word_hashes(self, words: Sequence[bytes]) -> list[bytes]:
-        """Return the hashes of slots or of their values, computed in one batch."""
+        """Return the hashes of storage slots or of slot values, computed in one batch."""
         return self.hashes(self.words(b"".join(words)), len(words))
 
     def code_hash(self, code: bytes) -> bytes:
@@ -191,7 +196,7 @@ class Scheme:
 
     @cached_property
     def zeros(self) -> tuple[bytes, ...]:
-        """Hashes of subtrees without leaves, by height from 0 to 40."""
+        """Hashes of empty subtrees, for each height from 0 to 40."""
         zeros = [NOTHING]
         for _ in range(DEPTH):
             zeros.append(self.node(zeros[-1], zeros[-1]))
@@ -234,42 +239,42 @@ def side_by_side(count: int, *columns: bytes) -> bytes:
 
 
 def cut(rows: NDArray[np.uint8]) -> list[bytes]:
-    """Return rows of shape (n, size) as byte strings."""
+    """Convert an array of shape (n, size) to n byte strings."""
     pieces: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel().tolist()
     return pieces
 
 
 def _limbs(data: bytes) -> bytes:
-    """Return each pair of bytes as a four-byte element."""
+    """Encode each pair of bytes as a four-byte element."""
     spread = bytearray(2 * len(data))
     spread[2::4], spread[3::4] = data[::2], data[1::2]
     return bytes(spread)
 
 
 def _pairs(limbs: bytes) -> bytes:
-    """Return the pair of bytes in each four-byte element."""
+    """Decode the pair of bytes in each four-byte element."""
     data = bytearray(len(limbs) // 2)
     data[::2], data[1::2] = limbs[2::4], limbs[3::4]
     return bytes(data)
 
 
 def _widened(pieces: bytes) -> bytes:
-    """Return each 16 bytes as a 32-byte element."""
+    """Encode each piece of 16 bytes as a 32-byte element."""
     return b"".join(bytes(16) + pieces[start : start + 16] for start in range(0, len(pieces), 16))
 
 
 def _low_halves_first(words: bytes) -> bytes:
-    """Return each word as two elements: low half, then high half."""
+    """Encode each word as two elements: first the low half, then the high half."""
     starts = range(0, len(words), WORD_SIZE)
     return _widened(b"".join(words[start + 16 : start + 32] + words[start : start + 16] for start in starts))
 
 
 def _in_two_pieces(address: bytes) -> bytes:
-    """Return the first 16 bytes of an address, then its last four bytes, right-aligned in 16 bytes."""
+    """Return the first 16 bytes of an address, and then the last four bytes, right-aligned in 16 bytes."""
     return address[:16] + address[16:].rjust(16, b"\0")
 
 
-# The hashes of empty trees are constants, because each opened ledger needs them and computing them would be slow.
+# The hashes of empty trees are constants, because each opened ledger needs these hashes and computing them is slow.
 POSEIDON2 = Scheme(
     hash=poseidon2,
     tail_key=(poseidon2.order - 1).to_bytes(4) * 8,
@@ -353,7 +358,7 @@ def plain_suffix(scheme: Scheme) -> bytes:
 
 
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
-    """Return the hashes of flat account values. Storage root and code hash are hashed without further encoding.
+    """Return the hashes of flat account values. The storage root and the code hash are hashed without further encoding.
 
     Raises `InvalidInput` for a value that is not 192 bytes long, or a root outside the field.
     """
@@ -388,7 +393,10 @@ def account_message(scheme: Scheme, value: bytes) -> bytes:
 
 @lru_cache(1_024)
 def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
-    """Return the bytes to hash for the last four words of a flat value, which all accounts without code share."""
+    """Return the bytes to hash for the last four words of a flat value.
+
+    The result is cached, because all accounts without code have the same last four words.
+    """
     roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
     return roots + scheme.words(keccak) + scheme.numbers(size)
 

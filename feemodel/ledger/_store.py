@@ -1,12 +1,12 @@
-"""Store of the state after every block in one SQLite file, from which proofs can be created.
+"""Store of the state after every block, in one SQLite file. Proofs are created from the stored state.
 
 Each block is written in one SQLite transaction, which adds the changed rows and the state root. Rows are shared between
 blocks and never change, so that other processes can read while one process writes. Trees are looked up by their roots:
 an account tree by the state root of the block, and a storage tree by the storage root of the account.
 
-Some values are not part of a hash tree, so their rows contain a digest that detects corruption. These values are the
-number and hash of each block, the head, the newest final block, the finality rule, the oldest block with state, and the
-number of prunings. When the number of prunings changes, other processes drop their cached rows.
+Values that are not part of a hash tree are stored in rows with a digest, which detects corruption. The values with a
+digest are the number and hash of each block, the head, the newest final block, the finality rule, the oldest block with
+state, and the number of prunings. When the number of prunings changes, other processes drop their cached rows.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from feemodel.ledger._rows import Leaf, SqlRows, Version, add_first_rows
 from feemodel.ledger._scheme import HASH_SIZE, SCHEMES, AccountLeaf, Scheme, account_message, scheme_of
 from feemodel.ledger._tree import Tree, proven, save_all
 
-APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
+APPLICATION_ID = 0x6665656D  # the text "feem", in the header of the file
 FORMAT = 4
 SCHEMA = f"""{ROWS_SCHEMA}
 CREATE TABLE tree (
@@ -41,7 +41,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 KEPT = 4_096  # maximum number of cached blocks, and of cached tree versions
-SEARCHED_BLOCKS = 8_192  # number of newest final blocks in which a hash is searched; takes two milliseconds
+SEARCHED_BLOCKS = 8_192  # number of newest final blocks among which a hash is searched, in two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -66,21 +66,22 @@ class _Chain(NamedTuple):
 
 
 class Store:
-    """Ledger file, open for reading or for importing blocks. Only the thread that opened it may use it.
+    """Ledger file, open for reading or for importing blocks. Only the thread that opened the file may use it.
 
     Parameters
     ----------
     path : the file.
     hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
-    read_only : whether to open the file only for reading; another process may then import blocks. Such a file is
-        mapped into memory, so that a disk error ends the process. A truncated file still raises an error.
+    read_only : whether to open the file only for reading; another process may then import blocks. A file that is open
+        only for reading is mapped into memory, so a disk error ends the process without an exception. If the file is
+        truncated, an exception is still raised.
     create : whether to create a missing file; ignored if `read_only` is true.
 
     Raises
     ------
-    UnreadableFile : the file is missing or is not a ledger. Methods raise this error if the disk fails, or if another
-        process writes for too long.
-    InvalidInput : `hashing` differs from that of the file.
+    UnreadableFile : the file is missing or is not a ledger. Methods raise `UnreadableFile` if the disk fails, or if
+        another process writes for too long.
+    InvalidInput : `hashing` is not the hash function of the file.
     LedgerDamaged : raised by methods if rows contradict their hashes.
 
     >>> import tempfile
@@ -94,7 +95,7 @@ class Store:
     ) -> None:
         self.path = Path(path)
         if hashing is not None:
-            scheme_of(hashing)  # raises for an unknown name before a file is created
+            scheme_of(hashing)  # raises an error for an unknown name before a file is created
         mode: Mode = "ro" if read_only else "rwc" if create else "rw"
         self.database = Database(self.path, mode)
         self._last_chain: tuple[Any, _Chain] | None = None
@@ -122,28 +123,28 @@ class Store:
 
     @property
     def head(self) -> StoredBlock | None:
-        """Newest block, `None` in an empty store."""
+        """Newest block, or `None` in an empty store."""
         number = self._chain().head
         return None if number is None else self.block(number)
 
     @property
     def finalized(self) -> int | None:
-        """Number of the newest final block, `None` if there is none."""
+        """Number of the newest final block, or `None` if no block is final."""
         return self._chain().finalized
 
     @property
     def finality(self) -> str | None:
-        """Rule by which imported blocks become final, such as "depth 2"; `None` if it is not set."""
+        """Rule by which imported blocks become final, such as "depth 2"; `None` if no rule is set."""
         return self._chain().finality
 
     @property
     def chain_id(self) -> int | None:
-        """Chain id of the blocks, `None` if unknown."""
+        """Chain id of the blocks, or `None` if unknown."""
         return self._chain().chain_id
 
     @property
     def oldest(self) -> int:
-        """Oldest block with state: 0 unless the store was pruned."""
+        """Number of the oldest block whose state is stored: 0 unless the store was pruned."""
         return self._chain().oldest
 
     @property
@@ -177,9 +178,9 @@ class Store:
         return block
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Return the number of the final block with this hash, `None` if not among the newest 8,192 final blocks.
+        """Return the number of the final block with this hash, or `None` if no such block is found.
 
-        The limit bounds the time of the search, because there is no index of hashes.
+        Only the newest 8,192 final blocks are searched, because there is no index of hashes.
         """
         newest = self.finalized
         if newest is None:
@@ -206,7 +207,7 @@ class Store:
     def tree(self, root: bytes) -> Tree:
         """Return the account tree or storage tree with this root.
 
-        Raises `InvalidInput` if there is no such tree.
+        Raises `InvalidInput` if no tree has this root.
         """
         tree = self._tree(root)
         if tree is None:
@@ -246,25 +247,25 @@ class Store:
         return self.scheme.words(value) if len(value) == WORD_SIZE else b""
 
     def account(self, number: int, address: bytes) -> AccountLeaf | None:
-        """Return an account after a block, `None` if it does not exist."""
+        """Return an account after a block, or `None` if the account does not exist."""
         leaf = _proven_leaf(self.accounts(number), self.scheme.account_key(address))
         return AccountLeaf.from_bytes(leaf.value) if leaf else None
 
     def slot(self, number: int, address: bytes, slot: bytes) -> int:
-        """Return the value of a storage slot after a block, 0 if the slot or its account does not exist."""
+        """Return the value of a storage slot after a block, or 0 if the slot or its account does not exist."""
         account = self.account(number, address)
         leaf = _proven_leaf(self.storage(account.storage_root), self.scheme.word_hash(slot)) if account else None
         return int.from_bytes(leaf.value) if leaf else 0
 
     def code(self, keccak_code_hash: bytes) -> bytes | None:
-        """Return the code with this Keccak-256 hash, `None` if it is not in the store."""
+        """Return the code with this Keccak-256 hash, or `None` if the code is not in the store."""
         row = self.database.one("SELECT code FROM code WHERE keccak = ?", (keccak_code_hash,))
         if row and (not isinstance(row[0], bytes) or keccak256(row[0]) != keccak_code_hash):
             self.database.damaged(f"the code {keccak_code_hash.hex()} has another hash")
         return row[0] if row else None
 
     def check_file(self) -> None:
-        """Check that the path still names the file that was opened, with the same chain.
+        """Check that the path still names the file that was opened, and that this file still contains the same chain.
 
         Raises `UnreadableFile` if the file was replaced or now contains another chain.
         """
@@ -280,7 +281,7 @@ class Store:
         """Run the enclosed statements as one transaction: either all of their writes become durable, or none.
 
         Raises `UnreadableFile` if the transaction fails, for example because the disk is full or another process
-        writes. The message contains SQLite's reason.
+        writes. The error message contains SQLite's reason.
         """
         try:
             with self.database.transaction():
@@ -314,8 +315,8 @@ class Store:
     def finalize(self, number: int) -> None:
         """Mark a block and all earlier blocks as final.
 
-        Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
-        one.
+        Raises `NotFinalized` for a block that is not in the store, and `InvalidInput` for a block before the newest
+        final block.
         """
         with self.database.transaction():
             self.block(number)
@@ -325,10 +326,12 @@ class Store:
             self._save_chain(finalized=number)
 
     def rollback(self, number: int) -> int:
-        """Make an earlier block the head; return the number of removed blocks, whose rows stay until the next pruning.
+        """Make an earlier block the head; return how many blocks were removed.
 
-        Raises `NotFinalized` for a block that is not in the store, `InvalidInput` for a block before the newest final
-        one.
+        The rows of removed blocks stay until the next pruning.
+
+        Raises `NotFinalized` for a block that is not in the store, and `InvalidInput` for a block before the newest
+        final block.
         """
         with self.transaction():
             self.block(number)
@@ -342,7 +345,7 @@ class Store:
         return removed
 
     def mark_pruned(self, oldest: int) -> None:
-        """Record a pruning and the oldest block with state. Call this method within a transaction."""
+        """Record a pruning, and the oldest block whose state is still stored. Call this method within a transaction."""
         self._save_chain(oldest=oldest, prunes=self.prunes + 1)
 
     def set_finality(self, rule: str) -> None:
@@ -392,7 +395,7 @@ def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
 
 
 def _digest(row: tuple[Any, ...]) -> bytes:
-    """Return the digest of a row, to detect corruption. Different rows have a different `repr`."""
+    """Return the digest of a row's `repr`, to detect corruption. No two different rows have the same `repr`."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 

@@ -1,10 +1,10 @@
 """Sparse Merkle tree of depth 40, whose leaves form a linked list sorted by key.
 
-A new key gets the next free leaf index, and the links of its two neighbours are updated. Leaf indices are never reused,
-so the root depends on the order of insertions. Two leaves that are linked as neighbours prove that the tree has no key
-between their keys.
+A new key gets the next free leaf index, and the links of the two neighbouring leaves are updated. Leaf indices are
+never reused, so the root depends on the order of insertions. Two leaves that are linked as neighbours prove that the
+tree has no key between their keys.
 
-`put` and `remove` only record changes. The hashes are computed when the tree is saved, or when its root or a proof is
+`put` and `remove` only record changes. The hashes are computed when the tree is saved, or when the root or a proof is
 read. Each changed node is hashed once, level by level, in batches for all trees of a block. Stored rows that are used
 for a new root are first checked against the old root, so that a corrupt file cannot lead to a wrong root.
 
@@ -12,10 +12,10 @@ for a new root are first checked against the old root, so that a corrupt file ca
 there, each path follows the left edge of the tree, and each sibling is empty.
 
 Leaf indices follow the order of insertion, but insertions, deletions and proofs of absence need the neighbours of a key
-in sorted order. These neighbours are found in the sorted index, which is a trie over the hexadecimal digits of the
-hashed keys. A branch has sixteen entries. An entry is empty, or the number of another branch, or the negative number of
-a key if no other key has the same prefix. Branches never change: an update copies the branches on the path to the
-changed key, and shares all other branches.
+in sorted order. The neighbours of a key are found in the sorted index, which is a trie over the hexadecimal digits of
+the hashed keys. A branch has sixteen entries. An entry is empty, or the number of another branch, or the negative
+number of a key if no other key has the same prefix. Branches never change: an update copies the branches on the path to
+the changed key, and shares all other branches.
 
 Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
@@ -45,12 +45,13 @@ from feemodel.ledger._scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Schem
 
 DIGITS = 16
 
-_Node: TypeAlias = Union[int, "_Changed"]  # n for branch n, −n for key n, 0 if empty; or a changed branch
+# n for branch n, −n for key n, 0 if empty; or else a changed branch that is not stored yet
+_Node: TypeAlias = Union[int, "_Changed"]
 _Changed: TypeAlias = list[_Node]
 
 
 class _Neighbours(NamedTuple):
-    """Numbers of the key with a given hash and of its two neighbours; 0 if there is no such key."""
+    """Row numbers of the key with a given hash, and of the keys before and after it; 0 if there is no such key."""
 
     left: int
     exact: int
@@ -65,7 +66,7 @@ class _KeyIndex:
         self._root: _Node = branch
 
     def find(self, hkey: bytes) -> int | None:
-        """Return the leaf index of the key with this hash, `None` if it is absent."""
+        """Return the leaf index of the key with this hash, or `None` if the key is absent."""
         node, depth = self._root, 0
         while not isinstance(node, int):
             node = node[digit_at(hkey, depth)]
@@ -74,7 +75,10 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the row numbers of the keys that are present, by hash; reads each depth of the index in one batch."""
+        """Return the row numbers of the given keys that are in the index, by hash.
+
+        Each depth of the index is read in one batch.
+        """
         nodes, depth = dict.fromkeys(hkeys, self._root), 0
         ends: dict[bytes, int] = {}
         while nodes:
@@ -92,7 +96,7 @@ class _KeyIndex:
         return {hkey: key for (hkey, key), row in zip(keys.items(), rows, strict=True) if row.hkey == hkey}
 
     def neighbours(self, hkey: bytes) -> _Neighbours:
-        """Return the key with this hash, and the nearest keys before and after it."""
+        """Return the row numbers of the key with this hash, and of the nearest keys before and after it."""
         path = []
         node, depth = self._root, 0
         while not _is_key(node):
@@ -123,7 +127,7 @@ class _KeyIndex:
         return self._rows.branches[node] if isinstance(node, int) else node
 
     def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
-        """Return the key nearest to a path: the last key before it (step -1) or the first key after it (step 1)."""
+        """Return the last key before a path (step -1) or the first key after the path (step 1)."""
         for branch, digit in reversed(path):
             for index in range(digit + step, -1 if step < 0 else DIGITS, step):
                 if branch[index] != EMPTY:
@@ -131,7 +135,7 @@ class _KeyIndex:
         return EMPTY
 
     def _outermost(self, node: _Node, step: int) -> int:
-        """Return the first key of a subtree (step 1) or its last key (step -1)."""
+        """Return the first key (step 1) or the last key (step -1) of a subtree."""
         for _ in range(2 * HASH_SIZE):
             if _is_key(node):
                 return _key(node)
@@ -171,7 +175,7 @@ class _KeyIndex:
 
 
 def _is_key(node: _Node) -> bool:
-    """Return whether a path ends at this node, because it is a key or empty."""
+    """Return whether a path ends at this node, because the node is a key or empty."""
     return isinstance(node, int) and node <= EMPTY
 
 
@@ -184,7 +188,7 @@ _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → row number and 
 
 
 class _Change(NamedTuple):
-    """Changes to a tree: old version, new next free leaf index, new top branch, and the edits of leaves by index."""
+    """Changes to a tree: old version, new next free leaf index, new top branch, and edits of leaves by leaf index."""
 
     version: Version
     next_free: int
@@ -193,9 +197,9 @@ class _Change(NamedTuple):
 
 
 def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[Version]:
-    """Store the changes; return the new version of each tree, in order.
+    """Store the changes of several trees; return the new version of each tree, in the order of `changes`.
 
-    Raises `LedgerDamaged` if the stored rows contradict the old roots, or the edits contradict the linked list.
+    Raises `LedgerDamaged` if the stored rows contradict the old roots, or if the edits contradict the linked list.
     """
     edits = {
         number << DEPTH | index: edit for number, change in enumerate(changes) for index, edit in change.edits.items()
@@ -214,7 +218,8 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
         ]
         numbers = count(rows.nodes.extend([node for node, stored in zip(parents, kept, strict=True) if stored]))
         level = {
-            position: (next(numbers) if stored else node.left, digest)  # if not stored: the number of the node below
+            # a node that is not stored has the number of the node below
+            position: (next(numbers) if stored else node.left, digest)
             for position, node, digest, stored in zip(positions[height], parents, hashes, kept, strict=True)
         }
     return _versions(scheme, changes, level)
@@ -231,7 +236,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 def _stored(
     rows: SqlRows, changes: Sequence[_Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, TreeNode]], dict[int, Leaf]]:
-    """Return the rows at these positions before the change: nodes by height, then leaves."""
+    """Return the rows that were stored at these positions before the change: the nodes by height, and the leaves."""
     nodes: list[dict[int, TreeNode]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for index, change in enumerate(changes):
@@ -283,7 +288,7 @@ def _check_stored(
 def _hashes(scheme: Scheme, nodes: Collection[TreeNode]) -> list[bytes]:
     try:
         return scheme.hashes(b"".join(node.children for node in nodes), len(nodes))
-    except InvalidInput:  # not elements of the hash's field
+    except InvalidInput:  # a stored hash has elements outside the field
         raise LedgerDamaged("a node has an invalid hash") from None
 
 
@@ -302,7 +307,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
     """Raise `LedgerDamaged` if only one side of a link between neighbours was changed.
 
-    Such edits are the result of a corrupt index.
+    A link that changes on only one side is the result of a corrupt index.
     """
     for position, leaf in leaves.items():
         edit, first = edits[position], position >> DEPTH << DEPTH
@@ -313,7 +318,7 @@ def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
 
 
 def _check_order(leaves: dict[int, Leaf], hkeys: Sequence[bytes]) -> None:
-    """Raise `LedgerDamaged` if changed leaves that are now neighbours are not in the order of their keys."""
+    """Raise `LedgerDamaged` if two changed leaves are now neighbours but not in the order of their keys."""
     found = dict(zip(leaves, hkeys, strict=True))
     for position, leaf in leaves.items():
         following = (position >> DEPTH << DEPTH) | leaf.following
@@ -338,7 +343,7 @@ def _changed_leaves(rows: SqlRows, scheme: Scheme, edits: dict[int, Edit], leave
 
 
 def _leaf_hashes(rows: SqlRows, scheme: Scheme, leaves: Collection[Leaf]) -> tuple[list[bytes], list[bytes]]:
-    """Return the hashes of the leaves' keys, and of the leaves."""
+    """Return the hashed keys of the leaves, and the hashes of the leaves."""
     hkeys = [key.hkey for key in rows.keys.many([leaf.key for leaf in leaves])]
     shown = [(leaf.previous, leaf.following, hkey, leaf.hval) for leaf, hkey in zip(leaves, hkeys, strict=True)]
     return hkeys, scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
@@ -454,7 +459,7 @@ class Tree:
         self._edit(after, previous=index)
 
     def remove(self, hkey: bytes) -> None:
-        """Remove a key: its leaf becomes empty, and its index is not reused.
+        """Remove a key. The key's leaf becomes empty, and the index of this leaf is not reused.
 
         Raises `InvalidInput` if the key is absent.
         """
@@ -471,7 +476,7 @@ class Tree:
         return self._keys.find(hkey) is not None
 
     def get(self, hkey: bytes) -> Leaf | None:
-        """Return the leaf of a key, `None` if it is absent.
+        """Return the leaf of a key, or `None` if the key is absent.
 
         Raises `LedgerDamaged` if the stored path of the leaf does not lead to the root.
         """
@@ -479,10 +484,12 @@ class Tree:
         return None if index is None else self._paths([index])[0].leaf
 
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
-        """Return the leaves of the keys that are present, by hash; reads each level in one batch.
+        """Return the leaves of the given keys that are in the tree, by hash.
 
-        Raises `LedgerDamaged` for a leaf of another key, or a value that does not match its hash. Merkle paths are not
-        checked here, because an import checks the paths of all leaves that change.
+        Each level of the tree is read in one batch.
+
+        Raises `LedgerDamaged` if a leaf belongs to another key, or if a value does not match its hash. `get_many` does
+        not check Merkle paths, because an import checks the paths of all leaves that change.
         """
         keys = self._keys.find_many(hkeys)
         indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
@@ -495,7 +502,7 @@ class Tree:
             }
         leaves = dict(zip(numbers, self.rows.leaves.many(list(numbers.values())), strict=True))
         if any(leaf.key != keys[hkey] for hkey, leaf in leaves.items()):
-            raise LedgerDamaged("a key leads to the leaf of another one")
+            raise LedgerDamaged("a key leads to the leaf of another key")
         if self._value_message is not None:
             messages = [self._value_message(leaf.value) for leaf in leaves.values()]
             if self.scheme.first_wrong(messages, [leaf.hval for leaf in leaves.values()]) is not None:
@@ -503,7 +510,7 @@ class Tree:
         return leaves
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
-        """Return the leaf index of a key, or the indices of its two neighbours if it is absent."""
+        """Return the leaf index of a key or, for an absent key, the indices of the two neighbouring leaves."""
         _check_hash("hkey", hkey)
         if (present := self._keys.find(hkey)) is not None:
             return (present,)
@@ -511,7 +518,7 @@ class Tree:
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
 
     def proven_leaves(self, indices: Sequence[int]) -> list[ProvenLeaf]:
-        """Return used leaves by index, with their proofs.
+        """Return the leaves with these indices, which must be in use, with their proofs.
 
         Raises `LedgerDamaged` if the stored path of a leaf does not lead to the root.
         """
@@ -547,7 +554,7 @@ class Tree:
         version = self.version
         for index in indices:
             if not 0 <= index < version.next_free:
-                raise LedgerDamaged(f"a key has leaf {index}, and the next free one is {version.next_free}")
+                raise LedgerDamaged(f"a key has leaf {index}, but the next free leaf is {version.next_free}")
         paths = [self.rows.path(version, index) for index in indices]
         self._check(indices, paths)
         return paths
@@ -566,7 +573,7 @@ class Tree:
 
 
 def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
-    """Return the leaf of each key, or the two neighbouring leaves if the key is absent; checks all paths in one batch.
+    """Return the leaf of each key or, for an absent key, the two neighbouring leaves; check all paths in one batch.
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
@@ -579,7 +586,7 @@ def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
 
 
 def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
-    """Return whether the entry is one leaf with the key, or two neighbouring leaves with keys below and above."""
+    """Return whether an entry is one leaf with the key, or two neighbouring leaves on both sides of the key."""
     left, right = entry[0], entry[-1]
     if left is right:
         return left.hkey == hkey

@@ -1,13 +1,15 @@
-"""Blocks of state changes, and their import into the store; the resulting state roots equal those of production nodes.
+"""Blocks of state changes, and the import of these blocks into the store.
 
-The changes of a block are its net effect on accounts and storage slots, with the values before the block. Accounts are
-applied in the order of their hashed addresses, and the slots of each account in the order of their hashes. A destroyed
-account loses its leaf; if the account is created again, it gets a new leaf and an empty storage tree. Each block is
-imported in one database transaction.
+The resulting state roots are the same as on production nodes.
+
+The changes of a block are the block's net effect on accounts and storage slots, with the values before the block.
+Accounts are updated in the order of their hashed addresses, and the slots of an account in the order of their hashes. A
+destroyed account loses its leaf; if the account is created again, it gets a new leaf and an empty storage tree. Each
+block is imported in one database transaction.
 
 `get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Trees share all rows that do
-not change, so that only subtrees with different row numbers are compared. Importing the result into an empty ledger
-gives the same roots.
+not change, so that only subtrees with different row numbers are compared. Importing the reconstructed blocks into an
+empty ledger gives the same roots.
 
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
@@ -36,7 +38,7 @@ class AccountFields(NamedTuple):
 
     @classmethod
     def of(cls, account: AccountLeaf | None) -> "AccountFields | None":
-        """Return the fields of an account in the ledger, `None` if it does not exist."""
+        """Return the fields of an account in the ledger, or `None` if the account does not exist."""
         return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
 
 
@@ -54,11 +56,11 @@ class AccountChange(NamedTuple):
     Parameters
     ----------
     address : address [20 bytes].
-    before : fields before the block, `None` if the account does not exist then.
-    after : fields after the block, `None` if the account does not exist then.
-    same : whether the account exists and its fields stay the same; `before` and `after` are then `None`.
-    cleared : whether the block destroyed the account, even if the block created it again with an empty storage.
-    code : new code, `None` if it does not change.
+    before : fields before the block, or `None` if the account does not exist before the block.
+    after : fields after the block, or `None` if the account does not exist after the block.
+    same : whether the account exists and its fields stay the same. If `same` is true, `before` and `after` are `None`.
+    cleared : whether the block destroyed the account, even if the block created the account again with empty storage.
+    code : new code, or `None` if the code does not change.
     storage : slots that changed.
     """
 
@@ -72,7 +74,7 @@ class AccountChange(NamedTuple):
 
 
 class BlockChanges(NamedTuple):
-    """Block: number, its hash and its parent's hash if known, and its account changes in any order."""
+    """Block: number, hash and parent hash if known, and the changes of accounts in any order."""
 
     number: int
     accounts: tuple[AccountChange, ...]
@@ -81,7 +83,7 @@ class BlockChanges(NamedTuple):
 
 
 class GenesisAccount(NamedTuple):
-    """Account of the genesis allocation: nonce, balance [wei], code, and the values of its storage slots [32 bytes]."""
+    """Account of the genesis allocation: nonce, balance [wei], code, and the values of the storage slots [32 bytes]."""
 
     address: bytes
     nonce: int = 0
@@ -92,7 +94,7 @@ class GenesisAccount(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """Account that a block changes: its key, the change, the account before and after, and the new storage tree."""
+    """Account that a block changes: hashed key, change, account before and after the block, and new storage tree."""
 
     hkey: bytes
     change: AccountChange
@@ -102,12 +104,12 @@ class _Work:
 
     @property
     def destroyed(self) -> bool:
-        """Whether the leaf is removed from the tree."""
+        """Whether the account's leaf is removed from the account tree."""
         return self.stored is not None and (self.change.cleared or self.after is None)
 
 
 def import_block(store: Store, block: BlockChanges) -> StoredBlock:
-    """Import a block into the store, which becomes its head.
+    """Import a block into the store, and make the block the head.
 
     Parameters
     ----------
@@ -120,8 +122,8 @@ def import_block(store: Store, block: BlockChanges) -> StoredBlock:
 
     Raises
     ------
-    InvalidInput : the block does not follow the head, or its values before the block do not match the state. The store
-        is then unchanged.
+    InvalidInput : the block does not follow the head, or the values before the block do not match the state. If
+        `InvalidInput` is raised, the store is unchanged.
     LedgerDamaged : stored rows contradict their hashes.
     UnreadableFile : the disk fails or is full, or another process keeps writing.
 
@@ -195,7 +197,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         stored = AccountLeaf.from_bytes(leaf.value) if leaf else None
         fields = AccountFields.of(stored)
         if fields is None if change.same else change.before != fields:
-            proven(accounts, [hkey])  # raises if the ledger is corrupt
+            proven(accounts, [hkey])  # raises an error if the ledger is corrupt
             reason = f"expected the account's present fields, {fields}"
             if change.same:
                 reason = "expected an account that exists, to change its storage"
@@ -215,7 +217,7 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         leaf = leaves.get(hashes[slot])
         value = int.from_bytes(leaf.value) if leaf else 0
         if value != before:
-            proven(stands, [hashes[slot]])  # raises if the ledger is corrupt
+            proven(stands, [hashes[slot]])  # raises an error if the ledger is corrupt
             where = f"{name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the slot's present value, {value:#x}", hex(before))
         if before != after or work.destroyed:
@@ -235,7 +237,7 @@ def _check_once(name: str, keys: Sequence[bytes]) -> None:
 
 
 def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> None:
-    """Update the leaves of the account tree, after the storage trees."""
+    """Update the leaves of the account tree, after the storage trees have been updated."""
     values = [_account(store, work, work.after).to_bytes() for work in works if work.after]
     hvals = iter(account_hashes(store.scheme, values))
     following = iter(values)
@@ -277,14 +279,14 @@ def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
 
 
 def get_stored_blocks(store: Store, first: int | None = None, last: int | None = None) -> Iterator[BlockChanges]:
-    """Yield the blocks of a ledger, reconstructed from its trees.
+    """Yield the blocks of a ledger, reconstructed from the ledger's trees.
 
     Parameters
     ----------
     first : first block; `None` means 0, or the block after the oldest block with state if the ledger was pruned.
     last : last block; `None` means the head.
 
-    Raises `InvalidInput` for a range that is not in the store, `LedgerDamaged` for missing rows.
+    Raises `InvalidInput` for a range that is not in the store, and `LedgerDamaged` for missing rows.
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import GenesisAccount
@@ -320,10 +322,11 @@ def _changes_between(store: Store, block: StoredBlock, parent: StoredBlock | Non
 def _account_change(
     store: Store, address: bytes, old: tuple[int, Leaf] | None, new: tuple[int, Leaf] | None
 ) -> AccountChange | None:
-    """Return the change of an account, `None` if only the links of its leaf changed."""
+    """Return the change of an account, or `None` if only the links of the account's leaf changed."""
     before = AccountLeaf.from_bytes(old[1].value) if old else None
     after = AccountLeaf.from_bytes(new[1].value) if new else None
-    cleared = old is not None and new is not None and old[0] != new[0]  # destroyed and recreated with a new leaf
+    # the account was destroyed, and recreated with a new leaf
+    cleared = old is not None and new is not None and old[0] != new[0]
     if before == after and not cleared:
         return None
     empty = store.scheme.empty_root
@@ -345,7 +348,10 @@ def _account_change(
 def _unlike_leaves(
     before: Tree, after: Tree, *, whole: bool = False
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
-    """Return the leaves that differ between two trees, or all if `whole`, with their indices, by address or slot."""
+    """Return the leaves that differ between two trees, with their indices, by address or slot.
+
+    If `whole` is true, return all leaves of both trees.
+    """
     old: dict[int, int] = {}  # row numbers at one height, by position from the left
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]

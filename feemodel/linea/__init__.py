@@ -1,13 +1,15 @@
-"""Linea's fees: formulas, parameters, and the checks of its nodes.
+"""Linea's fees: formulas, parameters, and the checks of Linea's nodes.
 
 priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes have used since May 2024
-verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the form before May 2024
+verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the verification-cost form,
+    before May 2024
 variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
 recorded_variable_cost, priority_fee_from_l1 : the recorded cost and the fee, computed from L1 fees in one step
 PricingRecord : the costs in a block's extraData, in whole kwei
 fee_size, fee_sizes, fee_bytes, fee_payloads, fee_transaction : bytes and compressed sizes of calls and transactions
 node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
-wallet_fees : fees that wallets set from an estimate; explain : size, fee, wallets and checks of one transaction
+wallet_fees : fees that wallets set from an estimate
+explain : size, fee, wallet fees and checks of one transaction
 parameters : every parameter with source and date; linea_preset : costs read from a real block
 
 >>> from feemodel import linea

@@ -33,11 +33,11 @@ def explain(
     subject : a parsed call or signed transaction.
     gas : mapping with the keys "estimated" and "limit", and optionally "used", to the amounts of gas [gas].
     form : pricing form with the node's costs.
-    checks : checks of the node, see `feemodel.linea.node_checks`; the estimate uses the margin of the first one.
+    checks : checks of the node, see `feemodel.linea.node_checks`; the estimate uses the margin of the first check.
     codec : name of a codec, or a codec object.
     measured : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
     packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
-    nonce, chain_id : values for a call that sets none.
+    nonce, chain_id : nonce and chain id for a call that does not set these values.
 
     Returns
     -------
@@ -68,7 +68,8 @@ def explain(
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
-    # The data fee is the part due to the bytes; the priority fee is the offer beyond the suggested price.
+    # The data fee is the part of the fee that the bytes cause. The priority fee is the part of the offered price above
+    # the suggested price.
     paid = max(suggested, suggested if offered is None else offered)
     data = (parts.total - form.fee(0, estimated, margin)) * estimated
     named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)

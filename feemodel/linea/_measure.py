@@ -1,4 +1,4 @@
-"""The bytes of a call or transaction that a node measures, and their compressed size, on which the fee depends."""
+"""The bytes that a node measures for a call or transaction, and the compressed size, on which the fee depends."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,11 +32,11 @@ def fee_payloads(
 
     Parameters
     ----------
-    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
-        column names.
-    form : encoding: "sender_unsigned", "unsigned" or "signed". "signed" uses a placeholder signature of the same length
-        if the table has none.
-    chain_id : chain id of transactions for which the table has none.
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with
+        the same column names.
+    form : encoding: "sender_unsigned", "unsigned" or "signed". If the table has no signatures, "signed" uses
+        placeholder signatures of the same length.
+    chain_id : chain id for transactions that have no chain id in the table.
 
     Returns
     -------
@@ -68,13 +68,13 @@ def fee_sizes(
 
     Parameters
     ----------
-    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
-        column names.
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with
+        the same column names.
     codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
     form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".
     packed : whether sizes are rounded up to 32-byte field elements of 254 usable bits.
-    chain_id : chain id of transactions for which the table has none.
-    threads : number of threads; `None` for one per processor.
+    chain_id : chain id for transactions that have no chain id in the table.
+    threads : number of threads; `None` means one thread for each processor.
 
     Returns
     -------
@@ -110,9 +110,9 @@ def fee_transaction(
     ----------
     call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a parsed `Call`.
     gas : the gas estimate, which becomes the gas limit [gas].
-    nonce : nonce for a call that sets none.
+    nonce : nonce for a call that does not set a nonce.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
-    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has one.
+    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has a chain id.
     form : encoding: "sender_unsigned", "unsigned" or "signed".
 
     Returns
@@ -126,12 +126,12 @@ def fee_transaction(
     Notes
     -----
     The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. When a node
-    estimates a contract creation, `to` is 20 zero bytes in the "sender_unsigned" encoding, as in this function.
-    In the published blobs, and in the result of `measured_form`, `to` is empty.
+    estimates a contract creation, the "sender_unsigned" encoding has 20 zero bytes in place of `to`; this function does
+    the same. In the published blobs, and in the result of `measured_form`, `to` is empty.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 
-    A transfer, as mainnet measured it in January 2026:
+    Number of bytes that Linea mainnet measured for a transfer in January 2026:
 
     >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
     97
@@ -159,8 +159,8 @@ def fee_bytes(
     call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
         object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
     form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
-    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
-    nonce, chain_id : values for a call that sets none.
+    gas : gas estimate of a call; `None` means the call's field `gas` or, without this field, the intrinsic gas [gas].
+    nonce, chain_id : nonce and chain id for a call that does not set these values.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
 
     Returns
@@ -208,8 +208,8 @@ def fee_size(
     codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
     form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
     packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.
-    gas : gas estimate of a call; `None` for the call's own `gas` or, if it has none, its intrinsic gas [gas].
-    nonce, chain_id : values for a call that sets none.
+    gas : gas estimate of a call; `None` means the call's field `gas` or, without this field, the intrinsic gas [gas].
+    nonce, chain_id : nonce and chain id for a call that does not set these values.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
 
     Returns

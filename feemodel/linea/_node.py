@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 @printed_as_table
 class Verdict(NamedTuple):
-    """The price that one check requires of a transaction, and whether the transaction offers it [wei / gas]."""
+    """The price that one check requires of a transaction, and whether the transaction offers this price [wei / gas]."""
 
     check: Check
     priority_fee: int
@@ -100,7 +100,8 @@ def offered_price(
 
     Parameters
     ----------
-    gas_price : gas price of a legacy or access-list transaction, for which the two fees below are `None` [wei / gas].
+    gas_price : gas price of a legacy or access-list transaction [wei / gas]. If given, `max_fee` and `max_priority_fee`
+        must be `None`.
     max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
     base_fee : base fee of the block [wei / gas].
 
@@ -114,9 +115,9 @@ def offered_price(
     ------
     InvalidInput : both a gas price and a dynamic fee, only one dynamic fee, or a value that is negative or not an
         integer.
-    Int64Overflow : an int above 2**63 - 1 together with arrays.
+    Int64Overflow : an int above 2**63 - 1, if another argument is an array.
 
-    45,479,999 + 7 is less than the max fee of 45,479,999 + 9:
+    The base fee plus the priority fee, 7 + 45,479,999, is less than the maximum fee, 45,479,999 + 9:
 
     >>> offered_price(max_fee=45_479_999 + 9, max_priority_fee=45_479_999)
     45480006
@@ -129,7 +130,7 @@ def offered_price(
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
     cap = whole("max_fee", max_fee, unit="wei")
     base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
-    # Equal to min(cap, base + tip), without a sum that could overflow 64 bits.
+    # This equals min(cap, base + tip), but has no sum that could overflow 64 bits.
     return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
 
 
@@ -147,8 +148,8 @@ def verdicts(
     ----------
     price : price that the transaction offers, see `offered_price` [wei / gas].
     compressed_size : measured size [byte].
-    gas : mapping with the keys "estimated", "limit" and "used" to the amounts of gas [gas]. A check whose amount is
-        missing is skipped.
+    gas : mapping with the keys "estimated", "limit" and "used" to the amounts of gas [gas]. A check for which `gas` has
+        no amount is skipped.
     form : pricing form with the node's costs.
     checks : checks of the node, see `node_checks`.
 

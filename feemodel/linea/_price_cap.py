@@ -5,8 +5,8 @@
     tip cap = 0.1 gwei · multiplier
     blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time_of_day)
 
-p10 is the 10th percentile. A transaction is sent as soon as 0.9 times the caps covers the current fees. The fee fields
-of the transaction contain the full caps. The paid tip is min(tip cap, max fee − base fee).
+p10 is the 10th percentile. A transaction is sent as soon as the caps, multiplied by 0.9, cover the current fees. The
+fee fields of the transaction contain the full caps. The paid tip is min(tip cap, max fee − base fee).
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
 docker/config/coordinator; the hourly factors: docker/config/common/gas-price-cap-time-of-day-multipliers.toml.
@@ -17,13 +17,13 @@ import math
 from feemodel._compiled import cached_njit
 
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
-TARGET_DELAY = 57_600.0  # 16 h in the documentation, 32 h in the local configuration [s]
+TARGET_DELAY = 57_600.0  # target delay [s]: 16 h as in the documentation; the local configuration has 32 h
 PERCENTILE = 0.1  # percentile of the fees in the window, as a fraction [1]
 WINDOW = 7 * 86_400.0  # length of the window [s]
-TIP = 100_000_000.0  # constant; no average of rewards is used [wei / gas]
-MIN_BLOB_FEE = 100_000_000.0  # used if the p10 of the blob base fee is lower [wei / gas]
+TIP = 100_000_000.0  # base of the tip cap, a constant and no average of past tips [wei / gas]
+MIN_BLOB_FEE = 100_000_000.0  # minimum of the p10 of the blob base fee [wei / gas]
 COEFFICIENT = 0.9  # share of the caps that must cover the current fees
-MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # limits of a blob transaction [wei / gas]
+MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # global bounds for a blob transaction [wei / gas]
 MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
 #: Factor of each hour of the week, from Monday 00:00 UTC [1].
@@ -120,7 +120,8 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
     -------
     float [wei / gas].
 
-    0.9 · (100 + 20) = 108 is less than a base fee of 110, but covers a base fee of 105. The tip is then 120 − 105 = 15:
+    0.9 · (100 + 20) = 108 is less than a base fee of 110, but covers a base fee of 105. With a base fee of 105, the tip
+    is 120 − 105 = 15:
 
     >>> tip_within_caps(110.0, 0.0, 100.0, 20.0, 1.0, 0.9, 1e9, 1e9, 1e9)
     -1.0

@@ -38,7 +38,10 @@ WALLETS = (
 
 
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """Return the fees that a wallet sets: each estimated fee times its multiplier, truncated; the max fee is their sum.
+    """Return the fees that a wallet sets.
+
+    Each estimated fee is multiplied by a factor of the wallet and truncated; the maximum fee is the sum of both
+    results.
 
     Parameters
     ----------

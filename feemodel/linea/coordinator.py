@@ -33,7 +33,7 @@ class AverageFees(NamedTuple):
 
 
 def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
-    """Average of fees, weighted by the gas used ratio of their blocks.
+    """Average of the fees of blocks, weighted by the gas used ratio of the blocks.
 
         Σ fee · ratio / Σ ratio
 
@@ -82,8 +82,8 @@ def average_fees(
 
     Raises
     ------
-    InvalidInput : a column of fees is shorter than its ratios or more than one value longer, or a value is negative or
-        not finite.
+    InvalidInput : a column of fees has fewer values than its ratios, or more than one additional value; or a value is
+        negative or not finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
@@ -128,7 +128,7 @@ def variable_cost(
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
 
-    The result then passes through `bounded` with `fee_margin`, `lower_bound` and `upper_bound`.
+    The function `bounded` then applies `fee_margin`, `lower_bound` and `upper_bound` to this cost.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def sample_gas_price(
     variable_cost : cost of one compressed byte [wei / byte].
     fixed_cost : cost of one unit of gas [wei / gas].
     compressed_size, gas : size [byte] and gas [gas] of the sample transaction; the gas is above 0.
-    multiplier : factor of the result [1].
+    multiplier : factor by which the price is multiplied [1].
 
     All parameters broadcast against each other.
 
@@ -286,12 +286,12 @@ def usage_weighted_gas_price(
     execution_gas: float,
     blob_gas: float,
 ) -> float:
-    """Gas price by the rule before September 2024: scaled L1 fees, weighted by the gas used ratio of their blocks.
+    """Gas price by the rule before September 2024: average of scaled L1 fees, weighted by the gas used ratio.
 
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    Each of the two averages is the plain mean if all ratios in it are 0.
+    If all ratios of one of the two averages are 0, this average is the plain mean.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def usage_weighted_gas_price(
         block, which is ignored [wei / gas].
     gas_used_ratios, blob_gas_used_ratios : one ratio for each block [1].
     base_fee_coefficient, priority_fee_coefficient, blob_base_fee_coefficient : factors of the three fees [1].
-    execution_gas, blob_gas : L1 gas, above 0, and blob gas of a submission [gas].
+    execution_gas, blob_gas : L1 gas and blob gas of a submission; the L1 gas is above 0 [gas].
 
     Returns
     -------
@@ -421,7 +421,8 @@ def calldata_variable_cost(
 ) -> Real:
     """Variable cost under calldata pressure: `max(variable_cost, latest_variable_cost · (1 + pressure / denominator))`.
 
-    The result is not limited to the upper bound of the variable cost, so sustained pressure raises it without limit.
+    The result is not limited to the upper bound of the variable cost, so sustained pressure raises the cost without
+    limit.
 
     Parameters
     ----------
@@ -548,7 +549,7 @@ def dynamic_gas_price_cap(
     Parameters
     ----------
     historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed : time since the first waiting block.
+    elapsed : time for which the oldest block has been waiting.
     target : time within which the block should be finalized, above 0, in the same unit as `elapsed`.
     time_of_day_multiplier : factor of the hour of the week [1].
     adjustment_constant : increase of the multiplier when the target is reached [1].

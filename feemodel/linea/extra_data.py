@@ -20,15 +20,17 @@ from feemodel.ethereum._quantities import WEI_PER_KWEI
 
 VERSION = 1
 LENGTH = 32  # bytes
-CLIQUE_SEAL = 65  # bytes that followed the record in headers of the proof-of-authority era
+CLIQUE_SEAL = 65  # size of the seal that followed the record in the proof-of-authority era [byte]
 MAX_KWEI = 2**32 - 1
-HIGHEST_COST = MAX_KWEI * WEI_PER_KWEI  # maximum in a record [wei]
+HIGHEST_COST = MAX_KWEI * WEI_PER_KWEI  # maximum cost in a record [wei]
 _FIELDS_END = 13
 
 
 @dataclass(frozen=True, slots=True)
 class PricingRecord:
-    """The three costs of a block: ints if read from a header, or doubles as the coordinator computes them.
+    """The three costs in a block's pricing record.
+
+    Costs read from a header are ints; costs computed by the coordinator are doubles.
 
     >>> record = PricingRecord(fixed_cost=30_000_000, variable_cost=1_000_000_000, eth_gas_price=41_904_761.9)
     >>> record.to_bytes()[:13].hex()
@@ -58,7 +60,7 @@ class PricingRecord:
 
         Parameters
         ----------
-        data : 32 bytes, or 97 with the seal of the proof-of-authority era.
+        data : 32 bytes, or 97 bytes with the seal of the proof-of-authority era.
         strict : if `False`, the version and the length are not checked, as in the reader of Linea's SDK.
 
         Returns
@@ -139,6 +141,7 @@ def recorded(cost: int | float) -> int:
     >>> recorded(999.9), recorded(1_000)
     (0, 1000)
     """
-    # The coordinator divides a double and truncates. Doubles represent every whole wei up to the highest cost exactly,
-    # and the quotient of an amount between two whole kwei never rounds up to the next whole number.
+    # The coordinator divides the cost (a double) by 1,000 and truncates the quotient. Doubles represent every whole wei
+    # up to the highest cost exactly, and the quotient of an amount between two whole kwei never rounds up to the next
+    # whole number.
     return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI

@@ -1,11 +1,11 @@
 """Compiled kernels of the fee formulas: one for plain arrays, three for blocks of a parameter sweep.
 
-The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside this range, the kernel does
-not raise an error but returns `False` or `None`. The caller then uses the formula, which handles the element or raises
-an error that names it.
+The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside the proven range, the kernel
+does not raise an error but returns `False` or `None`. The caller of the kernel then uses the formula, which handles the
+element or raises an error that names the element.
 
-The inputs of a block broadcast to the shape of the result. A term that varies along some axes only is computed along
-these axes only, so only the last step runs over every element.
+The inputs of a block broadcast to the shape of the result. A term that varies only along some axes is computed only
+along these axes, so that only the last step runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,17 @@ from feemodel.checks import INT64_MAX, WholeArray, real
 from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 
-BLOCK = 1 << 18  # elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
+BLOCK = 1 << 18  # number of elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step is computed separately if its inputs have at most 1/8 of the result's elements
-RUN = 1 << 14  # elements per call of a kernel
+RUN = 1 << 14  # number of elements per call of a kernel
 PROVEN = 2.0**52  # below 2**52, a double quotient is wrong by at most 1 and truncating a double is exact
 PRODUCT_LIMIT = 2.0**62  # if a product in doubles is below 2**62, the exact product fits 64 bits
 
 
-@inlined(error_model="numpy")  # a zero divisor is reported, not raised
+@inlined(error_model="numpy")  # a zero divisor makes `proven` false and raises no error
 def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
-    # Processors have no vector instruction for 64-bit integer division. If the sum is below 2**52, the quotient of the
-    # doubles is wrong by at most 1, and the integer remainder corrects it.
+    # Processors have no vector instruction for 64-bit integer division. If the quotient is below 2**52, division in
+    # doubles is wrong by at most 1, and the integer remainder corrects the quotient.
     product = variable_cost * size
     quotient = np.int64(np.float64(product) / np.float64(gas))
     remainder = product - quotient * gas
@@ -102,7 +102,7 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
 
 @inlined(error_model="numpy")
 def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
-    """`feemodel.linea.coordinator.variable_cost` without its bounds [wei / byte].
+    """Return `feemodel.linea.coordinator.variable_cost` without its bounds [wei / byte].
 
     >>> round(variable_cost(7e7, 1e8, 4e6, 1.0, 65_250.0, 131_072.0, 131_072.0))
     88629059
@@ -113,7 +113,7 @@ def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas,
 @inlined(error_model="numpy")
 def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
     cost = variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity)
-    # These comparisons are false for NaN too. An infinite input makes the cost infinite or NaN.
+    # All comparisons in `proven` are false for NaN. An infinite input makes the cost infinite or NaN.
     proven = (
         (base_fee >= 0.0)
         & (tip >= 0.0)
@@ -171,7 +171,7 @@ def priority_fee(
     compressed_size, gas : int64 arrays of the same shape [byte], [gas].
     variable_cost, fixed_cost, margin : numbers [wei / byte], [wei / gas], [1].
     out : contiguous int64 array of the same shape to write to; `None` for a new array. If the function returns `None`,
-        the contents of this array are undefined.
+        the contents of `out` are undefined.
 
     >>> import numpy as np
     >>> priority_fee(np.array([128]), np.array([21_000]), 1_000_000_000, 30_000_000, 1.2)
@@ -229,7 +229,8 @@ def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
 
 
-# NaN marks an input without a default: it is out of range, and the formula then names the missing input.
+# NaN marks an input without a default. NaN is out of the kernel's range, so the formula is called and names the missing
+# input.
 _L1_INPUTS: dict[str, Any] = {
     "base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": COORDINATOR.margin,
 }  # fmt: skip
@@ -259,8 +260,8 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
 def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     """Compute `feemodel.verification_priority_fee` of inputs that broadcast to `out`, see `sweep_priority_fee`.
 
-    The result is also `False` for a version other than V1f, and if the inputs without the margin broadcast to more than
-    an eighth of the elements of `out`.
+    The result is also `False` for a version other than V1f, or if the inputs other than the margin broadcast to more
+    than 1/8 of the elements of `out`.
     """
     rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}
     if inputs.get("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
@@ -282,7 +283,7 @@ def _verification_before_margin(
     gas_price_ratio: Any = VERIFICATION.gas_price_ratio,
     adjustment: Any = 0,
 ) -> tuple[Any, Any, bool]:
-    """Return the fee before its margin, its floor, and whether all inputs are within the proven range."""
+    """Return the fee before the margin, the minimum fee, and whether all inputs are within the proven range."""
     at_least_0 = (compressed_size, min_gas_price, base_fee, verification_gas_cost, adjustment)
     if not all(map(_is_whole, (*at_least_0, gas, verification_capacity))):
         return 0.0, 0, False
@@ -295,14 +296,14 @@ def _verification_before_margin(
         and np.max(divisor) < PRODUCT_LIMIT
         and np.min(floor) >= 0
     )
-    # The operations have the order of the formula, because arithmetic on doubles is not associative.
+    # The operations are in the same order as in the formula, because arithmetic on doubles is not associative.
     l1_cost = np.float64(1.0) * real("gas_price_ratio", gas_price_ratio) * verification_gas_cost
     exact_divisor = np.multiply(gas, verification_capacity).astype(np.float64)
     return l1_cost * compressed_size * min_gas_price / exact_divisor + adjustment, floor, bool(proven)
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
-    """Compute fees of transactions along the last axis, with costs that are constant along it."""
+    """Compute fees of transactions along the last axis, with costs that are constant along this axis."""
     leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
     rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
     numbers = _row_numbers(leading, out)
@@ -326,7 +327,10 @@ def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
 
 
 def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: WholeArray) -> bool:
-    """Run a kernel on blocks of `RUN` elements of inputs that broadcast to `out`; return whether all were in range."""
+    """Run a kernel on blocks of `RUN` elements of inputs that broadcast to `out`.
+
+    Return whether all elements are in the proven range.
+    """
     single = [array.size == 1 for array in inputs]
     lanes = [
         np.full(RUN, array.reshape(-1)[0])
@@ -366,6 +370,6 @@ def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
 
 
 def _row_numbers(leading: tuple[int, ...], out: WholeArray) -> NDArray[np.int64]:
-    """Return, for each row of the result, the index of the row of an input that is broadcast to it."""
+    """Return, for each row of the result, the index of the input row that is broadcast to this row."""
     numbers = np.arange(prod(leading)).reshape(leading)
     return np.ascontiguousarray(np.broadcast_to(numbers, out.shape[:-1])).reshape(-1)

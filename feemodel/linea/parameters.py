@@ -13,7 +13,7 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParameters:
-    """The pricing settings of a mainnet node; the costs come from the pricing record of its blocks."""
+    """Pricing settings of a mainnet node; the costs come from the pricing record of the node's blocks."""
 
     base_fee: int = LOWEST_BASE_FEE  #: base fee of L2, which a gas target of 1e9 keeps at the minimum [wei / gas]
     fixed_cost: int = 30_000_000  #: cost of every unit of gas before the first pricing record [wei / gas]
@@ -33,7 +33,7 @@ class VerificationParameters:
 
     gas_cost: int = 1_200_000  #: L1 gas that verifies one submission [gas]
     capacity: int = 90_000  #: bytes that one submission verifies [byte]
-    gas_price_ratio: int = 15  #: L1 gas price over L2 gas price [1]
+    gas_price_ratio: int = 15  #: L1 gas price / L2 gas price [1]
     date: str = "2024-03-06"
     source: str = "Consensys/linea-sequencer, options of commits 4c81fa07 to 8c046a76"
 
@@ -42,23 +42,24 @@ class VerificationParameters:
 class CoordinatorParameters:
     """Parameters of the coordinator, which computes the costs of the pricing record from L1 fees.
 
-    Production's lower and upper bounds are not published.
+    The lower and upper bounds that the production coordinator uses are not published.
     """
 
     execution_gas: int = 65_250  #: L1 gas of a submission: `blob-submission-expected-execution-gas` [gas]
     blob_gas: int = GAS_PER_BLOB  #: blob gas of a submission of one blob: `l1-blob-gas` [gas]
-    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of the cost of a submission, also `l1-blob-gas` [byte]
+    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of the cost of a submission: also `l1-blob-gas` [byte]
     margin: float = 1.0  #: variable cost / cost of a byte on L1 [1]
     lower_bound: float = 90_000_001.0  #: minimum of the variable cost [wei / byte]
     upper_bound: float = 1_000_000_001.0  #: maximum of the variable cost [wei / byte]
     update_interval: float = 12.0  #: time between two announcements of costs [s]
     window: float = 12_000.0  #: period over which L1 fees are averaged: 1,000 blocks [s]
-    sample_compressed_size: int = 125  #: sample's size; 167 real blocks since 2025-02 used 250 for 21,000 gas [byte]
+    #: size of the sample transaction; 167 blocks since 2025-02 imply 250 bytes [byte]
+    sample_compressed_size: int = 125
     sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction, which determines the announced gas price [gas]
     max_block_calldata: int = 109_000  #: maximum calldata of one block [byte]
     calldata_blocks: int = 5  #: number of blocks that calldata pressure covers
     calldata_fee_denominator: int = 32  #: divisor of calldata pressure; a larger divisor slows changes of the cost [1]
-    block_overhead: int = 540  #: bytes of a block that are not calldata [byte]
+    block_overhead: int = 540  #: size of a block without calldata [byte]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, coordinator configuration"
 
@@ -67,14 +68,14 @@ NODE = NodeParameters()
 VERIFICATION = VerificationParameters()
 COORDINATOR = CoordinatorParameters()
 
-ASSUMED_L1_TIP = 100_000_000  # wei / gas; assumed if a series of L1 fees has no tips
-#: Size of a real blob (blocks 24288348 to 24288678) divided by the sum of the zstd sizes of its transactions [1].
+ASSUMED_L1_TIP = 100_000_000  # tip that is assumed if a series of L1 fees has no tips [wei / gas]
+#: Size of a real blob (blocks 24288348 to 24288678) / sum of the zstd sizes of all transactions in this blob [1].
 MEASURED_STREAM_RATIO = 128_734 / 247_579
 
 
 @dataclass(frozen=True, slots=True)
 class LineaPreset:
-    """Pricing parameters of a Linea node; the three costs come from the pricing record of its blocks."""
+    """Pricing parameters of a Linea node; the three costs come from the pricing record of the node's blocks."""
 
     name: str
     fixed_cost: int  #: [wei / gas]
@@ -111,7 +112,7 @@ DEFAULT_PRESET = "linea-mainnet-2026-01"
 
 
 def linea_preset(name: str = DEFAULT_PRESET) -> LineaPreset:
-    """Return the preset with a name.
+    """Return the preset with this name.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def linea_preset(name: str = DEFAULT_PRESET) -> LineaPreset:
 
     Raises
     ------
-    InvalidInput : an unknown name; the error lists the known ones.
+    InvalidInput : an unknown name; the error lists the known names.
 
     >>> linea_preset().variable_cost
     1000000000

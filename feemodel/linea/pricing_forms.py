@@ -1,6 +1,6 @@
 """The two published forms of the fee as objects that hold the costs; the formulas are in `feemodel.linea.priority`."""
 
-from __future__ import annotations  # so that `help` shows ArrayLike, not the union that it abbreviates
+from __future__ import annotations  # so that `help` shows ArrayLike, not the long union type
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Fee = TypeVar("Fee", int, WholeArray)
 
 
 class Form(ABC):
-    """Inputs of a fee formula other than the size, the gas and the margin."""
+    """All inputs of a fee formula except the size, the gas and the margin."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -107,12 +107,15 @@ class VerificationCost(Form):
         )
 
     def required_price(self, fee: Fee) -> Fee:
-        """Return the price that a transaction must offer: nodes of that time did not add the base fee [wei / gas]."""
+        """Return the price that a transaction must offer [wei / gas].
+
+        Nodes before May 2024 did not add the base fee.
+        """
         return fee
 
     @property
     def cost_per_byte(self) -> float:
-        """Cost of verifying one byte on L1 [wei / byte], which the fee recovers at a margin of 1."""
+        """Cost of verifying one byte on L1, which a fee with a margin of 1 recovers [wei / byte]."""
         l1_gas_price = self.gas_price_ratio * self.min_gas_price
         return l1_gas_price * self.verification_gas_cost / self.verification_capacity
 

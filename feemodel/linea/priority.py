@@ -9,8 +9,8 @@ Verification-cost form, used by nodes before May 2024 (V1f, the last version bef
     fee = max( trunc( (ratio · verification_gas_cost · compressed_size · min_gas_price
                        / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
 
-`div` is integer division. A node multiplies signed 64-bit integers, and the product may wrap. Here such a
-product raises `Int64Overflow`. All other operations use IEEE doubles, in the order written.
+`div` is integer division. A node multiplies signed 64-bit integers, and the product may wrap. In this module, a product
+that would wrap raises `Int64Overflow`. All other operations use IEEE doubles, in the order written.
 
 Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4c81fa07 (V0, 2024-01-10),
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
@@ -43,13 +43,13 @@ from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
 
-LARGEST_EXPONENT = 308  # maximum decimal exponent of a multiplier, the same as of a double
+LARGEST_EXPONENT = 308  # maximum decimal exponent of a multiplier, the same as for doubles
 VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below 2**53, truncating a double and truncating its shortest decimal give the same integer
 _SIZE_PRODUCT, _SIZE_SUM = "variable_cost · compressed_size", "size part + fixed_cost"
 WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
-KERNEL_THRESHOLD = 1_000_000  # elements; for fewer, loading the compiled kernel takes longer than it saves
+KERNEL_THRESHOLD = 1_000_000  # minimum number of elements for which loading the kernel saves time
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 
@@ -100,7 +100,7 @@ def priority_fee(
     variable_cost : cost of one compressed byte [wei / byte].
     fixed_cost : cost of every unit of gas [wei / gas].
     margin : safety factor, a double [1].
-    out : int64 array of the result's shape to write to; `None` for a new one.
+    out : int64 array with the shape of the result, to which the fees are written; `None` for a new array.
 
     All parameters broadcast against each other.
 
@@ -142,13 +142,14 @@ def _priority_fee(
     ):
         from feemodel.linea import kernels
 
-        # The kernel must not overwrite its inputs: if it fails, the formula below reads them again.
+        # The kernel must not overwrite its inputs: if the kernel fails, the formula below reads the inputs again.
         apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
         direct = out if apart and out is not None and out.flags.c_contiguous else None
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
-        # An element is out of the kernel's range: the formula below handles it or raises the error that names it.
+        # An element is out of the kernel's range. The formula below handles the element or raises an error that names
+        # the element.
     size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
     _, fee = cost_per_byte(size, gas_, cost, fixed, factor)
     return fee if out is None else _written(fee, out)
@@ -261,7 +262,7 @@ def profitable(
 ) -> Truth:
     """Return whether a price per gas pays the base fee and the priority fee: `price ≥ base_fee + priority_fee(…)`.
 
-    The gas, margin and price of each of a node's checks are in `feemodel.linea._node`.
+    For the gas, the margin and the price that a node uses in each check, see `feemodel.linea._node`.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def verification_priority_fee(
     base_fee : base fee of the L2 block [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
-    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     margin : safety factor, a double [1].
     adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
     version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
@@ -405,7 +406,7 @@ def verification_breakdown(
     base_fee : base fee of the L2 block [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
-    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     margin : safety factor, a double [1].
     adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
     version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
@@ -478,7 +479,7 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """Ratio revenue / cost of the first published version (V0), for which block selection required a minimum.
+    """Ratio revenue / cost in the first published version (V0). Block selection required a minimum ratio.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 
@@ -490,7 +491,7 @@ def verification_margin(
     min_gas_price : minimum L2 gas price, at least 1 [wei / gas].
     verification_gas_cost : L1 gas that verifies one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
-    gas_price_ratio : L1 gas price over L2 gas price, a double [1].
+    gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     size_adjustment : int added to the size, possibly negative [byte]; -45 in the configuration of January 2024.
 
     All parameters but `size_adjustment` broadcast against each other.
@@ -605,7 +606,7 @@ def _as_double(value: Whole) -> Real:
 
 
 def _truncate(value: Real) -> Whole:
-    """Truncate doubles as a node does: to the integer part of their shortest round-trip decimal."""
+    """Truncate doubles as a node does: to the integer part of the shortest decimal that converts back to the double."""
     if not isinstance(value, np.ndarray):
         try:
             return int(Decimal(repr(float(value))))

@@ -1,8 +1,8 @@
 """Use of Linea's surplus: costs are paid first; then 20 % of the rest is burned as ETH and 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
-`submitInvoice` and `burnAndBridge`. The integer arithmetic is the contract's; `scripts/check-revenue-vault` compares it
-with an execution of the contract.
+`submitInvoice` and `burnAndBridge`. The integer arithmetic is the same as in the contract;
+`scripts/check-revenue-vault` compares this module with an execution of the contract.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class InvoicePaid(NamedTuple):
 
 @printed_as_table
 class Surplus(NamedTuple):
-    """The vault after a burn, and how its balance was spent."""
+    """The vault after a burn, and how the balance was spent."""
 
     vault: RevenueVault
     arrears_paid: int  #: [wei]
@@ -66,7 +66,9 @@ def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
 
 
 def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
-    """Pay the arrears, burn 20 % of the remaining balance (rounded down) and buy LINEA with the other 80 %.
+    """Pay the arrears and the message fee, burn 20 % of the balance that is left, and buy LINEA with the other 80 %.
+
+    The burned amount is rounded down.
 
     Parameters
     ----------

@@ -40,7 +40,8 @@ def plot_recovery(
     ----------
     surface : result of `recovery_over_l1_fees`, with `recovery` (margin, base_fee, blob_base_fee) [1].
     ax : axes to draw on; `None` makes a new figure.
-    margin : margin whose recovery is shown by colours [1]. The break-even line is drawn for every margin of `surface`.
+    margin : margin for which the colours show the recovery [1]. The break-even line is drawn for every margin of
+        `surface`.
     observed : observed L1 base fees and blob base fees, each of shape (n,), drawn as dots [wei / gas].
 
     Returns
@@ -242,8 +243,8 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
 
     Parameters
     ----------
-    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. A part of 0 has no dot because the axis is
-        logarithmic.
+    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. For a part of 0, no dot is drawn, because the
+        axis is logarithmic.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -323,7 +324,8 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     ----------
     table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
     ax : axes to draw on; `None` makes a new figure.
-    transactions : number of transactions in a row; the mean fee is the fee of the row / `transactions`.
+    transactions : number of transactions that a row of the table covers; the mean fee is the row's fee /
+        `transactions`.
 
     Returns
     -------
@@ -372,7 +374,7 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : table of `feemodel.rollups.padding_table`, factors [1]. A chain without a maximum has no ring.
+    table : table of `feemodel.rollups.padding_table`, factors [1]. For a chain without a maximum, no ring is drawn.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -460,7 +462,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
 def draw_bands(
     ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
 ) -> None:
-    """Fill the areas between pairs of quantiles of paths over time.
+    """For each band, fill the area between two quantiles of the paths over time.
 
     Parameters
     ----------
@@ -517,7 +519,10 @@ def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
-    """Set ticks at 1, 2 and 5 times powers of ten if maximum / minimum is below `span`, otherwise at powers of ten."""
+    """Set ticks at powers of ten.
+
+    If the axis' maximum / minimum is below `span`, also set ticks at 2 and 5 times powers of ten.
+    """
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))

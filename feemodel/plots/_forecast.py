@@ -13,7 +13,7 @@ from feemodel.plots._simulation import FEE_NAMES
 if TYPE_CHECKING:
     import xarray
 
-BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile, opacity
+BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile and opacity of each band
 
 
 def plot_forecast(
@@ -68,7 +68,7 @@ def plot_forecast(
 
 
 def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot the price of a byte under recommended parameters, and the distribution of its posting cost (log axis).
+    """Plot the price of a byte under recommended parameters, and the distribution of a byte's posting cost (log axis).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def plot_loss_probability(
     ----------
     outlook : result of `feemodel.recommend`, with `loss_probability` (time) [1] and `elapsed` (time) [s].
     ax : axes to draw on; `None` makes a new figure.
-    hold : planned duration of use of the parameters [s].
+    hold : time for which the parameters are planned to be used [s].
     valid_for : time after which the parameters must be set again [s].
     target : target of the loss probability, drawn as a line; `None` means no line [1].
 
