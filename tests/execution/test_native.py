@@ -33,14 +33,13 @@ def run(state, message, gas_limit=1_000_000, engine=None):
     return (engine or Native()).run(state, lambda execute: execute(message, gas_limit))
 
 
-@pytest.mark.parametrize("seed", [11, 12])
-def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
-    """Seven hundred of each; `scripts/compare-engines 100000` for more, with the shares of how they ended."""
-    shares, found = differences(seed, 700, Native(), Reference())
+def test_random_calls_of_every_kind_end_as_on_the_reference():
+    """A hundred; `tests/system` compares more, `scripts/compare-engines 100000` prints how they ended."""
+    shares, found = differences(11, 100, Native(), Reference())
 
     assert found == []
-    assert shares["success"] > 350
-    assert shares["proves other limits"] > 300
+    assert shares["success"] > 40
+    assert shares["proves other limits"] > 30
 
 
 def test_a_package_of_another_version_is_refused(monkeypatch):

@@ -13,7 +13,7 @@ from feemodel.execution._message import Message
 from feemodel.execution._state import Account, CallState
 from tests.helpers.execution_engines import ENGINES, address
 from tests.helpers.gas_families import BALANCE, FAMILIES, family_calls, with_fork
-from tests.helpers.searches import Asked, compared, generated, replayed
+from tests.helpers.searches import Asked, compared, generated
 
 SENDER, TARGET, CALLEE = address(0x5E17DE5), address(0x7A67), address(0xCA11)
 PLENTY = 10_000_000
@@ -246,17 +246,9 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_search_with_proven_limits_answers_as_the_one_that_executes_all(family):
+    """`tests/system` compares real calls too."""
     calls = (asked for asked in generated(11, len(FAMILIES) * 6) if asked.name == family)
     differences, counts = compared(calls)
 
     assert differences == []
     assert sum(counts.values()) > 0
-
-
-def test_it_does_on_real_calls(shared):
-    """One in ninety; `scripts/compare-searches --replays FOLDER` compares all."""
-    differences, counts = compared(replayed(shared / "data" / "replays", lambda place: place % 90 == 3))
-
-    assert differences == []
-    for search in ("geth", "besu"):
-        assert counts[search, 0.015, "executed"] < counts[search, 0.015, "all executed"] / 2

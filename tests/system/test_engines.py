@@ -1,0 +1,37 @@
+"""The engines and the search of gas limits on many generated and real calls; the rooms' own tests take a tenth."""
+
+import pytest
+
+from feemodel.execution import Native, Reference
+from tests.execution.test_access_list import check_parts_add_up, check_same_inspections
+from tests.helpers.engine_differences import differences
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.searches import compared, replayed
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+@pytest.mark.parametrize("seed", [11, 12])
+def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
+    """Seven hundred of each; `scripts/compare-engines 100000` for more, with the shares of how they ended."""
+    shares, found = differences(seed, 700, Native(), Reference())
+
+    assert found == []
+    assert shares["success"] > 350
+    assert shares["proves other limits"] > 300
+
+
+def test_both_engines_find_the_same_parts_and_the_same_accounts_and_slots():
+    assert check_same_inspections(11, 400) > 350
+
+
+def test_the_parts_add_up_to_what_a_receipt_reports():
+    check_parts_add_up(12, 400)
+
+
+def test_the_search_with_proven_limits_answers_as_the_one_that_executes_all_on_real_calls(shared):
+    """One in ninety; `scripts/compare-searches --replays FOLDER` compares all."""
+    differences, counts = compared(replayed(shared / "data" / "replays", lambda place: place % 90 == 3))
+
+    assert differences == []
+    for search in ("geth", "besu"):
+        assert counts[search, 0.015, "executed"] < counts[search, 0.015, "all executed"] / 2
