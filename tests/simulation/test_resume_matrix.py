@@ -160,23 +160,30 @@ def parts(tmp_path):
     return tmp_path / "parts"
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("run", KINDS.values(), ids=KINDS)
-def test_a_change_of_what_the_code_reaches_is_refused(tmp_path, parts, run, change):
-    run(module(tmp_path), parts)
-    same = run(module(tmp_path), parts)  # nothing changed: the folder is taken
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished sweep and of finished paths; every refusal leaves them as they are."""
+    folders = {}
+    for kind, run in KINDS.items():
+        folder = tmp_path_factory.mktemp("finished")
+        folders[kind] = folder / "parts"
+        folders[kind].mkdir()
+        run(module(folder), folders[kind])
+        assert run(module(folder), folders[kind]).sizes  # nothing changed: the folder is taken
+    return folders
 
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_of_what_the_code_reaches_is_refused(tmp_path, finished, kind, change):
     with pytest.raises(InvalidInput, match=r"it holds another's \(it differs in .* there, .* here"):
-        run(module(tmp_path, change), parts)
-    assert same.sizes
+        KINDS[kind](module(tmp_path, change), finished[kind])
 
 
 @pytest.mark.parametrize("change", OF_PATHS.values(), ids=OF_PATHS)
-def test_a_change_of_the_policy_is_refused(tmp_path, parts, change):
-    simulated(module(tmp_path), parts)
-
+def test_a_change_of_the_policy_is_refused(tmp_path, finished, change):
     with pytest.raises(InvalidInput, match="it differs in"):
-        simulated(module(tmp_path, change), parts)
+        simulated(module(tmp_path, change), finished["paths"])
 
 
 INPUTS = {
@@ -189,11 +196,9 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("changed", INPUTS.values(), ids=INPUTS)
-def test_a_change_of_a_simulations_inputs_is_refused(tmp_path, parts, changed):
-    simulated(module(tmp_path), parts)
-
+def test_a_change_of_a_simulations_inputs_is_refused(tmp_path, finished, changed):
     with pytest.raises(InvalidInput, match="it differs in"):
-        simulated(module(tmp_path), parts, **changed)
+        simulated(module(tmp_path), finished["paths"], **changed)
 
 
 def test_fees_with_equal_weighted_sums_are_told_apart(tmp_path, parts):
