@@ -8,10 +8,7 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as command
-from benchmarks import server as proofs
 from feemodel.errors import FeeModelError
-from tests.system.client import port_of, run
-from tests.system.start import serving
 
 NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - {"__main__"})
 
@@ -38,10 +35,3 @@ def test_one_that_lacks_a_tool_is_named_and_the_others_run(capsys, monkeypatch):
 
     assert command.main(["lzss", "sweep"]) == 1
     assert re.search(r"not measured: wrk: not found\n\n== sweep: .*\nswept\n", capsys.readouterr().out)
-
-
-def test_what_a_server_of_proofs_is_asked_it_answers():
-    with serving("--workers", "1") as server:
-        times = [run(proofs.load(port_of(server.address), asked, seconds=0.1)) for asked in proofs.ASKED.values()]
-
-    assert all(found.count > 0 for found in times)

@@ -1,7 +1,6 @@
 """The examples of how it is run: every setting at its default, and no flag, variable or path that is not there."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -14,7 +13,6 @@ import pytest
 from feemodel.cli import main
 from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
-from tests.system.start import serving
 
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
@@ -144,20 +142,6 @@ def test_the_image_runs_as_nobody_s_root_and_serves():
     environment = dict(re.findall(r"(FEEMODEL_\w+)=(\S+)", instruction("ENV")))
     assert load_settings(environment=environment).host == "0.0.0.0"
     assert instruction("EXPOSE") == str(load_settings(environment=environment).port)
-
-
-def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_gone():
-    shell, _, command = instruction("HEALTHCHECK").partition("CMD ")
-    assert "--interval=" in shell
-    check = [sys.executable, *json.loads(command)[1:]]
-
-    with serving("--workers", "1") as server:
-        port = server.address.rpartition(":")[2]
-        alive = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
-    gone = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
-
-    assert alive.returncode == 0
-    assert gone.returncode != 0
 
 
 def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():

@@ -103,9 +103,16 @@ def infinite(state, seen, price):
     price.per_byte = np.inf
 
 
-@pytest.mark.parametrize("write", [negative, negative_later, negative_per_transaction, not_a_number, infinite])
-@pytest.mark.parametrize("kind", [0, 1], ids=["compiled", "Python"])
+WRONG_PRICES = [negative, negative_later, negative_per_transaction, not_a_number, infinite]
+COMPILED, IN_PYTHON = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("write", "kind"),
+    [(negative_later, COMPILED), *((write, IN_PYTHON) for write in WRONG_PRICES)],
+)
 def test_a_price_that_is_negative_or_no_number_is_refused(write, kind):
+    """`tests/system` compiles all of them."""
     with pytest.raises(InvalidInput, match=r"pricing: expected finite prices of at least 0, in step \d of path 0"):
         simulate(FEES, announcing(write)[kind])
 

@@ -6,7 +6,6 @@ The user's own code is a module on disk, as it is in practice: a change is anoth
 import importlib
 import itertools
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -20,7 +19,6 @@ from feemodel.simulation import Demand, Posting, simulate
 from feemodel.simulation._fingerprint import description
 from feemodel.simulation._reduce import over
 from feemodel.simulation.scenarios import replay
-from tests.conftest import ROOT
 
 HELPERS = """
 FACTOR = 2.0
@@ -212,36 +210,6 @@ def test_names_imported_in_a_function_are_compared(load, blocks):
 
     with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
         swept(own, blocks)
-
-
-SCRIPT = """
-import sys
-import numba
-from feemodel import grid, sweep
-from feemodel.io import FinishedFolder
-import scipy.stats
-names = {"b", "a", "c"}
-law = scipy.stats.norm(1.0, 2.0)
-@numba.njit
-def twice(x):
-    return 2.0 * x
-class Held:
-    def __init__(self):
-        self.rate = 2.0
-held = Held()
-def fee(gas):
-    return gas * len(names) * law.mean() * twice(1.0) * held.rate
-print(sweep(fee, grid(gas=range(4)), chunk=2, finished=FinishedFolder(sys.argv[1])).fee.values.tolist())
-"""
-
-
-def test_a_description_is_the_same_in_another_process(tmp_path, blocks):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(blocks)]
-    found = [subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout for _ in range(2)]
-
-    assert found == ["[0.0, 12.0, 24.0, 36.0]\n"] * 2
 
 
 def test_keys_that_read_alike_are_told_apart():

@@ -20,7 +20,6 @@ from feemodel.simulation.scenarios import (
     autocorrelation,
     bootstrap,
     check_scenario,
-    compare_moments,
     duration,
     moments,
     replay,
@@ -213,22 +212,6 @@ def test_the_fitted_demand_is_the_observed_distribution(history, model):
     assert model.price(ndtri(levels)) == pytest.approx(observed, rel=0.02)
     assert model.cycle.index(max(model.cycle)) == 15  # UTC: the American morning
     assert model.price(np.array([5.0, 6.0]))[1] > model.price(np.array([5.0, 6.0]))[0] > observed[-1]  # the tail
-
-
-def test_simulated_months_look_like_the_observed_one(history, model):
-    """Quantiles and most of the memory lie in the band of nine months in ten; what does not is listed here."""
-    paths = l1_demand.simulate(
-        model, paths=40, horizon=duration(history), timestamp=JANUARY_2026, blocks_per_step=50, rng=1
-    )
-    found = compare_moments(history, paths)
-    outside = set(found["moment"].values[~found["inside"].values])
-
-    lacking = {
-        f"{fee} {moment}" for fee in ("base_fee", "blob_base_fee") for moment in ("p1", "autocorrelation 1 week")
-    }
-    assert outside <= lacking | {"correlation of the two"}
-    assert float(paths["blob_gas_used_ratio"].mean()) * 21 == pytest.approx(4.81, rel=0.02)
-    assert float(paths["gas_used_ratio"].mean()) == pytest.approx(0.5, abs=0.01)
 
 
 def test_demand_for_more_blobs_than_the_target_is_refused_once_it_has_no_price(model):

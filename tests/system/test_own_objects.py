@@ -1,11 +1,16 @@
-"""Compiled policies of a user's own, in processes that cannot import their module."""
+"""Compiled policies of a user's own: prices that are refused, and processes that cannot import their module."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from feemodel.errors import InvalidInput
+from feemodel.simulation import simulate
 from tests.conftest import ROOT
+from tests.simulation.test_own_objects import COMPILED, FEES, WRONG_PRICES, announcing
 
 POLICY = """
 def announce(state, seen, price):
@@ -51,3 +56,9 @@ def test_machine_code_of_an_own_policy_hinders_no_process_that_cannot_import_it(
         found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert (found.returncode, found.stdout) == (0, "1\n"), found.stderr[-500:]
     assert Path(tmp_path, "kept").is_dir()
+
+
+@pytest.mark.parametrize("write", WRONG_PRICES)
+def test_a_compiled_price_that_is_negative_or_no_number_is_refused(write):
+    with pytest.raises(InvalidInput, match=r"pricing: expected finite prices of at least 0, in step \d of path 0"):
+        simulate(FEES, announcing(write)[COMPILED])
