@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from feemodel.cli._options import (
     above_0,
     add_codec,
+    add_l1,
     add_rules,
     count,
     number,
@@ -94,10 +95,12 @@ def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
     """Add the options of an experiment. The parameters are default values of the options."""
+    from feemodel.simulation.announced import PricingRule
+    from feemodel.simulation.closed_loop.demand import Demand
+
+    exponent = PricingRule().usage_exponent
     l1 = parser.add_argument_group("L1 fees")
-    l1.add_argument("--l1", metavar="FILE", help="L1 base fees and blob base fees (the month of the package)")
-    l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                    help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
+    add_l1(l1, "L1 base fees and blob base fees (the month of the package)")
     l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
                     " it, or the demand that it shows driving the rules of L1 anew")  # fmt: skip
     l1.add_argument("--paths", type=count, default=paths, help="number of paths of a bootstrap or of demand")
@@ -105,8 +108,8 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     l1.add_argument("--hours", type=above_0, default=hours, help=length)
     l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block length of a bootstrap")
     l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="tip on L1 (the file's, or 100000000)")
-    l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
-                    " averages (%(default)s)")  # fmt: skip
+    l1.add_argument("--usage-exponent", type=number, default=exponent, help="assumed: L1 blocks weigh fee to"
+                    " this power in averages (%(default)s)")  # fmt: skip
     traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
     traffic.add_argument(
         "--transactions", metavar="FILE", help=f"{FILE_HELP}; or sizes: gas_used, calldata_bytes and --size's column"
@@ -115,7 +118,7 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     add_codec(parser)
     traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size")
     traffic.add_argument(
-        "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions per second"
+        "--arrival-rate", type=above_0, default=Demand().rate, metavar="PER_SECOND", help="transactions per second"
     )
     traffic.add_argument("--seed", type=whole_from_0, default=1, help="seed of all draws")
     _add_rule(parser)

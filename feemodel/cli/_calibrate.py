@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli._backtest import HOUR, BacktestArguments, add_experiment, read_experiment, read_history
-from feemodel.cli._options import count, number
+from feemodel.cli._options import add_executor, count, default_of, number
 from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput
 
@@ -16,21 +16,21 @@ CURVE_POINTS = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from feemodel.simulation._calibrate import calibrate
+
     parser.add_argument(
         "--loss-probability", type=number, default=0.05, help="bound on the probability of a loss over a path"
     )
-    parser.add_argument("--confidence", type=number, default=0.95, help="confidence of the interval")
-    parser.add_argument(
-        "--vary", default="estimate_margin", choices=("estimate_margin", "margin"), help="(%(default)s)"
-    )
-    parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
+    own = {name: default_of(calibrate, name) for name in ("confidence", "vary", "counted", "highest")}
+    parser.add_argument("--confidence", type=number, default=own["confidence"], help="confidence of the interval")
+    parser.add_argument("--vary", default=own["vary"], choices=("estimate_margin", "margin"), help="(%(default)s)")
+    parser.add_argument("--counted", default=own["counted"], choices=("size_revenue", "revenue"), help="what pays for"
                         " posting: what the size adds to fees, or all of them")  # fmt: skip
-    parser.add_argument("--highest", type=number, default=100.0, help="highest margin that is tried")
+    parser.add_argument("--highest", type=number, default=own["highest"], help="highest margin that is tried")
     parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
                         " interval that holds its shortness too; with blocks of --block-hours and three times"
                         " that")  # fmt: skip
-    parser.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
-    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    add_executor(parser, dask=False)
     add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli._options import (
     add_codec,
+    add_l1_fees,
     add_rules,
     count,
     given_parameters,
-    l1_base_fee,
     read_codec,
     read_rules_option,
     whole_from_0,
@@ -31,30 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of transactions")
     add_transaction_file(parser)
     parser.add_argument("--gas", type=count, help="gas used by each transaction (the file's column, or the gas limit)")
-    parser.add_argument(
-        "--l1-base-fee",
-        type=l1_base_fee,
-        metavar="WEI",
-        help="L1 base fee (median of the package's month, or of the day --at)",
-    )
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee (the same)")
+    add_l1_fees(parser, "(median of the package's month, or of the day --at)")
     parser.add_argument("--only", metavar="NAME,…", help="names of rules (the current ones); `all` for every upgrade")
-    add_rules(parser)
     parser.add_argument(
         "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
     )
-    parser.add_argument("--chains", metavar="FOLDER", help="also compare the chains of a folder of TOML files")
-    parser.add_argument(
-        "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
-        help="set a parameter; may be repeated",
-    )  # fmt: skip
+    add_chains(parser)
     parser.add_argument("--at", metavar="DATE", help="use the rules of that day, such as 2024-06-14 (the newest)")
     parser.add_argument(
         "--reference", metavar="RULE", help="rule to which the ratio is computed (linea, or the first rule)"
     )
-    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes of pubdata on ZKsync, an assumption")
     add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
     add_codec(parser)
+
+
+def add_chains(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the chains that are compared, and for their parameters."""
+    from feemodel.rollups.rules import PUBDATA
+
+    parser.add_argument("--chains", metavar="FOLDER", help="also the chains of a folder of TOML files")
+    add_rules(parser)
+    parser.add_argument(
+        "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
+        help="set a parameter; may be repeated",
+    )  # fmt: skip
+    text = "bytes of pubdata on ZKsync, an assumption"
+    parser.add_argument("--pubdata", type=whole_from_0, default=PUBDATA, help=text)
 
 
 def run(options: argparse.Namespace) -> int:

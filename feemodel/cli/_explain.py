@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from feemodel.cli._options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
+from feemodel.cli._options import add_codec, add_form, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli._output import in_eth, in_gwei, print_json, print_table
 from feemodel.cli._subjects import (
     Item,
@@ -19,7 +19,7 @@ from feemodel.cli._subjects import (
 from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction import FORMS, LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gas-used", type=count, help="gas used by the execution, for the check after it")
     parser.add_argument("--nonce", type=whole_from_0, help="nonce of a call without one (0)")
     parser.add_argument("--chain-id", type=whole_from_0, help=f"chain id of a call without one ({LINEA_CHAIN_ID})")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+    add_form(parser)
     state = parser.add_mutually_exclusive_group()
     state.add_argument("--genesis", metavar="FILE", help="execute on a geth genesis: gas by part, access list")
     state.add_argument("--replay", metavar="FILE", help="execute on the state before a captured block")

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli._options import (
+    add_l1_fees,
     add_pricing,
     add_rules,
     count,
-    l1_base_fee,
     read_pricing,
     read_rules_option,
     whole_from_0,
@@ -27,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pricing(parser)
     group = parser.add_argument_group("rules of one's own")
     add_rules(group)
-    told = "that the variable cost of these rules follows (median of the shipped month)"
-    group.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help=told)
-    group.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
+    add_l1_fees(group, "from which the variable cost of these rules is computed (median of the shipped month)")
 
 
 def run(options: argparse.Namespace) -> int:

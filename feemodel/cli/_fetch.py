@@ -2,7 +2,7 @@
 
 import argparse
 
-from feemodel.cli._options import above_0, count, number
+from feemodel.cli._options import above_0, count, default_of, number
 from feemodel.cli._output import add_out, checked_out, print_json
 from feemodel.errors import InvalidInput
 
@@ -10,14 +10,17 @@ LONGEST_TIMEOUT = 3_600  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from feemodel.io._fetch import fetch_blocks
+
+    concurrency, timeout = default_of(fetch_blocks, "concurrency"), default_of(fetch_blocks, "timeout")
     parser.add_argument("--node", required=True, metavar="URL", help="URL of a JSON-RPC endpoint")
     parser.add_argument("--blocks", required=True, metavar="A:B", help="blocks from A to B, without B")
     add_out(parser, "FILE.parquet", "written whole or not at all", required=True)
     parser.add_argument(
         "--tip-percentile", type=number, metavar="P", help="adds blob base fees, and tips at this percentile of the gas"
     )
-    parser.add_argument("--concurrency", type=count, default=8, help="number of requests at the same time")
-    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="time limit of one request")
+    parser.add_argument("--concurrency", type=count, default=concurrency, help="number of requests at the same time")
+    parser.add_argument("--timeout", type=above_0, default=timeout, metavar="SECONDS", help="time limit of one request")
 
 
 def run(options: argparse.Namespace) -> int:

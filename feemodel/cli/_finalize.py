@@ -3,12 +3,12 @@
 import argparse
 
 from feemodel import ledger
-from feemodel.cli._options import whole_from_0
+from feemodel.cli._options import add_store, whole_from_0
 from feemodel.cli._output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    add_store(parser)
     parser.add_argument("--block", required=True, type=whole_from_0, help="number of the newest final block")
     parser.epilog = (
         "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "

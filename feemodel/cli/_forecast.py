@@ -1,11 +1,12 @@
 """`feemodel forecast`: the distribution of future L1 fees."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli._backtest import l1_history
-from feemodel.cli._options import count, whole_from_0
+from feemodel.cli._options import add_l1, count, default_of, whole_from_0
 from feemodel.cli._output import add_figure, checked_out, length_text, print_json, print_table
 from feemodel.cli._subjects import read_columns
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -24,11 +25,12 @@ HORIZONS = ("10min", "1h", "6h", "24h")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def add_l1(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a history of L1 fees; `read_l1` reads the history."""
-    parser.add_argument("--l1", metavar="FILE", help="L1 fees up to now (the month of the package)")
-    parser.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
+def add_forecast(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
+    """Add the options of a forecast. `read_l1` reads those of L1 fees."""
+    add_l1(parser, "L1 fees up to now (the month of the package)")
+    paths = default_of(function, "paths")
+    parser.add_argument("--paths", type=count, default=paths, help="sample paths (%(default)s)")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
 
 
 def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
@@ -37,12 +39,13 @@ def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_l1(parser)
+    from feemodel.simulation.forecast.distribution import forecast
+
     parser.add_argument("--horizon", action="append", metavar="LENGTH", help="multiples of ten minutes up to 7d,"
                         " such as 6h; may be repeated (10min, 1h, 6h and 24h)")  # fmt: skip
-    parser.add_argument("--method", choices=METHODS, default="auto", help="auto, or a named baseline (%(default)s)")
-    parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
+    method = default_of(forecast, "method")
+    parser.add_argument("--method", choices=METHODS, default=method, help="auto, or a named baseline (%(default)s)")
+    add_forecast(parser, forecast)
     add_figure(parser, "a fan chart")
     parser.add_argument("--fee", choices=FEES, default="base_fee", help="fee that the figure shows (%(default)s)")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel import ledger
-from feemodel.cli._options import MissingOption, count, whole_from_0
+from feemodel.cli._options import MissingOption, add_store, count, whole_from_0
 from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
@@ -27,7 +27,7 @@ OPTIONS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=OPTIONS, metavar="ACTION", help=", ".join(OPTIONS))
-    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    add_store(parser)
     parser.add_argument("--out", metavar="FILE", help="new file of backup and export; - is standard output (export)")
     parser.add_argument("--keep", type=count, metavar="N", help="for prune: number of blocks that keep their state")
     parser.add_argument("--to", type=whole_from_0, metavar="N", help="for rollback: the block that becomes the head")

@@ -4,11 +4,12 @@ import argparse
 
 from feemodel.cli._options import (
     MissingOption,
+    add_l1_fees,
     add_parameters,
     add_rules,
     count,
+    default_of,
     given_parameters,
-    l1_base_fee,
     read_rules_option,
     whole_from_0,
 )
@@ -17,22 +18,24 @@ from feemodel.ethereum._quantities import WEI_PER_ETH
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from feemodel.rollups._sending import max_send
+
+    ahead, tip = default_of(max_send, "blocks_ahead"), default_of(max_send, "max_priority_fee")
     parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, …; `feemodel chains` lists them")
     parser.add_argument("call", help='a call without a value: {"to": "0x…"}')
     parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="balance of the sender")
     parser.add_argument(
         "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="base fee of the chain's newest block"
     )
-    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="L1 base fee as known to the chain")
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee as known to the chain")
+    add_l1_fees(parser, "as known to the chain")
     parser.add_argument(
         "--price-per-unit", type=whole_from_0, metavar="WEI", help="price per unit of Arbitrum's L1 pricing"
     )
     parser.add_argument("--gas", type=count, default=21_000, help="gas of the call; on Arbitrum without its L1 part")
     parser.add_argument(
-        "--blocks-ahead", type=whole_from_0, default=1, metavar="N", help="number of blocks until inclusion"
+        "--blocks-ahead", type=whole_from_0, default=ahead, metavar="N", help="number of blocks until inclusion"
     )
-    parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="priority fee per gas")
+    parser.add_argument("--priority-fee", type=whole_from_0, default=tip, metavar="WEI", help="priority fee per gas")
     parser.add_argument(
         "--max-fee", type=whole_from_0, metavar="WEI", help="maximum fee per gas (the largest base fee by then)"
     )

@@ -3,15 +3,17 @@
 import argparse
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MINIMUM
 from feemodel.ethereum._quantities import from_hex, from_typed, to_quantity
+from feemodel.ethereum._transaction import FORMS
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
@@ -92,6 +94,47 @@ def read_codec(options: argparse.Namespace) -> "Codec":
 
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 LONGEST = 100  # maximum number of digits of a number
+
+
+def default_of(function: Callable[..., Any], parameter: str) -> Any:
+    """Return the default of a parameter of the Python API, which the option for this parameter shares.
+
+    >>> default_of(linea_preset, "name") == DEFAULT_PRESET
+    True
+    """
+    return signature(function).parameters[parameter].default
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the encoding that is measured."""
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+
+
+def add_l1(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: str) -> None:
+    """Add the options for a history of L1 fees."""
+    parser.add_argument("--l1", metavar="FILE", help=text)
+    parser.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
+                        help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
+
+
+def add_l1_fees(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: str) -> None:
+    """Add the options for the L1 base fee and the blob base fee."""
+    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help=f"L1 base fee {text}")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help=f"blob base fee {text}")
+
+
+def add_executor(parser: argparse.ArgumentParser, *, dask: bool = True) -> None:
+    """Add the options for the executor of a simulation."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="executor (%(default)s)")
+    if dask:
+        where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
+    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the file of a ledger."""
+    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
 
 
 def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:

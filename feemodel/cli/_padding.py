@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--blocks", default="1,5,20,100", metavar="N,…", help="numbers of blocks until inclusion")
+    from feemodel.rollups.padding import BLOCKS
+
+    blocks = ",".join(map(str, BLOCKS))
+    parser.add_argument("--blocks", default=blocks, metavar="N,…", help="numbers of blocks until inclusion")
     parser.add_argument("--chain", action="append", metavar="NAME", help="name of a chain (all); may be repeated")
     add_rules(parser)
     add_out(parser, "FILE", "draw the factors: .png, .svg or .pdf")

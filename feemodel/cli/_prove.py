@@ -4,12 +4,12 @@ import argparse
 import json
 
 from feemodel import ledger
-from feemodel.cli._options import block
+from feemodel.cli._options import add_store, block
 from feemodel.cli._output import add_out, checked_out, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    add_store(parser)
     parser.add_argument("--address", required=True, metavar="HEX", help="address of the account")
     parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="a storage slot; may be repeated")
     parser.add_argument("--block", type=block, default="finalized", help="a number or a tag")

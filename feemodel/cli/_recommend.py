@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from feemodel.cli._forecast import add_l1, read_l1
-from feemodel.cli._options import above_0, count, number, whole_from_0
+from feemodel.cli._forecast import add_forecast, read_l1
+from feemodel.cli._options import above_0, default_of, number
 from feemodel.cli._output import add_figure, checked_out, print_json, print_table
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 
@@ -17,6 +17,8 @@ FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from feemodel.simulation.forecast._recommend import recommend
+
     parser.add_argument("family", choices=FAMILIES, help="family of the chain's fee rule")
     target = parser.add_mutually_exclusive_group()
     target.add_argument("--loss-probability", type=number, help="that fees do not pay for posting while the parameters"
@@ -25,15 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hold",
         type=above_0,
-        default=86_400.0,
+        default=default_of(recommend, "hold"),
         metavar="SECONDS",
         help="time until the parameters are set again (a day)",
     )
-    parser.add_argument("--interval", type=above_0, default=720.0, metavar="SECONDS", help="between two submissions, in"
-                        " multiples of two minutes (%(default)s)")  # fmt: skip
-    add_l1(parser)
-    parser.add_argument("--paths", type=count, default=1_000, help="sample paths (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
+    parser.add_argument(
+        "--interval",
+        type=above_0,
+        default=default_of(recommend, "interval"),
+        metavar="SECONDS",
+        help="between two submissions, in multiples of two minutes (%(default)s)",
+    )
+    add_forecast(parser, recommend)
     add_figure(parser, "the price of a byte over the distribution of its cost, and the loss probability")
 
 

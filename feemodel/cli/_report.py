@@ -4,13 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from feemodel.cli._compare import compared_l1_fees, compared_rules
+from feemodel.cli._compare import add_chains, compared_l1_fees, compared_rules
 from feemodel.cli._options import (
     MissingOption,
     above_0,
     add_codec,
-    add_rules,
-    l1_base_fee,
+    add_l1_fees,
     number,
     read_codec,
     whole_from_0,
@@ -51,10 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantile", type=number, default=0.5, metavar="Q", help="quantile of the L1 fees of the day or month"
     )
-    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="L1 base fee, instead of the quantile")
-    parser.add_argument(
-        "--blob-base-fee", type=whole_from_0, metavar="WEI", help="blob base fee, instead of the quantile"
-    )
+    add_l1_fees(parser, "instead of the quantile")
     parser.add_argument(
         "--gas", default="median", choices=STATISTICS, help="statistic of the gas of a function's calls"
     )
@@ -65,13 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-usd", type=number, metavar="USD", help="exit with 1 if a fee is above this limit")
     parser.add_argument("--max-wei", type=whole_from_0, metavar="WEI", help="the same, in wei of ETH")
     parser.add_argument("--markdown", action="store_true", help="print Markdown, for a pull request")
-    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes of pubdata on ZKsync, an assumption")
-    parser.add_argument("--chains", metavar="FOLDER", help="also price the chains of a folder of TOML files")
-    add_rules(parser)
-    parser.add_argument(
-        "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
-        help="set a parameter; may be repeated",
-    )  # fmt: skip
+    add_chains(parser)
     add_codec(parser)
     parser.epilog = EPILOG
 

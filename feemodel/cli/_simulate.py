@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from feemodel.cli._backtest import HOUR, l1_history, submission_gas
 from feemodel.cli._options import (
     above_0,
+    add_executor,
+    add_l1,
     add_resume,
     add_rules,
     check_known,
     checked_resume,
     count,
+    default_of,
     number,
     read_rules_option,
     whole_from_0,
@@ -34,13 +37,7 @@ if TYPE_CHECKING:
 
 FIT = "fit"
 FIGURES = (".png", ".svg", ".pdf")
-#: Option → default value, used if neither the command line nor the file sets the option.
-DEFAULTS: dict[str, Any] = {
-    "pricing": "linea", "level": 1.0, "elasticity": 0.0, "posting": "fill", "tip": "paid", "step": 12.0, "paths": 1,
-    "block_hours": 24.0, "arrival_rate": 1.45, "poisson": False, "finalization_gas": 0.0, "seed": 1,
-    "executor": "threads",
-}  # fmt: skip
-WINDOW_BLOCKS, SLA_HOURS = 1_000, 16.0
+SLA_HOURS = 16.0
 
 #: Measures in the output: key of the JSON object, variable of the result, label.
 MEASURES = (
@@ -79,10 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_experiment(parser)
     add_out(parser, "FILE", "write all results: .nc")
     parser.add_argument("--figure", metavar="FILE", help="draw the first path: .png, .svg or .pdf")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--executor", choices=("threads", "processes"), help="executor (threads)")
-    where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
-    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    add_executor(parser)
     add_resume(parser, "paths")
     parser.epilog = _EPILOG
 
@@ -94,33 +88,56 @@ saving and meanDelayHours are on a schedule of their own: submissions due every 
 the part of the cost of posting at once, negative where waiting costs."""
 
 
+def _defaults() -> dict[str, Any]:
+    """Return the values of the options that neither the command line nor the file sets, as in the Python API."""
+    from feemodel.simulation.closed_loop._costs import Costs
+    from feemodel.simulation.closed_loop.baseline import baseline_posting
+    from feemodel.simulation.closed_loop.demand import Demand
+    from feemodel.simulation.closed_loop.paths import Bootstrap
+    from feemodel.simulation.closed_loop.simulator import simulate
+
+    demand = Demand()
+    return {
+        "pricing": "linea", "level": 1.0, "posting": "fill", "tip": default_of(baseline_posting, "tip"),
+        "elasticity": demand.elasticity, "arrival_rate": demand.rate, "poisson": demand.poisson,
+        "step": default_of(simulate, "step"), "seed": default_of(simulate, "rng"), "paths": 1,
+        "block_hours": Bootstrap(paths=1).block_seconds / HOUR, "finalization_gas": Costs().finalization_gas,
+    }  # fmt: skip
+
+
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    from feemodel.simulation.closed_loop.baseline import baseline_pricing
+
+    own, blocks = _defaults(), default_of(baseline_pricing, "window_blocks")
     group = parser.add_argument_group("experiment")
-    group.add_argument("--pricing", choices=PRICINGS, help="pricing policy (linea)")
+    group.add_argument("--pricing", choices=PRICINGS, help=f"pricing policy ({own['pricing']})")
     group.add_argument(
-        "--window", type=count, metavar="BLOCKS", help="number of blocks over which Linea averages L1 fees (1000)"
+        "--window", type=count, metavar="BLOCKS", help=f"number of blocks over which Linea averages L1 fees ({blocks})"
     )
     group.add_argument("--level", type=_level, metavar="X|fit",
                        help="factor on the price; fit: the factor that recovers costs at elasticity 0 (1)")  # fmt: skip
-    group.add_argument("--elasticity", type=_at_least_0, metavar="E", help="elasticity of demand to the data price (0)")
-    group.add_argument("--posting", choices=POSTINGS, help="posting policy (fill)")
+    group.add_argument("--elasticity", type=_at_least_0, metavar="E",
+                       help=f"elasticity of demand to the data price ({own['elasticity']:g})")  # fmt: skip
+    group.add_argument("--posting", choices=POSTINGS, help=f"posting policy ({own['posting']})")
     group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap,"
                        " longest wait of deadline, forecast and clairvoyant (16)")  # fmt: skip
     group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="of an hour of waiting, in median costs"
                        " of a submission: forecast (0.25), clairvoyant (0)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
-                       help="tip under price-cap: paid up to its caps, or constant at 0.1 gwei (paid)")  # fmt: skip
-    group.add_argument("--l1", metavar="FILE", help="L1 fees (ten-minute means of the package's month)")
-    group.add_argument("--l1-columns", action="append", metavar="OURS=THEIRS[:gwei]",
-                       help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
-    group.add_argument("--step", type=above_0, metavar="SECONDS", help="length of a step (12)")
+                       help="tip under price-cap: paid up to its caps, or constant at 0.1 gwei"
+                       f" ({own['tip']})")  # fmt: skip
+    add_l1(group, "L1 fees (ten-minute means of the package's month)")
+    group.add_argument("--step", type=above_0, metavar="SECONDS", help=f"length of a step ({own['step']:g})")
     group.add_argument("--paths", type=count, help="number of paths; more than 1 are drawn by a block bootstrap (1)")
-    group.add_argument("--block-hours", type=above_0, help="mean block length of the bootstrap (24)")
-    group.add_argument("--arrival-rate", type=above_0, metavar="PER_SECOND", help="transactions per second (1.45)")
+    group.add_argument("--block-hours", type=above_0,
+                       help=f"mean block length of the bootstrap ({own['block_hours']:g})")  # fmt: skip
+    group.add_argument("--arrival-rate", type=above_0, metavar="PER_SECOND",
+                       help=f"transactions per second ({own['arrival_rate']:g})")  # fmt: skip
     group.add_argument("--poisson", action="store_true", default=None, help="draw arrivals instead of their mean")
     group.add_argument("--finalization-gas", type=_at_least_0, metavar="GAS",
-                       help="L1 gas of finalization per blob; about 66500 on Linea (0)")  # fmt: skip
-    group.add_argument("--seed", type=whole_from_0, help="seed of all draws (1)")
+                       help="L1 gas of finalization per blob; about 66500 on Linea"
+                       f" ({own['finalization_gas']:g})")  # fmt: skip
+    group.add_argument("--seed", type=whole_from_0, help=f"seed of all draws ({own['seed']})")
     add_rules(group)
 
 
@@ -198,12 +215,12 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
     if options.finalization_gas:
         costs = Costs(finalization_gas=options.finalization_gas, finalize_blobs=1)
     costs = with_fields("costs", costs, tables.get("costs", {}))
-    l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns or [])))
+    l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns)))
     even = break_even(l1_fees, Posting(submission=submission), demand, step=options.step)
     reference = even.price * demand.bytes_per_transaction
     answering = replace(demand, elasticity=options.elasticity or demand.elasticity,
                         reference_fee=demand.reference_fee or reference)  # fmt: skip
-    blocks = WINDOW_BLOCKS if options.window is None else options.window
+    blocks = default_of(baseline_pricing, "window_blocks") if options.window is None else options.window
     pricing = baseline_pricing(options.pricing, even, window_blocks=blocks, step=options.step)
     if gas:
         pricing = _repriced(pricing, submission)
@@ -240,15 +257,14 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("l1", "rules"):
         if name in spec and getattr(options, name) is None:
             spec[name] = str(Path(options.spec).parent / spec[name])
-    options.given = set()
+    options.given, own = set(), _defaults()
     for action in known.values():
         name = action.dest
         if getattr(options, name) is None:
-            setattr(options, name, spec.get(name.replace("_", "-"), DEFAULTS.get(name)))
+            setattr(options, name, spec.get(name.replace("_", "-"), own.get(name)))
             if name.replace("_", "-") not in spec:
                 continue
         options.given.add(name)
-    options.executor = options.executor or DEFAULTS["executor"]
     if options.dask is not None:
         options.executor = options.dask
     return {name: spec[name] for name in TABLES if name in spec}

@@ -3,10 +3,9 @@
 import argparse
 from typing import Any
 
-from feemodel.cli._options import add_codec, count, read_codec
+from feemodel.cli._options import add_codec, add_form, count, read_codec
 from feemodel.cli._output import add_out, checked_out, print_json, print_table
 from feemodel.cli._subjects import FILE_HELP, add_transaction_file, read_transaction_file
-from feemodel.ethereum._transaction import FORMS
 
 CODECS = ("zstd", "brotli", "deflate", "fastlz")
 
@@ -14,7 +13,7 @@ CODECS = ("zstd", "brotli", "deflate", "fastlz")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+    add_form(parser)
     parser.add_argument("--all", action="store_true", help="every codec (lzss only with --dictionary)")
     parser.add_argument("--threads", type=count, help="number of threads (the number of processors)")
     add_out(parser, "FILE.csv", "write the size of every transaction")

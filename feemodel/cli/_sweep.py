@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli._options import add_resume, checked_resume, count
+from feemodel.cli._options import add_executor, add_resume, checked_resume
 from feemodel.cli._output import add_out, checked_out, print_json, print_table
 from feemodel.errors import InvalidInput
 
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC.toml", help="file that describes the sweep; data/specs/ has examples")
     add_out(parser, "FILE", "write the result, whole or not at all: .nc (NetCDF), .csv or .parquet")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="executor (%(default)s)")
-    where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
-    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    add_executor(parser)
     add_resume(parser, "blocks")
 
 

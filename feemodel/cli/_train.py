@@ -2,18 +2,20 @@
 
 import argparse
 
-from feemodel.cli._options import count
+from feemodel.cli._options import add_form, count, default_of
 from feemodel.cli._output import add_out, checked_out, print_json
 from feemodel.cli._subjects import FILE_HELP, add_transaction_file, read_transaction_file
-from feemodel.ethereum._transaction import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from feemodel.sizes._codecs import train_dictionary
+
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
     add_out(parser, "DICTIONARY", "where to write it", required=True)
-    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="size of the dictionary")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+    size = default_of(train_dictionary, "size")
+    parser.add_argument("--size", type=count, default=size, metavar="BYTES", help="size of the dictionary")
+    add_form(parser)
     parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest")
 
 
