@@ -2,45 +2,86 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from feemodel.checks import known_fields, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._call import Call, parse_call
-from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import from_hex, from_quantity, to_hex, to_quantity
-from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_transaction
-from feemodel.explorer._fee import naming, price, priced_form, recoveries
-from feemodel.explorer._fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
-from feemodel.explorer._rollups import (
-    compared,
-    read_at,
-    read_l1_fees,
-    read_parameters,
-    read_rules,
-    read_starknet_gas,
-    unknown_rows,
+import msgspec
+
+from feemodel.checks import INT64_MAX, known_fields, whole_scalar
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
+from feemodel.estimates.json_types import Uint64, parse
+from feemodel.ethereum import (
+    Call,
+    Transaction,
+    fill,
+    from_hex,
+    from_quantity,
+    intrinsic_gas,
+    keccak256,
+    parse_call,
+    parse_transaction,
+    to_hex,
+    to_quantity,
 )
-from feemodel.linea._explanation import explain
-from feemodel.linea._node import node_checks
+from feemodel.ethereum._transaction import SET_CODE, check_no_blobs
+from feemodel.explorer._fee import price, priced_form, recovery_of
+from feemodel.explorer._inputs import L1_FEES, Ratio, expect_none, naming, read_point
+from feemodel.io.shipped import day_l1_fees
+from feemodel.linea import explain, node_checks
 from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.rollups.rules import PUBDATA
-from feemodel.sizes._codecs import Codec
+from feemodel.rollups.chains import CHAINS, timestamp
+from feemodel.rollups.rules import PUBDATA, rules_at
+from feemodel.sizes import Codec
 
+if TYPE_CHECKING:
+    from feemodel.rollups.factors import Rule
+
+MAX_BYTES = 131_072  # largest transaction that geth's pool accepts [byte]
 INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
-OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
-MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters", "starknet")
 IN_BYTES = ("compressedSize", "measuredBytes")  # fields of an explanation in bytes; other integers are wei or gas
-
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 Estimate: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Awaitable[int]]
 Subject: TypeAlias = Call | Transaction
+
+
+class Options(msgspec.Struct, rename="camel"):
+    """Options of an explanation that are no inputs of a fee."""
+
+    gas_used: Uint64 | None = None  #: [gas]
+    pool_margin: Ratio | None = None
+    selection_margin: Ratio | None = None
+    nonce: Uint64 = 0  #: of a call that has no nonce
+    overrides: dict[str, Any] | None = None
+
+
+class Moment(msgspec.Struct, rename="camel"):
+    """Time and L1 fees of a comparison."""
+
+    l1_base_fee: Uint64 | None = None  #: [wei / gas]
+    blob_base_fee: Uint64 | None = None  #: [wei / gas]
+    gas: Uint64 | None = None  #: [gas]
+    overrides: dict[str, Any] | None = None
+    at: str | None = None  #: a day
+
+    def l1_fees(self) -> tuple[int, int]:
+        """Return the L1 base fee and blob base fee. A missing fee is the median of the day."""
+        given = dict(zip(L1_FEES, (self.l1_base_fee, self.blob_base_fee), strict=True))
+        missing = [name for name, fee in given.items() if fee is None]
+        if missing and self.at is None:
+            raise InvalidInput(f"moment.{missing[0]}", "expected a quantity", None)
+        if missing:
+            day = day_l1_fees("moment.at", timestamp("moment.at", self.at or ""))
+            given |= {name: fee for name, fee in zip(L1_FEES, day, strict=True) if name in missing}
+        base_fee, blob_base_fee = given.values()
+        return base_fee or 0, blob_base_fee or 0
+
+
+NAMES = {kind: tuple(field.encode_name for field in msgspec.structs.fields(kind)) for kind in (Options, Moment)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +104,7 @@ class Subjects:
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has. For a hash,
             the gas used is taken from the transaction's receipt.
-        options : the fields of `feemodel_fee` without `compressedSize`, and the following fields. `gas`: an estimate
+        options : the inputs of `feemodel_fee` without `compressedSize`, and the following fields. `gas`: an estimate
             that is used instead of executing the call [gas]. `gasUsed` [gas]. `poolMargin` and `selectionMargin` [1].
             `nonce`: nonce of a call that has no nonce. `overrides`: changes to the state on which a call is executed.
 
@@ -78,30 +119,34 @@ class Subjects:
         LimitExceeded : the subject has more than 131,072 bytes.
         """
         options = {} if options is None else options
-        own = self.form()
-        point = read_point(options, "options", form=own, preset=self.preset, without=TRANSACTION, also=OPTIONS)
+        expect_none(options, ("compressedSize",), "options")
+        own = parse("options", {name: options[name] for name in NAMES[Options] if name in options}, Options)
+        inputs = {name: value for name, value in options.items() if name not in NAMES[Options]}
+        point = read_point(inputs, "options", form=self.form(), preset=self.preset)
+        margins = {"pool_margin": own.pool_margin, "selection_margin": own.selection_margin}
+        preset = replace(
+            self.preset, estimate_margin=point.margin,
+            **{name: margin for name, margin in margins.items() if margin is not None},
+        )  # fmt: skip
         read, used = await self._found(subject)
-        checks = node_checks(self._preset(options, point["margin"]))
-        gas = await self._gas(subject, read, options, "options")
+        gas = await self._gas(subject, read, point.gas, own.overrides, "options")
+        if own.gas_used is not None:
+            used = whole_scalar("options.gasUsed", own.gas_used, minimum=1)
         if used is not None:
             gas["used"] = used
-        if "gasUsed" in options:
-            gas["used"] = _gas_of(options, "gasUsed", "options")
-        nonce = from_quantity(options["nonce"], "options.nonce") if "nonce" in options else 0
         with naming("options"):
             explained = partial(
-                explain, read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
-                packed=self.packed, nonce=nonce, chain_id=self.chain_id(),
+                explain, read, gas, form=priced_form(point), checks=node_checks(preset), codec=self.codec,
+                measured=self.measured, packed=self.packed, nonce=own.nonce, chain_id=self.chain_id(),
             )  # fmt: skip
             # Compress large data in a thread: codecs release the global interpreter lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
-            sized = {"compressedSize": answer["compressedSize"], "gas": gas["estimated"]}
-            full = replace(point, values={**point.values, **sized})
-            found = [{**one, "cost": to_quantity(one["cost"])} for one in recoveries(full, price(full))]
+            point = msgspec.structs.replace(point, compressed_size=answer["compressedSize"], gas=gas["estimated"])
+            recovery = recovery_of(point, price(point))
         return {
             **_on_wire(answer),
-            "recovery": found,
-            "decoded": _decoded(read, gas["estimated"], nonce, self.chain_id()),
+            "recovery": recovery,
+            "decoded": _decoded(read, gas["estimated"], own.nonce, self.chain_id()),
         }
 
     async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
@@ -112,10 +157,7 @@ class Subjects:
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
         moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee` [wei / gas]. `gas`: an
             estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on which a call
-            is executed. `pubdata`: the assumed number of bytes published on zkSync [byte]. `rules`: a list of names, or
-            "all". `at`: a day whose rules and median L1 fees are used; `rules` are then names of chains. `parameters`:
-            chain → values, as numbers or text, that replace parameters of the chain. `starknet`: an object with
-            `l1DataGas` and `l2Gas` of the same action on Starknet [gas].
+            is executed. `at`: a day whose rules and median L1 fees are used.
 
         Returns
         -------
@@ -123,32 +165,45 @@ class Subjects:
 
         Raises
         ------
-        InvalidInput : the subject or an option is not valid, or a rule is unknown.
+        InvalidInput : the subject or an option is not valid.
         LimitExceeded : the subject has more than 131,072 bytes.
         """
-        known_fields("moment", moment, MOMENT)
-        at = read_at(moment, "moment")
-        base_fee, blob_base_fee = read_l1_fees(moment, at)
+        own: Moment = parse("moment", known_fields("moment", moment, NAMES[Moment]), Moment)
+        if own.at is not None:
+            timestamp("moment.at", own.at)
+        base_fee, blob_base_fee = own.l1_fees()
         read, _ = await self._found(subject)
-        parameters = read_parameters(moment.get("parameters"), "moment.parameters")
-        starknet_gas = read_starknet_gas(moment.get("starknet"))
-        rules, without = read_rules(moment.get("rules"), at, parameters)
-        gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
-        pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
+        rules, without = rules_at(own.at)
+        gas = (await self._gas(subject, read, own.gas, own.overrides, "moment"))["estimated"]
+        signed, sender = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
-        rows, signed_bytes, reference = await asyncio.to_thread(
-            compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id(), starknet_gas
+        rows, reference = await asyncio.to_thread(
+            compared, signed, sender, gas, rules, base_fee, blob_base_fee, self.codec
         )
+        unknown = [
+            {"rule": name, "token": CHAINS[name].token, "date": one.since, "source": one.reason, "error": one.brief}
+            for name, one in without.items()
+            if isinstance(one, UnknownParameter)
+        ]
         return {
-            **({} if at is None else {"at": at, "without": {name: str(error) for name, error in without.items()}}),
+            **({} if own.at is None else {"at": own.at}),
+            "without": {name: str(error) for name, error in without.items()},
             "gas": to_quantity(gas),
-            "signedBytes": signed_bytes,
+            "signedBytes": len(signed.signed()),
             "l1BaseFee": to_quantity(base_fee),
             "blobBaseFee": to_quantity(blob_base_fee),
-            "pubdata": pubdata,
+            "pubdata": PUBDATA,
             "reference": reference,
-            "rules": rows + unknown_rows(without),
+            "rules": rows + unknown,
         }
+
+    def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
+        """Return a signed transaction, and the sender of a call, which gets a placeholder signature."""
+        if isinstance(read, Transaction):
+            return read, None
+        check_no_blobs(read)
+        filled = fill(read, gas=gas, chain_id=self.chain_id(), set_code=True)
+        return filled.with_placeholder_signature(), read.sender or bytes(20)
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
         """Return the subject, or the transaction of a hash; and the gas used, if it is already in a block [gas]."""
@@ -169,27 +224,23 @@ class Subjects:
         used = receipt.get("gasUsed") if isinstance(receipt, Mapping) else None
         return read, None if used is None else from_quantity(used, "the node's gasUsed")
 
-    def _preset(self, options: Mapping[str, Any], margin: float) -> LineaPreset:
-        given: dict[str, Any] = {
-            own: real_scalar(f"options.{name}", options[name])
-            for name, own in (("poolMargin", "pool_margin"), ("selectionMargin", "selection_margin"))
-            if name in options
-        }
-        return replace(self.preset, estimate_margin=margin, **given)
-
-    async def _gas(self, subject: Any, read: Subject, options: Mapping[str, Any], path: str) -> dict[str, int]:
+    async def _gas(
+        self, subject: Any, read: Subject, given: int | None, overrides: Mapping[str, Any] | None, path: str
+    ) -> dict[str, int]:
         """Return the estimated gas, and the subject's own gas limit [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
-        if "gas" in options:
-            estimated = _gas_of(options, "gas", path)
+        if given is not None:
+            estimated = given
         elif limit is not None:
             estimated = limit
         elif self.estimate is not None:
-            estimated = await self.estimate(subject, options.get("overrides"))
+            estimated = await self.estimate(subject, overrides)
         elif read.to is not None and not read.data:
             estimated = intrinsic_gas(read)
         else:
             raise InvalidInput(f"{path}.gas", "expected the gas of this call, which is not executed here", None)
+        if not 1 <= estimated <= INT64_MAX:
+            raise InvalidInput(f"{path}.gas", "expected 1 to 2**63 - 1", estimated)
         return {"estimated": estimated, "limit": estimated if limit is None else limit}
 
 
@@ -199,15 +250,55 @@ def read_subject(subject: Any) -> Subject:
     >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas
     21000
     """
-    if isinstance(check_subject_size(subject), Mapping):
+    data = (subject.get("data") or subject.get("input")) if isinstance(subject, Mapping) else subject
+    if isinstance(data, str) and len(data) > 2 + 2 * MAX_BYTES:
+        raise LimitExceeded(f"subject: at most {MAX_BYTES:,} bytes, got {len(data) // 2 - 1:,}")
+    if isinstance(subject, Mapping):
         return parse_call(subject)
     if not isinstance(subject, str):
         raise InvalidInput("subject", "expected a signed transaction (0x…), a hash or a call object", subject)
     return parse_transaction(subject)
 
 
-def _gas_of(options: Mapping[str, Any], name: str, path: str) -> int:
-    return int(read_value(FIELDS["gas"], options[name], f"{path}.{name}"))
+def compared(
+    signed: Transaction,
+    sender: bytes | None,
+    gas: int,
+    rules: "Iterable[Rule]",
+    base_fee: int,
+    blob_base_fee: int,
+    codec: Codec,
+) -> tuple[list[dict[str, Any]], str]:
+    """Return a row per rule, and the reference rule of the ratios."""
+    from feemodel.rollups import comparison, measured_sizes
+
+    senders = None if sender is None else [sender]
+    table = measured_sizes([signed], gas=[gas], senders=senders, linea_codec=codec)
+    by_name = {one.name: one for one in rules}
+    # Prefer a reference rule that has a fee for this transaction.
+    priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
+    reference = priced.get("linea") or next(iter((priced or by_name).values()))
+
+    def row(one: "Rule") -> dict[str, Any]:
+        """Return the row of one rule: the fee and its ratio to the reference, or the reason why there is no fee."""
+        known = {
+            "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
+            "remarks": list(one.remarks),
+        }  # fmt: skip
+        try:
+            both = list({each.name: each for each in (reference, one)}.values())
+            found = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=both)[-1]
+        except FeeModelError as error:
+            return {**known, "error": str(error)}
+        parts = found.in_parts
+        fees = {
+            "l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total, "totalEth": found.total_eth,
+            "dataFee": parts.data_fee, "executionFee": parts.execution_fee, "priorityFee": parts.priority_fee,
+        }  # fmt: skip
+        quantities = {name: None if fee is None else to_quantity(fee) for name, fee in fees.items()}
+        return {**known, **quantities, "perByte": found.per_byte, "ratio": found.ratio}
+
+    return [row(one) for one in by_name.values()], reference.name
 
 
 def _on_wire(value: Any, name: str = "") -> Any:

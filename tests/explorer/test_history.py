@@ -11,7 +11,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.ethereum._transaction import parse_transaction
 from feemodel.explorer._methods import explorer_methods
-from feemodel.explorer._texts import SIGNED, TOKENS, example_subjects
+from feemodel.explorer._presets import SIGNED, TOKENS, example_subjects
 from feemodel.io.shipped import shipped_l1_samples
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import form_of
@@ -138,7 +138,7 @@ def test_a_hash_is_the_transaction_that_the_node_has_with_the_gas_that_it_used()
             "subject: expected the hash of a transaction",
         ),
         (real(eth_getTransactionByHash={**SENT["result"], "value": "0x1"}), UpstreamError, "another hash"),
-        (real(eth_getTransactionByHash={"to": TOKENS[1]}), UpstreamError, "something else"),
+        (real(eth_getTransactionByHash={"to": TOKENS[CHAIN_ID]}), UpstreamError, "something else"),
         (real(eth_getTransactionByHash={**SENT["result"], "type": "0x7e"}), InvalidInput, "type"),
     ],
     ids=["unknown", "altered", "a call", "a type of its own"],

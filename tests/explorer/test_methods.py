@@ -15,8 +15,12 @@ from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
-from feemodel.explorer._fields import FIELDS, FORMS, SUBJECT_BYTES
-from feemodel.explorer._methods import DAY, POINTS, explorer_methods
+from feemodel.explorer._fee import MAX_POINTS
+from feemodel.explorer._inputs import FORMS, POINTS, names_of
+from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer._page import STATIC
+from feemodel.explorer._presets import DAY
+from feemodel.explorer._subject import MAX_BYTES
 from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
@@ -25,7 +29,7 @@ from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
 from feemodel.rollups.chains import timestamp
-from feemodel.rollups.rules import all_rules, rules_at
+from feemodel.rollups.rules import rules_at
 from feemodel.server.dispatch import Method
 from feemodel.simulation.surfaces import Submission
 from tests.server.parts import respond
@@ -70,9 +74,6 @@ def test_a_fee_in_the_cost_per_byte_form():
     assert int(recovered["cost"], 16) == round(cost)
     assert recovered["recovery"] == 909_600_132_000 / cost
     assert recovered["sizeRecovery"] == (43_314_285 - 36_000_000) * 21_000 / cost  # 36,000,000: without any size
-    assert answer["working"][-1] == {
-        "gives": "fee", "how": "43,314,292 · 21,000", "value": "909,600,132,000", "unit": "wei",
-    }  # fmt: skip
 
 
 def test_the_break_even_margin_just_pays_for_l1():
@@ -232,20 +233,19 @@ def curved(**options):
     ("method", "point", "message"),
     [
         ("feemodel_fee", [], "point: expected an object, got []"),
-        ("feemodel_fee", {"compressedSize": 128}, 'point.gas: expected a quantity such as "0x5208", got None'),
-        ("feemodel_fee", {"gas": "0x5208"}, "point.compressedSize: expected whole bytes, got None"),
-        ("feemodel_fee", {**TRANSFER, "gas": 21_000}, 'point.gas: expected a quantity such as "0x5208", got 21000'),
-        ("feemodel_fee", {**TRANSFER, "gas": "0x0"}, "point.gas: expected 1 to 2**63 - 1, got '0x0'"),
-        ("feemodel_fee", {**TRANSFER, "gas": hex(2**63)}, "point.gas: expected 1 to 2**63 - 1"),
-        ("feemodel_fee", {**TRANSFER, "compressedSize": 1.5}, "point.compressedSize: expected whole bytes"),
-        ("feemodel_fee", {**TRANSFER, "margin": -1}, "point.margin: expected a finite number, at least 0, got -1.0"),
-        ("feemodel_fee", {**TRANSFER, "margin": "0x1"}, "point.margin: expected a finite number, got '0x1'"),
+        ("feemodel_fee", {"compressedSize": 128}, "point.gas: expected a value, got None"),
+        ("feemodel_fee", {"gas": "0x5208"}, "point.compressedSize: expected a value, got None"),
+        ("feemodel_fee", {**TRANSFER, "gas": "21000"}, 'point.gas: expected a quantity such as "0x5208"'),
+        ("feemodel_fee", {**TRANSFER, "gas": "0x0"}, "point.gas: expected whole gas of at least 1, got 0"),
+        ("feemodel_fee", {**TRANSFER, "gas": hex(2**64)}, "point.gas: expected "),
+        ("feemodel_fee", {**TRANSFER, "compressedSize": 1.5}, "point.compressedSize: expected `int | null`"),
+        ("feemodel_fee", {**TRANSFER, "margin": -1}, "point.margin: expected `float` >= 0.0, got -1"),
+        ("feemodel_fee", {**TRANSFER, "margin": "0x1"}, "point.margin: expected `float`, got '0x1'"),
         ("feemodel_fee", {**TRANSFER, "gass": "0x1"}, "point.gass: expected one of baseFee, blobBaseFee, "),
         ("feemodel_fee", {**TRANSFER, "pricing": "free"}, "point.pricing: expected one of cost-per-byte, veri"),
         ("feemodel_fee", {**TRANSFER, "minGasPrice": "0x1"}, "point.minGasPrice: expected one of baseFee, "),
-        ("feemodel_fee", {**TRANSFER, "lowerBound": "0x1"}, "point.lowerBound: expected one of baseFee, "),
-        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "moon"}, "point.variableCostFrom: expected one of announced"),
-        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "l1"}, "point.l1BaseFee: expected a quantity"),
+        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "moon"}, "point.variableCostFrom: invalid enum value"),
+        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "l1"}, "point.l1BaseFee: expected a value"),
         (
             "feemodel_fee", {**TRANSFER, **L1, "variableCostFrom": "l1", "upperBound": "0x1"},
             "point.upperBound: expected at least the lower bound, got 1.0",
@@ -264,11 +264,11 @@ def curved(**options):
         (*curved(axis="minGasPrice"), "curve.axis: expected one of compressedSize, gas, "),
         (*curved(scale="bent"), "curve.scale: expected one of linear, log, got 'bent'"),
         (*curved(points=1), "curve.points: expected an integer of at least 2, got 1"),
-        (*curved(points=501), f"curve.points: at most {POINTS} a curve, got 501"),
+        (*curved(points=501), f"curve.points: at most {MAX_POINTS} a curve, got 501"),
         (*curved(to="0x1"), "curve.to: expected more than curve.from, got '0x1'"),
         (*curved(to=hex(2**60)), "curve.to: expected at most 2**53"),
         (*curved(axis="compressedSize", **{"from": 0, "to": 5, "scale": "log"}), "curve.from: expected more than 0 on"),
-        (*curved(axis="upperBound", **L1, variableCostFrom="l1", to=None), "curve.to: expected a quantity"),
+        (*curved(axis="upperBound", **L1, variableCostFrom="l1", to=None), "curve.to: expected more than curve.from"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_path(method, point, message):
@@ -348,42 +348,23 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: explained(RAW, {"gas": 5}), "options.gas: expected a quantity"),
+        (lambda: explained(RAW, {"gas": "5"}), "options.gas: expected a quantity"),
         (lambda: explained(RAW, {"compressedSize": 5}), "options.compressedSize: expected "),
-        (lambda: explained(RAW, {"gasUsed": "0x0"}), "options.gasUsed: expected 1 to 2**63 - 1"),
-        (lambda: explained(RAW, {"nonce": -1}), "options.nonce: expected a quantity"),
-        (lambda: explained(RAW, {"poolMargin": "no"}), "options.poolMargin: expected a finite number"),
+        (lambda: explained(RAW, {"gasUsed": "0x0"}), "options.gasUsed: expected "),
+        (lambda: explained(RAW, {"nonce": -1}), "options.nonce: expected an integer of at least 0"),
+        (lambda: explained(RAW, {"poolMargin": "no"}), "options.poolMargin: expected `float | null`"),
         (lambda: explained(RAW, []), "options: expected an object"),
         (lambda: explained(5), "subject: expected a signed transaction (0x…), a hash or a call object, got 5"),
         (lambda: explained("0x02f8"), "transaction: expected RLP"),
         (lambda: explained({"to": "0x12"}), "call.to: expected an address of 20 bytes"),
-        (lambda: explained("0x" + "00" * (SUBJECT_BYTES + 1)), "subject: at most 131,072 bytes, got 131,073"),
-        (lambda: explained({"input": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
+        (lambda: explained("0x" + "00" * (MAX_BYTES + 1)), "subject: at most 131,072 bytes, got 131,073"),
+        (lambda: explained({"input": "0x" + "00" * (MAX_BYTES + 1)}), "subject: at most 131,072 bytes"),
         (lambda: compared(RAW, []), "moment: expected an object"),
         (lambda: compared(RAW, {"l1BaseFee": "0x1"}), "moment.blobBaseFee: expected a quantity"),
         (lambda: compared(RAW, {**L1, "tip": "0x1"}), "moment.tip: expected one of l1BaseFee, "),
-        (lambda: compared(RAW, {**L1, "pubdata": -1}), "moment.pubdata: expected whole bytes of at least 0"),
-        (lambda: compared(RAW, {**L1, "rules": ["linea", "moon"]}), "moment.rules[1]: expected one of linea, "),
-        (lambda: compared(RAW, {**L1, "rules": []}), 'moment.rules: expected "all" or a list of names'),
-        (lambda: compared(RAW, {**L1, "at": 5}), "moment.at: expected a day such as 2024-06-14, got 5"),
+        (lambda: compared(RAW, {**L1, "at": 5}), "moment.at: expected `str | null`, got 5"),
         (lambda: compared(RAW, {**L1, "at": "June"}), "moment.at: expected a time such as 2024-06-14"),
         (lambda: compared(RAW, {"at": "2024-06-14"}), "moment.at: expected a day from 2026-"),
-        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": "all"}), "moment.rules: expected "),
-        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": ["op-mainnet/fjord"]}), "moment.rules[0]: expected"),
-        (lambda: compared(RAW, {**L1, "at": "2024-03-20", "rules": ["linea"]}), "at: expected 2024-05-30 or later"),
-        (lambda: sent(chain="optimism"), "rule: expected a chain or CHAIN/UPGRADE"),
-        (lambda: sent(balance=5), "balance: expected a quantity"),
-        (lambda: sent(balance="0x1" + "0" * 64), "balance: expected at most 2**256 - 1"),
-        (lambda: sent(call=[]), "call: expected a mapping"),
-        (lambda: sent(call={**CALL}), "call.value: expected none: the value is the result"),
-        (lambda: sent(call={"data": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
-        (lambda: sent(options=[]), "options: expected an object"),
-        (lambda: sent(gas="0x0"), "options.gas: expected 1 to 2**63 - 1"),
-        (lambda: sent(l1BaseFee=None), "options.l1BaseFee: expected a quantity"),
-        (lambda: sent(blocksAhead=1_001), "options.blocksAhead: at most 1,000, got 1,001"),
-        (lambda: sent(blocksAhead=-1), "options.blocksAhead: expected"),
-        (lambda: sent(tip="0x1"), "options.tip: expected one of gas, baseFee, "),
-        (lambda: sent(chain="ink"), "ink: no source gives gas_limit of ink since 2025-03-19T15:00:00 (holocene)"),
     ],
 )
 def test_what_is_wrong_with_a_subject_is_said(call, message):
@@ -395,18 +376,14 @@ def test_what_is_wrong_with_a_subject_is_said(call, message):
 CURRENT = tuple(one.name for one in rules_at()[0])
 
 
-@pytest.mark.parametrize(("rules", "names"), [(None, CURRENT), ("all", tuple(all_rules())), (["taiko", "linea"], None)])
-def test_the_other_rollups_take_what_their_rules_say(rules, names):
-    moment = {**L1} if rules is None else {**L1, "rules": rules}
-    answer = compared(RAW, moment)
+def test_the_other_rollups_take_what_their_rules_say():
+    answer = compared(RAW)
     table = tables.sizes_table([SIGNED])
-    expected = tables.comparison(
-        table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or tuple(all_rules())
-    )
+    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=CURRENT)
 
     by_name = {row.rule: row for row in expected}
     known = [one for one in answer["rules"] if "error" not in one]
-    assert [one["rule"] for one in known] == list(names or rules)
+    assert [one["rule"] for one in known] == list(CURRENT)
     for one in known:
         row = by_name[one["rule"]]
         assert (int(one["l1Fee"], 16), int(one["l2Fee"], 16), int(one["total"], 16)) == (
@@ -437,23 +414,6 @@ def test_a_day_has_its_own_rules_and_l1_fees():
     unknown = {one["rule"]: one["error"] for one in then["rules"] if "error" in one}
     assert unknown["mode"] == "unknown since 2024-03-14T00:00:01: base_fee_scalar, blob_base_fee_scalar"
     assert then["reference"] == then["rules"][0]["rule"] == "op-mainnet/ecotone"
-    assert [one["rule"] for one in compared(RAW, {**L1, "at": "2024-06-14", "rules": ["base"]})["rules"]] == [
-        "base/ecotone"
-    ]
-
-
-def test_a_chain_is_priced_in_its_token_and_in_eth_where_its_parameters_are_given():
-    given = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
-             "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
-    rows = {one["rule"]: one for one in compared(RAW, {**L1, "parameters": {"mantle": given}})["rules"]}
-    found, total = rows["mantle/arsia"], int(rows["mantle/arsia"]["total"], 16)
-
-    assert (found["token"], int(found["totalEth"], 16)) == ("MNT", round(total / 3_114))
-    assert rows["mode"]["error"].startswith("unknown since 2025-05-09T16:00:01: base_fee_scalar")
-    with pytest.raises(InvalidInput, match="expected one of"):
-        compared(RAW, {**L1, "parameters": {"atlantis": {}}})
-    sent_ = sent(chain="mantle", parameters=given, maxFeePerGas=hex(10**8))
-    assert (sent_["token"], int(sent_["l1Fee"], 16) % 3_114) == ("MNT", 0)
 
 
 def test_the_fee_is_named_as_rip_7759_names_it():
@@ -485,39 +445,6 @@ def test_an_explanation_names_the_parts_as_rip_7759_does(pricing, gas_price):
     assert min(wei(without).values()) >= 0, "a margin below 1 takes away of every part"
 
 
-SEND = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
-
-
-def sent(chain="op-mainnet", balance="0x38d7ea4c68000", call=None, options=None, **changed):
-    given = SEND | changed if options is None else options
-    return METHODS["feemodel_maxSend"](chain, balance, {"to": "0x" + "11" * 20} if call is None else call, given)
-
-
-def test_the_largest_value_is_the_function_s():
-    answer = sent()
-    now = rollups.Now(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
-    expected = rollups.max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000)
-
-    assert (answer.pop("chain"), answer.pop("token")) == ("op-mainnet", "ETH")
-    assert wei(answer) == {
-        "maxValue": expected.max_value, "held": expected.held, "gasLimit": 21_000, "maxFeePerGas": 1_004_000,
-        "l1Fee": expected.l1_fee, "operatorFee": 0,
-    }  # fmt: skip
-    assert sent(balance="0x0")["maxValue"] is None
-    units = sent(
-        chain="arbitrum-one", pricePerUnit="0x3b9aca00", l1BaseFee=None, blobBaseFee=None, baseFee=hex(2 * 10**7)
-    )
-    assert int(units["gasLimit"], 16) > 21_000
-
-
-def test_a_rule_that_knows_no_answer_leaves_the_others():
-    one_wei = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
-    answers = {one["rule"]: one for one in compared(RAW, {**one_wei, "rules": "all"})["rules"]}
-
-    assert answers["polygon-zkevm"]["error"].startswith("base_fee: expected enough for a gas price of 1 wei")
-    assert [name for name, one in answers.items() if "error" in one] == ["polygon-zkevm"]
-
-
 def test_the_presets_are_real():
     presets = METHODS["feemodel_presets"]()
     for chain in presets["chains"]:
@@ -540,32 +467,28 @@ def test_the_presets_are_real():
     assert days["most-expensive-minutes"]["date"] == "2026-02-06 00:20 UTC"
 
 
-def test_every_field_has_a_default_that_can_be_sent():
+def test_every_input_has_a_default_that_can_be_sent():
     presets = METHODS["feemodel_presets"]()
     day = presets["days"][0]
     usual = {field["name"]: field["default"] for field in presets["fields"]} | {name: day[name] for name in L1}
-    usual |= {name: value for name, value in presets["server"].items() if name in FIELDS}
-    for pricing in FORMS:
-        for costs in ("announced", "l1") if pricing == "cost-per-byte" else (None,):
-            point = {
-                field["name"]: usual[field["name"]]
-                for field in presets["fields"]
-                if pricing in field["forms"] and (costs is None or costs in field["costs"])
-            }
-            chosen = {"pricing": pricing} | ({} if costs is None else {"variableCostFrom": costs})
-            answer = METHODS["feemodel_fee"]({**chosen, **point})
-            assert answer["inputs"] == {**chosen, **point}
+    for pricing, kind in POINTS.items():
+        assert names_of(kind).keys() <= {*usual, "variableCostFrom"}
+        point = {name: usual[name] for name in names_of(kind) if name in usual}
+        answer = METHODS["feemodel_fee"]({"pricing": pricing, **point})
+        assert {"pricing": pricing, **point}.items() <= answer["inputs"].items()
 
 
 @pytest.mark.parametrize("pricing", FORMS)
-def test_the_formula_names_every_field_that_it_reads(pricing):
-    text = json.dumps(METHODS["feemodel_presets"]()["formulas"][pricing], ensure_ascii=False).lower()
+def test_the_formula_on_the_page_names_every_input_that_it_reads(pricing):
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    labels = dict(re.findall(r'class="control" data-name="(\w+)".*>(.+)</div>', page))
+    text = re.search(rf'<dl class="formula" data-pricing="{pricing}">(.*?)</dl>', page, re.DOTALL)[1].lower()
     words = {"gasPriceRatio": "ratio", "submissionBytes": "bytes of a submission", "executionGas": "execution gas",
              "blobGas": "blob gas", "baseFee": "base fee"}  # fmt: skip
-    unread = {"blobBaseFee"} if pricing == "verification-cost" else set()  # which the other rollups read
-    for name, field in FIELDS.items():
-        if pricing in field.forms and name not in unread:
-            assert words.get(name, field.label.lower()) in text
+    unread = {"variableCostFrom"} | ({"blobBaseFee"} if pricing == "verification-cost" else set())
+    for name in names_of(POINTS[pricing]):
+        if name not in unread:
+            assert words.get(name, labels[name].lower()) in text
 
 
 def numbers_of(value, path=""):
@@ -591,7 +514,7 @@ def test_only_bytes_and_limits_are_bare_integers():
 
     assert bare == {
         "compressedSize", "measuredBytes", "signedBytes", "submissionBytes", "verificationCapacity", "pubdata",
-        "dataBytes", "values", "default", "decimals", "low", "high", "points", "subjectBytes", "type", "gasPriceRatio",
+        "dataBytes", "values", "default", "type", "gasPriceRatio",
     }  # fmt: skip
 
 
@@ -600,7 +523,7 @@ def test_the_methods_answer_over_json_rpc():
         {"jsonrpc": "2.0", "id": 1, "method": "feemodel_fee", "params": {"point": {**TRANSFER, **L1}}},
         {"jsonrpc": "2.0", "id": 2, "method": "feemodel_curve", "params": [curved()[1]]},
         {"jsonrpc": "2.0", "id": 3, "method": "feemodel_explain", "params": [CALL]},
-        {"jsonrpc": "2.0", "id": 4, "method": "feemodel_fee", "params": [{**TRANSFER, "gas": 1}]},
+        {"jsonrpc": "2.0", "id": 4, "method": "feemodel_fee", "params": [{**TRANSFER, "gas": "1"}]},
     ]
     answers = respond(json.dumps(calls).encode(), {name: Method(one, typed=False) for name, one in METHODS.items()})
 
@@ -608,5 +531,5 @@ def test_the_methods_answer_over_json_rpc():
     assert answers[0]["result"] == fee(**L1)
     assert answers[3]["error"] == {
         "code": -32602,
-        "message": 'point.gas: expected a quantity such as "0x5208", got 1',
+        "message": "point.gas: expected a quantity such as \"0x5208\", got '1'",
     }

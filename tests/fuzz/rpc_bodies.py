@@ -23,12 +23,6 @@ OVERRIDES = {OTHER: {"code": "0x5f355f5260205ff3", "stateDiff": {"0x" + "00" * 3
 #: A call of every method that is answered with a result.
 PARAMS: dict[str, list[Any]] = {
     "eth_blockNumber": [],
-    "feemodel_maxSend": [
-        "op-mainnet",
-        "0x38d7ea4c68000",
-        {"to": "0x" + "11" * 20},
-        {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"},
-    ],
     "eth_call": [CALL, "latest", OVERRIDES],
     "eth_chainId": [],
     "eth_estimateGas": [CALL, "latest", OVERRIDES],

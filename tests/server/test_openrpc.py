@@ -20,7 +20,6 @@ from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
 POINT = {"compressedSize": 128, "gas": "0x5208"}
-SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1BaseFee": "0x1", "blobBaseFee": "0x1"}
 
 #: Of a method what else it may be called with than in its example.
 CALLS = {
@@ -42,9 +41,8 @@ CALLS = {
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
     "feemodel_simulateMonth": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
+    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}]],
     "feemodel_forecast": [[{"method": "seasonal", "paths": 20}], [{"horizons": ["20min"], "method": "blend"}]],
-    "feemodel_maxSend": [["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
 }  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def measures() -> list[Attack]:
     call = {"from": HOLDER, "to": to_hex(HOLDERS[1]), "gas": hex(10**7), "data": short}
     long = {"from": HOLDER, "to": ADDRESS, "data": to_hex(values)}
     curve = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 10**6, "points": 500}
-    prices = {"l1BaseFee": "0x1", "blobBaseFee": "0x1", "rules": "all"}
+    prices = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
     listed: list[tuple[str, Requests, frozenset[str]]] = [
         ("two-valued calldata", always("rollup_estimateGas", long), ANY_END),
         ("two-valued calldata explained", always("feemodel_explain", call), ANY_END | INVALID),

@@ -6,7 +6,7 @@ import statistics
 import pytest
 import urllib3
 
-from feemodel.explorer._fields import FIELDS
+from feemodel.explorer._inputs import SOURCES
 from feemodel.explorer._methods import explorer_methods
 from feemodel.explorer._month import CHOICES, DEFAULTS
 from feemodel.explorer._page import POLICY, STATIC
@@ -251,10 +251,10 @@ def test_a_server_that_goes_away_and_comes_back(page_browser):
 def test_every_field_is_on_the_page(open_tab):
     tab = open_tab()
     controls = tab.page.locator(".control input[name]").all()
-    assert {control.get_attribute("name") for control in controls} == set(FIELDS)
+    assert {control.get_attribute("name") for control in controls} == set(SOURCES)
     sources = tab.text("#defaults")
     for name in tab.fields():
-        assert FIELDS[name].source in sources
+        assert SOURCES[name] in sources
 
 
 def test_every_policy_is_on_the_page(open_tab):

@@ -1,0 +1,171 @@
+"""Inputs of a fee: structs that parse JSON objects, with units, defaults and the sources of the defaults.
+
+In JSON-RPC, wei and gas are hexadecimal quantities; bytes and ratios are plain numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+
+from feemodel.checks import INT64_MAX, choice, known_fields
+from feemodel.errors import InvalidInput
+from feemodel.estimates.json_types import Uint64, parse
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
+from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE, VERIFICATION, LineaPreset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+
+Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
+Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0)]
+
+FORMS = (CostPerByte.name, VerificationCost.name)
+L1_FEES = ("l1BaseFee", "blobBaseFee")
+TRANSACTION = ("compressedSize", "gas")
+IN_BYTES = ("compressedSize", "verificationCapacity", "submissionBytes")
+RATIOS = ("margin", "costMargin", "gasPriceRatio")
+
+
+class Point(msgspec.Struct, rename="camel", kw_only=True):
+    """Inputs that both pricing forms have; for a curve, one input is an array."""
+
+    compressed_size: Bytes | None = None  #: [byte]
+    gas: Uint64 | None = None  #: [gas]
+    margin: Ratio
+    base_fee: Uint64  #: [wei / gas]
+    l1_base_fee: Uint64 | None = None  #: [wei / gas]
+    blob_base_fee: Uint64 | None = None  #: [wei / gas]
+    l1_tip: Uint64 = ASSUMED_L1_TIP  #: [wei / gas]
+
+
+class BytePoint(Point, kw_only=True):
+    """Inputs of the cost-per-byte form."""
+
+    variable_cost_from: Literal["announced", "l1"] = "announced"
+    variable_cost: Uint64  #: not used if the variable cost comes from L1 fees [wei / byte]
+    fixed_cost: Uint64  #: [wei / gas]
+    cost_margin: Ratio = COORDINATOR.margin
+    lower_bound: Uint64 | None = int(COORDINATOR.lower_bound)  #: [wei / byte]
+    upper_bound: Uint64 | None = int(COORDINATOR.upper_bound)  #: [wei / byte]
+    execution_gas: Uint64 = COORDINATOR.execution_gas  #: of a submission [gas]
+    blob_gas: Uint64 = COORDINATOR.blob_gas  #: of a submission [gas]
+    submission_bytes: Bytes = USABLE_BLOB_BYTES  #: [byte]
+
+
+class VerificationPoint(Point, kw_only=True):
+    """Inputs of the verification-cost form."""
+
+    min_gas_price: Uint64  #: [wei / gas]
+    verification_gas_cost: Uint64  #: [gas]
+    verification_capacity: Bytes  #: [byte]
+    gas_price_ratio: Ratio
+    adjustment: Uint64  #: [wei / gas]
+
+
+POINTS: Mapping[str, type[Point]] = {CostPerByte.name: BytePoint, VerificationCost.name: VerificationPoint}
+
+_COORDINATOR = f"{COORDINATOR.source} ({COORDINATOR.date})"
+_SEQUENCER = f"{VERIFICATION.source} ({VERIFICATION.date})"
+#: Sources of the defaults of all inputs.
+SOURCES: Mapping[str, str] = {
+    "compressedSize": "a plain transfer, as mainnet measured it in January 2026",
+    "gas": "a plain transfer",
+    "margin": f"{NODE.source} ({NODE.date}): {NODE.estimate_margin} on an estimate",
+    **dict.fromkeys(("baseFee", "variableCost", "fixedCost", "minGasPrice", "adjustment"), "the server's own pricing"),
+    **dict.fromkeys(L1_FEES, "the day that is chosen"),
+    "l1Tip": "a choice: the L1 series has no tips",
+    **dict.fromkeys(("costMargin", "lowerBound", "upperBound", "executionGas"), _COORDINATOR),
+    "blobGas": f"{COORDINATOR.blob_gas // GAS_PER_BLOB} blob, EIP-4844",
+    "submissionBytes": "a filled blob: 4,096 elements of 254 bits",
+    **dict.fromkeys(("verificationGasCost", "verificationCapacity", "gasPriceRatio"), _SEQUENCER),
+}
+EXAMPLE = {"compressedSize": 128, "gas": "0x5208"}  # a plain transfer
+
+
+def names_of(kind: type[Point] | Point) -> dict[str, str]:
+    """Return the attributes of a struct by their JSON-RPC names."""
+    return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+
+
+def defaults_of(pricing: str, form: Form, preset: LineaPreset) -> dict[str, Any]:
+    """Return the defaults of all inputs of a form, as parsed: costs of the server, and defaults of the struct."""
+    costs = form if form.name == pricing else form_of(pricing, replace(preset, base_fee=form.base_fee))
+    found = {}
+    for field in msgspec.structs.fields(POINTS[pricing]):
+        own = preset.estimate_margin if field.name == "margin" else getattr(costs, field.name, field.default)
+        found[field.encode_name] = own
+    return found
+
+
+def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset) -> Point:
+    """Parse the inputs of a fee; missing inputs are taken from the server's pricing.
+
+    Parameters
+    ----------
+    given : an object with any of `pricing` and the fields of the form's struct, in camel case.
+    path : path of the object, for error messages.
+    form : pricing form of the server.
+    preset : pricing preset of the server.
+
+    Returns
+    -------
+    BytePoint or VerificationPoint : the inputs.
+
+    Raises
+    ------
+    InvalidInput : a name is unknown, or a value is not valid; the message has the path.
+
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
+    >>> read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own).variable_cost
+    1000000000
+    """
+    pricing = choice(f"{path}.pricing", given["pricing"], FORMS) if "pricing" in _object(given, path) else form.name
+    known_fields(path, given, sorted({"pricing", *names_of(POINTS[pricing])}))
+    point: Point = parse(path, {**defaults_of(pricing, form, preset), **given}, POINTS[pricing])
+    if isinstance(point, BytePoint) and point.variable_cost_from == "l1":
+        expect(point, L1_FEES, path)
+    return point
+
+
+def expect(point: Point, names: tuple[str, ...], path: str) -> None:
+    """Raise `InvalidInput` for the first of some inputs that was not given."""
+    for name in names:
+        if getattr(point, names_of(point)[name]) is None:
+            raise InvalidInput(f"{path}.{name}", "expected a value", None)
+
+
+def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
+    """Raise `InvalidInput` for the first of some inputs that a method determines itself."""
+    for name in names:
+        if name in _object(given, path):
+            raise InvalidInput(f"{path}.{name}", "expected none: it is found by the method", given[name])
+
+
+def _object(given: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InvalidInput(path, "expected an object", given)
+    return given
+
+
+def to_wire(name: str, value: Any) -> Any:
+    """Return an input in its JSON-RPC form: wei and gas as quantities, other values unchanged.
+
+    >>> to_wire("gas", 21_000), to_wire("margin", 1.2)
+    ('0x5208', 1.2)
+    """
+    return value if value is None or isinstance(value, str) or name in (*IN_BYTES, *RATIOS) else hex(value)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Replace parameter names of formulas in errors with the JSON-RPC names of the inputs."""
+    names = {own: name for kind in POINTS.values() for name, own in names_of(kind).items()}
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # values beyond the range of a double raise an error later
+            yield
+    except InvalidInput as error:
+        name = f"{path}.{names[error.name]}" if error.name in names else f"{path}: {error.name}"
+        raise type(error)(name, error.reason, error.value, error.index) from None
