@@ -75,9 +75,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({
             **({} if what_if is None else {"rules": what_if.name}),
-            "chain": options.chain, "token": terms.chain.token, "maxValue": found.max_value,
-            "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas,
-            "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
+            "chain": options.chain, "token": terms.chain.token, **found.as_dict(),
         })  # fmt: skip
         return 0
     title = "" if what_if is None else f"{what_if.name}: "

@@ -146,10 +146,7 @@ class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
             self.chain, self.balance, {"to": self.to}, now=now,
             gas_limit=TRANSACTION_GAS if self.gas is None else self.gas, blocks_ahead=self.blocks_ahead, at=self.at,
         )  # fmt: skip
-        return {
-            "maxValue": found.max_value, "held": found.held, "gasLimit": found.gas_limit,
-            "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
-        }  # fmt: skip
+        return found.as_dict()
 
 
 class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):

@@ -90,7 +90,7 @@ def _simulated(pricing: str, posting: str, sla_hours: float, elasticity: float) 
     found = simulate(fees, baseline_pricing(pricing, even), rule, demand, days="utc", record=1)
     submission = rule.submission
     (base_fee, blob_base_fee, tip), first = fees_by_step(fees, STEP, submission.tip)
-    l1_cost = (base_fee + tip) * submission.execution_gas + blob_base_fee * submission.blob_gas
+    l1_cost = submission.cost(base_fee, tip, blob_base_fee)
     price, balance, backlog = (found[name].to_numpy()[0] for name in ("price", "balance", "backlog"))
     starts = np.arange(0, len(price), STEPS)
     ends = np.minimum(starts + STEPS, len(price)) - 1

@@ -27,7 +27,8 @@ from feemodel.checks import INT64_MAX, check_limit, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum, taiko, zksync_os
-from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, _constraint_base_fee
+from feemodel.rollups.arbitrum import BIPS
+from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, _constraint_base_fee
 
 ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # doubled block limit: the last transaction may exceed the limit
 TAIKO_GAS_LIMIT = 240_000_000  # the bound depends only on gas used / target, so any even number works
@@ -45,6 +46,13 @@ class Sendable(NamedTuple):
     l1_fee: int  #: L1 data fee, a part of `held` [wei]
     operator_fee: int  #: operator fee, a part of `held` [wei]
     max_fee_per_gas: int  #: max fee of the transaction [wei / gas]
+
+    def as_dict(self) -> dict[str, int | None]:
+        """Return the fields with their names in JSON."""
+        return {
+            "maxValue": self.max_value, "held": self.held, "gasLimit": self.gas_limit,
+            "maxFeePerGas": self.max_fee_per_gas, "l1Fee": self.l1_fee, "operatorFee": self.operator_fee,
+        }  # fmt: skip
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:

@@ -8,13 +8,13 @@ from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, who
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
-from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, Schedule
+from feemodel.ethereum.fee_market import MAINNET, Schedule
 from feemodel.rollups import _balance as balance
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism
+from feemodel.rollups import optimism
 from feemodel.rollups._balance import Sendable
 from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import Chain, Parameters, When
-from feemodel.rollups.rules import FAMILIES, parameters_of
+from feemodel.rollups.rules import FAMILIES, arbitrum_price_per_unit, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
@@ -178,9 +178,7 @@ def _on_arbitrum(
     price = now.price_per_unit
     if price is None:
         batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
-        cost = batch["batch_l1_gas"] * l1_fees[0] + batch["batch_blobs"] * GAS_PER_BLOB * l1_fees[1]
-        units = arbitrum._poster_units(batch["batch_transaction_bytes"])
-        price = int(arbitrum_l1_pricing._equilibrium_price(cost, units))
+        price = int(arbitrum_price_per_unit(batch, *l1_fees))
     widest = replace(unsigned, value=balance_wei)
     # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8

@@ -178,12 +178,19 @@ def estimated_poster_gas(
     >>> estimated_poster_gas(120, price_per_unit=10**9, base_fee=10**7, min_base_fee=10**7)
     241670
     """
-    padded = add("brotli_size", poster_units(brotli_size), ESTIMATE_EXTRA_UNITS)
-    units = multiply_divide("brotli_size", padded, ESTIMATE_UNIT_BIPS, BIPS)
-    cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
+    size = whole("brotli_size", brotli_size, unit="bytes")
+    cost = _estimated_cost(size, whole("price_per_unit", price_per_unit, unit="wei"))
     lowered = multiply_divide("base_fee", whole("base_fee", base_fee, unit="wei"), 7, 8)
     price = maximum(lowered, whole("min_base_fee", min_base_fee, minimum=1, unit="wei"))
-    return saturated(multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price)
+    return saturated(cost // price)
+
+
+def _estimated_cost(brotli_size: Whole, price_per_unit: Whole) -> Whole:
+    """Return the cost of the bytes in an estimate, with the margins on units and cost [wei]."""
+    padded = add("brotli_size", _poster_units(brotli_size), ESTIMATE_EXTRA_UNITS)
+    units = multiply_divide("brotli_size", padded, ESTIMATE_UNIT_BIPS, BIPS)
+    cost = multiply("poster_cost", price_per_unit, units)
+    return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS)
 
 
 @overload

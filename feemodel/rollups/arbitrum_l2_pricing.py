@@ -49,8 +49,8 @@ from feemodel.checks import (
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, saturated, where
+from feemodel.rollups.arbitrum import BIPS
 
-BIPS = 10_000
 EXPONENTIAL_ACCURACY = 4  # number of terms of the Taylor series
 
 # Parameters of the legacy rule.

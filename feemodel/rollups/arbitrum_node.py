@@ -38,9 +38,7 @@ def node_interface_gas(data: bytes, *, to: bytes | None, price_per_unit: int, ba
         signature=Signature(PLACEHOLDER_V, _placeholder("R", 32), _placeholder("S", 32)),
     )  # fmt: skip
     size = Brotli(quality=level).size(placeholder.signed())
-    units = (int(arbitrum._poster_units(size)) + arbitrum.ESTIMATE_EXTRA_UNITS) * arbitrum.ESTIMATE_UNIT_BIPS
-    price = whole_scalar("price_per_unit", price_per_unit, unit="wei")
-    cost = price * (units // arbitrum.BIPS) * arbitrum.ESTIMATE_COST_BIPS // arbitrum.BIPS
+    cost = int(arbitrum._estimated_cost(size, whole_scalar("price_per_unit", price_per_unit, unit="wei")))
     return cost // whole_scalar("base_fee", base_fee, minimum=1, unit="wei")
 
 

@@ -29,6 +29,8 @@ from typing import Any, NamedTuple
 
 from feemodel.checks import EMPTY, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
+from feemodel.integers import multiply_divide_parts
 from feemodel.rollups import optimism
 from feemodel.rollups._user_operation import (
     ENTRY_POINTS,
@@ -49,7 +51,6 @@ from feemodel.sizes._codecs import FastLz
 
 PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # rundler's gas per operation, by version of the entry point [gas]
 WORD_GAS = 4
-TRANSACTION_GAS = 21_000
 AUTHORIZATION_GAS = 25_000  # gas of an EIP-7702 authorization
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
@@ -158,9 +159,14 @@ def op_stack_data_gas(
     """
     size = int(optimism._scaled_size(whole_scalar("fastlz_size", fastlz_size, unit="bytes") + SIGNATURE_SIZE))
     size += whole_scalar("extra_bytes", extra_bytes, unit="bytes") * SCALE
-    price = whole_scalar("base_fee_scalar", base_fee_scalar) * 16 * whole_scalar("l1_base_fee", l1_base_fee)
-    price += whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar) * whole_scalar("blob_base_fee", blob_base_fee)
-    return size * price // 10**12 // whole_scalar("gas_price", gas_price, minimum=1)
+    price = optimism.weighted_price(
+        base_fee_scalar=whole_scalar("base_fee_scalar", base_fee_scalar),
+        l1_base_fee=whole_scalar("l1_base_fee", l1_base_fee),
+        blob_base_fee_scalar=whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar),
+        blob_base_fee=whole_scalar("blob_base_fee", blob_base_fee),
+    )
+    fee = int(multiply_divide_parts("l1_fee", price, size, optimism.UNITS_PER_BYTE["fjord"]))
+    return fee // whole_scalar("gas_price", gas_price, minimum=1)
 
 
 class ArbitrumDataGas(NamedTuple):

@@ -17,12 +17,10 @@ from typing import overload
 
 from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply, multiply_divide
+from feemodel.integers import MILLION, Whole, add, multiply, multiply_divide
 from feemodel.rollups import optimism
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
-
-MILLION = 10**6
 
 
 @overload

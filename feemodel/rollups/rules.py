@@ -148,18 +148,34 @@ def _arbitrum_rule(parameters: Parameters) -> Rule:
         "version", "min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"
     )
     arbitrum.version(terms["version"])
-    batch_units = arbitrum._poster_units(terms["batch_transaction_bytes"])
     gas_price = terms["min_base_fee"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        blob_gas = terms["batch_blobs"] * fee_market.GAS_PER_BLOB
-        execution = multiply("batch_cost", base_fee, terms["batch_l1_gas"])
-        cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
-        price = arbitrum_l1_pricing._equilibrium_price(cost, batch_units)
+        price = arbitrum_price_per_unit(terms, base_fee, blob_base_fee)
         units = arbitrum._poster_units(columns["brotli_size"])
         return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
     return Rule.of(parameters, ("gas", "brotli_size"), terms, taken_apart)
+
+
+def arbitrum_price_per_unit(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
+    """Return the equilibrium price per unit of Arbitrum's L1 pricing controller [wei / unit].
+
+    Parameters
+    ----------
+    terms : parameters `batch_l1_gas`, `batch_blobs` and `batch_transaction_bytes` of the chain, which are not checked.
+    base_fee, blob_base_fee : base fee and blob base fee of L1, which are not checked [wei / gas].
+
+    (1 gwei · 210,000 + 1 wei · 131,072) / 1,600,000, rounded up, plus the reward of 10 wei:
+
+    >>> batch = {"batch_l1_gas": 210_000, "batch_blobs": 1, "batch_transaction_bytes": 100_000}
+    >>> arbitrum_price_per_unit(batch, 10**9, 1)
+    131250011
+    """
+    execution = multiply("batch_cost", base_fee, terms["batch_l1_gas"])
+    blobs = multiply("batch_cost", blob_base_fee, terms["batch_blobs"] * fee_market.GAS_PER_BLOB)
+    units = arbitrum._poster_units(terms["batch_transaction_bytes"])
+    return arbitrum_l1_pricing._equilibrium_price(add("batch_cost", execution, blobs), units)
 
 
 SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
