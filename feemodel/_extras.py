@@ -1,4 +1,4 @@
-"""Optional packages, the extras that install them, and the commands to do so."""
+"""Optional packages, the extras that contain the packages, and the commands that install the extras."""
 
 import platform
 import shlex
@@ -30,7 +30,7 @@ EXTRAS = {
 }
 
 
-#: Instruction sets that `native/.cargo/config.toml` requires. Some x86-64 processors lack these instruction sets.
+#: Instruction sets that `native/.cargo/config.toml` requires, and that some x86-64 processors lack.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 

@@ -12,8 +12,8 @@ from typing import Any
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Create `__getattr__` and `__dir__` for a package that imports its public names under `if TYPE_CHECKING:`.
 
-    Type checkers and this function read the same import statements in `__init__.py`. The modules of the package are
-    attributes too, and `__all__` is the list of public names.
+    Type checkers and this function read the same import statements in `__init__.py`. Besides the public names, the
+    modules of the package become attributes. `__all__` is the list of public names.
 
     The package `lazy_loader` is not used: it would add two dependencies (itself and `packaging`), it reads the names
     from a second file (`__init__.pyi`), and its errors do not name a missing extra.

@@ -20,7 +20,7 @@ def cores() -> int:
 
 
 def end_with_parent() -> None:
-    """Exit when the parent process ends. Without this, a worker process would wait for tasks forever."""
+    """Exit when the parent process ends, because a worker process would otherwise wait for tasks forever."""
     from multiprocessing import parent_process
 
     parent = parent_process()

@@ -14,7 +14,7 @@ from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed
-#: Action → option → whether the option is required. The option `--store` of all actions is not listed.
+#: Action → option → whether the option is required. All actions also have the option `--store`.
 OPTIONS = {
     "info": {},
     "verify": {},

@@ -1,7 +1,7 @@
 """Chains without new blocks: a latest block and the state after it, read from a geth genesis or from replayed blocks.
 
 A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
-ledger of this genesis is part of the package; `scripts/build-ledger` writes it.
+package includes the ledger of the development genesis, which `scripts/build-ledger` writes.
 """
 
 import json
@@ -50,7 +50,7 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """A block, and the state after this block, which is the state for calls."""
+    """A block, and the state after the block, on which calls are executed."""
 
     call_state: CallState
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record
@@ -63,7 +63,7 @@ class ChainState:
     def next_base_fee(self) -> int:
         """Base fee of the next block, by EIP-1559 [wei / gas]."""
         block = self.call_state.block
-        if block.gas_limit < ELASTICITY:  # EIP-1559 would divide by a gas target of zero
+        if block.gas_limit < ELASTICITY:  # avoid a division by a gas target of 0
             return block.base_fee
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
@@ -93,8 +93,8 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     genesis : the genesis as a JSON object. Required fields: `alloc`, `gasLimit`, and `config` with `chainId` and the
         activation blocks or times of the forks. Optional fields: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`,
         `mixHash`, `difficulty`, `number`. As in geth, the default base fee is 1 gwei from London on.
-    state_root : root of the ledger's Merkle tree of the same allocation. The block hash depends on this root and
-        therefore differs from geth's block hash: geth uses another kind of tree.
+    state_root : root of the ledger's Merkle tree of the same allocation. Geth uses another kind of state tree, so
+        geth's block hash of the same genesis is different.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     parent_hash = _sized(genesis, "parentHash", 32)
     chain = ChainState(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
     found = keccak256(_encoded(_header(chain)))
-    named = replace(block, hashes={block.number: found})  # BLOCKHASH in later simulated blocks returns this hash
+    named = replace(block, hashes={block.number: found})  # for BLOCKHASH in later simulated blocks
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 

@@ -25,7 +25,7 @@ class Prices:
     timestamp: int = 0  #: Unix time of the L1 block from which the prices are computed; 0 for fixed prices [s]
 
     def on_base_fee(self, base_fee: int) -> "Prices":
-        """Return these prices with another base fee [wei / gas]; raises `UpstreamError` if no valid fee results."""
+        """Return a copy with another base fee [wei / gas]; raises `UpstreamError` if no valid fee results."""
         form = replace(self.form, base_fee=base_fee)  # type: ignore[type-var]
         try:
             form.parts(1, TRANSACTION_GAS, self.preset.estimate_margin)
@@ -92,7 +92,7 @@ def prices_of(
         preset = replace(preset, estimate_margin=margin)
     if isinstance(form, CostPerByte):
         preset = replace(preset, variable_cost=form.variable_cost, fixed_cost=form.fixed_cost)
-    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # raises for costs that give no valid fee
+    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # raises an error for costs that give no valid fee
     return Prices(form, replace(preset, base_fee=form.base_fee))
 
 
@@ -146,7 +146,7 @@ def suggested_tip(prices: Prices) -> int:
     """Return the priority fee suggested to wallets that do not use an estimate [wei / gas].
 
     The fee is the announced gas price minus Linea's base fee of 7 wei, or the fee that block building requires for the
-    sample transaction if that fee is higher. Block building rejects transactions that offer less than it requires.
+    sample transaction if that fee is higher. Block building rejects transactions that offer less than the required fee.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> suggested_tip(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))

@@ -49,7 +49,7 @@ from feemodel.integers import (
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
-LOWEST_BASE_FEE = 7  # wei / gas; a base fee below the denominator does not fall further
+LOWEST_BASE_FEE = 7  # [wei / gas]; from 7 wei down, base_fee // 8 is 0, so the base fee does not fall
 
 GAS_PER_BLOB = 131_072  # EIP-4844
 USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; Linea's prices use `GAS_PER_BLOB` instead
@@ -73,7 +73,7 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: time of the first block of the upgrade, or a time between the previous block and this block [s]
+    timestamp: int  #: activation time: after the last block before the upgrade, at most the time of its first block [s]
     target: int  #: number of blobs in a block at which the fee does not change
     maximum: int  #: maximum number of blobs in a block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
@@ -105,7 +105,7 @@ class Schedule:
             if starts[i] <= starts[i - 1]:
                 raise InvalidInput("rows", f"expected increasing timestamps, above {starts[i - 1]:,}", starts[i], (i,))
 
-    def __repr__(self) -> str:  # short, because `help` shows it in signatures
+    def __repr__(self) -> str:  # short, because `help` shows this text in signatures
         return f"Schedule({', '.join(row.name for row in self.rows)})"
 
     def at(self, timestamp: int) -> BlobRules:
@@ -271,8 +271,8 @@ def moved_base_fee(
 def blob_update_fraction(maximum: int) -> int:
     """Update fraction for a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
-    With this update fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is two
-    thirds of the maximum. The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.
+    With the returned update fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is
+    two thirds of the maximum. The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.
 
     Parameters
     ----------
@@ -449,7 +449,8 @@ def next_excess_blob_gas(
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
+    timestamp : time of the child block [s]. The rules at the time of the child block apply, even if an upgrade came
+        after the parent block.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -491,7 +492,8 @@ def excess_branches(
     Parameters
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
+    timestamp : time of the child block [s]. The rules at the time of the child block apply, even if an upgrade came
+        after the parent block.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -537,7 +539,8 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     ----------
     excess : the parent's excess blob gas [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : time of the child block [s]. The rules at this time apply, even if the parent is older than an upgrade.
+    timestamp : time of the child block [s]. The rules at the time of the child block apply, even if an upgrade came
+        after the parent block.
     schedule : blob rules of the chain.
 
     All parameters but the schedule broadcast against each other.
@@ -594,7 +597,7 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     InvalidInput : a value that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    3 · 4 + 2 · 16:
+    The gas is 3 · 4 + 2 · 16 = 44:
 
     >>> calldata_gas(3, 2)
     44
@@ -636,7 +639,7 @@ def calldata_floor_gas(
     InvalidInput : a value that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    21,000 + 10 · (50 + 4 · 50):
+    The minimum is 21,000 + 10 · (50 + 4 · 50) = 23,500 gas:
 
     >>> calldata_floor_gas(50, 50)
     23500
@@ -663,9 +666,9 @@ def _taylor_of_arrays(
     factor: WholeArray, numerator: WholeArray, denominator: WholeArray
 ) -> tuple[WholeArray, int | None]:
     """Return the values, and the index of the first value that does not fit int64; the index is `None` if all fit."""
-    # With x = numerator / denominator, every term and partial sum is at most factor · denominator · e**x. If this bound
-    # is below 2**61, all terms and sums fit int64. The bound also implies x < 61 · ln 2, so there are fewer than 2**10
-    # terms, and denominator · i stays below `DIVISOR_LIMIT`.
+    # With x = numerator / denominator, every term and partial sum is at most factor · denominator · e**x. If factor ·
+    # denominator · e**x is below 2**61, all terms and sums fit int64. In this case x < 61 · ln 2, so there are fewer
+    # than 2**10 terms, and denominator · i stays below `DIVISOR_LIMIT`.
     bound = factor * np.exp(numerator / denominator) * denominator
     small = (bound < 2.0**61) & (denominator < 2**41)
     values = np.empty(numerator.shape, dtype=np.int64)

@@ -33,7 +33,7 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
 
     Parameters
     ----------
-    outcome : the outcome, which is not a success.
+    outcome : outcome of an execution that did not succeed.
     gas_limit : gas limit of the execution [gas].
     estimating : whether `gas_limit` is the upper bound of an estimate; if so, an out-of-gas error names this bound.
 

@@ -33,7 +33,7 @@ class Fork:
     authorizations: bool = False  #: EIP-7702
     blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
 
-    def __repr__(self) -> str:  # short, because `help(CallState)` shows it in the signature
+    def __repr__(self) -> str:  # short, because `help(CallState)` shows this text
         return f"Fork({self.name})"
 
 

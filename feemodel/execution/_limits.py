@@ -7,7 +7,8 @@ from feemodel.checks import UINT64_MAX, whole_scalar
 from feemodel.errors import LimitExceeded
 from feemodel.execution._inputs import MAX_GAS, check_seconds
 
-#: Maximum of `gas_cap` [gas]. Besu's first guess may be 1/63 above `gas_cap`, and engines must accept it.
+#: Maximum of `gas_cap` [gas]. The first gas limit that Besu tries may be 1/63 above `gas_cap`, and engines must accept
+#: this gas limit.
 MAX_GAS_CAP = MAX_GAS // 2
 
 
@@ -39,7 +40,7 @@ class Budget:
 
     Parameters
     ----------
-    limits : the limits; `total_gas` and `seconds` are used.
+    limits : limits on the estimate; a `Budget` uses only `total_gas` and `seconds`.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -245,7 +245,7 @@ def _slots(name: str, slots: Any) -> dict[int, int]:
     for key, value in slots.items():
         where = f"{name}.{key}"
         slot = _word(where, key)
-        if slot in parsed:  # the same slot, written once in upper case and once in lower case
+        if slot in parsed:  # the slot is given twice, in upper and in lower case
             raise InvalidInput(where, "expected every slot once", value)
         parsed[slot] = _word(where, value)
     return parsed

@@ -1,8 +1,8 @@
 """Range of gas limits with the same outcome, derived from one execution of the specification.
 
-Suppose that a frame starts with g gas and has spent S gas so far. For every g with which the frame executes the same
-instructions, g − S gas is left. Each instruction in this table requires a minimum value of g, and the frame requires
-the maximum of these minimum values:
+Suppose that a frame starts with g gas and has spent S gas so far. If g changes but the instructions stay the same, S
+stays the same, and g − S gas is left. The table gives the minimum g that each instruction requires, and the frame
+requires the maximum over its instructions:
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
@@ -176,7 +176,7 @@ class _Frame:
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
-        self.limit = self.start = int(evm.message.gas)  # `start` is the gas left after the last burn
+        self.limit = self.start = int(evm.message.gas)  # `start`: gas left after the last halt of a child
         self.required = self.required_of_calls = 0  # minimum of `start` [gas]
         self.burns: list[_Burn] = []
         self.call: _TracedCall | None = None
@@ -188,7 +188,7 @@ class _Frame:
         return error is not None and type(error).__name__ != "Revert"
 
     def spent(self) -> int:
-        """Return the gas spent since the last burn [gas]."""
+        """Return the gas spent since the last halt of a child frame [gas]."""
         return self.start - int(self.evm.gas_left)
 
     def require(self, gas: int, *, of_call: bool = False) -> None:

@@ -23,7 +23,7 @@ from feemodel.progress import Progress, reporting
 
 BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
 DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
-ROW = 32  # minimum number of bytes for which a row of a table counts
+ROW = 32  # minimum size assumed for a row of a table [byte]
 JSON_SHARE = 4  # maximum size of JSON = maximum size of a file / JSON_SHARE
 LONG_READ = 1 << 26  # size of a file above which progress is shown [byte]
 

@@ -81,8 +81,8 @@ def get_blocks(
     blocks : consecutive block numbers.
     tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
         fee, and the tip of the block is the priority fee at this percentile, or 0 if the block has no transactions. The
-        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. With
-        `None`, the columns `tip` and `blob_base_fee` stay empty.
+        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. If
+        `tip_percentile` is `None`, the columns `tip` and `blob_base_fee` stay empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
@@ -252,7 +252,7 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
                 f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
             )
         if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
-            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # 0 means no blob base fee: the minimum is 1
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # a blob base fee is at least 1: 0 means none
         row[_TIP] = history.rewards[index][0] if history.rewards else 0
 
 

@@ -29,8 +29,8 @@ BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 te
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # Parquet rows read at a time: usually, and for columns of variable size
-BATCHES_IN_BOUND = 4  # maximum size of a batch = maximum size of a file / this number, for rows of mean size
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # maximum number of Parquet rows per batch
+BATCHES_IN_BOUND = 4  # a batch of Parquet rows has at most 1/4 of the maximum size of a file
 CSV_BLOCK = 1 << 26  # number of bytes that the CSV parser reads at a time; a longer row cannot be read
 
 
@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including pyarrow's exceptions if pyarrow is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # absent while pyarrow is being imported
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing until pyarrow is imported
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -87,7 +87,7 @@ def container_of(path: PathLike) -> Container:
 def check_regular(path: PathLike) -> None:
     """Raise `UnreadableFile` for a pipe or a device.
 
-    A directory is accepted, because opening a directory raises an error later.
+    A directory is accepted here, because the attempt to open a directory raises an error.
     """
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -303,7 +303,8 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Sync the folder, which makes the rename durable. Some systems cannot open folders.
+    # Write the folder to disk, so that the renamed file survives a crash. On some systems, folders cannot be opened,
+    # and this step is skipped.
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -31,7 +31,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     path : CSV, Parquet or JSON file of samples, or L1 blocks that `feemodel.io.read_blocks` reads. CSV and JSON may be
         gzipped. A sample needs a time and a base fee. In a file without base fees, a sample needs a time and either
         `blob_base_fee`, or `excess_blob_gas` with `blob_count` or `blob_gas_used`. Other columns of the table are
-        optional. Fees may have a fraction of a wei.
+        optional. Fees need not be whole numbers of wei.
     columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
         without a unit are read as wei. Fees that are probably in another unit are refused (see
         `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
@@ -249,7 +249,7 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 
 def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    if not result.get("reward"):  # the field is absent, null or empty if no percentile was requested
+    if not result.get("reward"):  # if no percentile was requested, `reward` is absent, null or empty
         return ()
     rows = sequence("reward", result["reward"])
     _check_length("reward", rows, len(ratios))

@@ -70,8 +70,8 @@ class L1Window:
 
         Parameters
         ----------
-        seconds : maximum time to wait. If reading takes longer than `seconds`, it continues in the background, so that
-            the next call needs less time.
+        seconds : maximum time to wait. If reading takes longer than `seconds`, the download continues in the
+            background, so that the next call needs less time.
 
         Raises `UpstreamError` if the node does not respond, if the node's newest block is too old, or if reading takes
         longer than `seconds`.

@@ -62,8 +62,8 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """Read the allocation of a geth genesis file.
 
-    A file of more than 64 MiB is read one account at a time. If a file is read in this way, only `import_genesis`
-    detects duplicate addresses.
+    A file of more than 64 MiB is read one account at a time. Duplicate addresses in a file of more than 64 MiB are
+    detected only by `import_genesis`.
 
     Parameters
     ----------

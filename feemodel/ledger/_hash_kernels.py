@@ -1,9 +1,9 @@
 """The hash functions of the state tree, compiled by numba, for machines without the native package.
 
 MiMC uses Montgomery multiplication with eight 32-bit limbs. Products are not fully reduced, so they can exceed the
-field's order r = 0.073·2**256. Products need no full reduction: numbers below 13·r fit into the limbs, and if x < a·r
-and y < b·r, the product of x and y is below (0.073·a·b + 1)·r. In this module, factors are below 4·r, and sums are
-below 6·r.
+order r = 0.073·2**256 of the field. Products need no full reduction: numbers below 13·r fit into the limbs, and if x <
+a·r and y < b·r, the product of x and y is below (0.073·a·b + 1)·r. In this module, where r is the order of the field,
+factors are below 4·r, and sums are below 6·r.
 """
 
 from typing import Any

@@ -130,11 +130,11 @@ class Hash:
 
     @cached_property
     def compiled(self) -> _CompiledHash:
-        """Implementation by the native package, or by numba if the package is not installed."""
+        """Implementation by the native package or, without that package, by numba or plain Python."""
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Hash"):  # earlier versions of the package have no hash functions
+            if hasattr(native, "Hash"):  # earlier native packages have no hash functions
                 return native.Hash(self.name)
         return _plain_hash(self.name)
 

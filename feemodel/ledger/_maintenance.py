@@ -163,7 +163,7 @@ def prune(store: Store, keep: int) -> Pruned:
 
 
 class _Live:
-    """Rows that are used by the trees of the blocks that keep their state."""
+    """Rows in use: the rows of the state trees of all blocks that are not pruned."""
 
     def __init__(self, store: Store, oldest: int) -> None:
         self._database, self._store = store.database, store
@@ -283,7 +283,7 @@ def verify(store: Store, progress: Callable[[str, int], object] = lambda table, 
     Parameters
     ----------
     store : ledger, which is not changed.
-    progress : called repeatedly with the name of a table and the number of its rows checked so far.
+    progress : called repeatedly with the name of a table and the number of rows of the table checked so far.
 
     >>> import tempfile
     >>> from feemodel.ledger import import_genesis

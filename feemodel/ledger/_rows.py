@@ -132,11 +132,11 @@ CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for 
 KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
 PART = 10  # number of levels that one SQL statement reads, above the lowest levels
 LOWEST_PART = 5  # number of lowest levels, read from the file for each proof; a genesis import stores them together
-UPPER_PARTS = 32_768  # cached upper parts of paths, enough for a million leaves: 30 MiB, 953 bytes each (tracemalloc)
+UPPER_PARTS = 32_768  # number of cached upper parts of paths, enough for a million leaves (30 MiB)
 RECENT = 1_024  # number of cached whole paths (2 MiB); halves the time of a proof for a repeated account
 VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs
-STEPS = 3  # number of index depths read by one statement (23 µs per key; a statement per depth takes 46 µs)
-KEPT_DEPTHS = 3  # index depths whose branches are cached (at most 273 for a tree); saves 5 of 21 µs per key
+STEPS = 3  # number of index depths read by one SQL statement, which is faster than a statement per depth
+KEPT_DEPTHS = 3  # number of index depths whose branches are cached, at most 273 branches for a tree
 QUERY_SIZE = 500  # maximum number of rows in one SELECT
 CACHED_ROWS = 30_000  # maximum number of cached rows per table; more rows would slow down the garbage collector
 

@@ -73,8 +73,8 @@ class Store:
     path : the file.
     hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
     read_only : whether to open the file only for reading; another process may then import blocks. A file that is open
-        only for reading is mapped into memory, so a disk error ends the process without an exception. If the file is
-        truncated, an exception is still raised.
+        only for reading is mapped into memory. A disk error then ends the process without an exception, but a truncated
+        file raises an exception.
     create : whether to create a missing file; ignored if `read_only` is true.
 
     Raises
@@ -95,7 +95,7 @@ class Store:
     ) -> None:
         self.path = Path(path)
         if hashing is not None:
-            scheme_of(hashing)  # raises an error for an unknown name before a file is created
+            scheme_of(hashing)  # check the name before a file is created
         mode: Mode = "ro" if read_only else "rwc" if create else "rw"
         self.database = Database(self.path, mode)
         self._last_chain: tuple[Any, _Chain] | None = None
@@ -281,7 +281,7 @@ class Store:
         """Run the enclosed statements as one transaction: either all of their writes become durable, or none.
 
         Raises `UnreadableFile` if the transaction fails, for example because the disk is full or another process
-        writes. The error message contains SQLite's reason.
+        writes. The error message contains the message of SQLite.
         """
         try:
             with self.database.transaction():
@@ -293,7 +293,7 @@ class Store:
             raise
 
     def _forget(self) -> None:
-        """Drop cached blocks and tops of trees."""
+        """Drop the cached blocks and the cached top rows of trees."""
         self._blocks: dict[int, StoredBlock] = {}
         self._versions: dict[bytes, Version] = {}
 

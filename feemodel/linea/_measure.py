@@ -125,9 +125,9 @@ def fee_transaction(
 
     Notes
     -----
-    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. When a node
-    estimates a contract creation, the "sender_unsigned" encoding has 20 zero bytes in place of `to`; this function does
-    the same. In the published blobs, and in the result of `measured_form`, `to` is empty.
+    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For an estimate of a
+    contract creation, this function, like a node, writes 20 zero bytes in place of `to` in the "sender_unsigned"
+    encoding. For a contract creation in a published blob or in the result of `measured_form`, `to` is empty.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 

@@ -19,8 +19,8 @@ from feemodel._compiled import cached_njit
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
 TARGET_DELAY = 57_600.0  # target delay [s]: 16 h as in the documentation; the local configuration has 32 h
 PERCENTILE = 0.1  # percentile of the fees in the window, as a fraction [1]
-WINDOW = 7 * 86_400.0  # length of the window [s]
-TIP = 100_000_000.0  # base of the tip cap, a constant and no average of past tips [wei / gas]
+WINDOW = 7 * 86_400.0  # length of the window of past fees [s]
+TIP = 100_000_000.0  # tip cap before the multiplier, a constant [wei / gas]
 MIN_BLOB_FEE = 100_000_000.0  # minimum of the p10 of the blob base fee [wei / gas]
 COEFFICIENT = 0.9  # share of the caps that must cover the current fees
 MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # global bounds for a blob transaction [wei / gas]

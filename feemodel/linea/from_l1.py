@@ -53,7 +53,8 @@ def recorded_variable_cost(
     ------
     InvalidInput : a negative or non-finite value, or zero `bytes_per_submission`.
 
-    ((7e7 + 1e8) · 65,250 + 4e6 · 131,072) / 131,072 = 88,629,058.8 wei, truncated to whole kwei:
+    The variable cost is ((7e7 + 1e8) · 65,250 + 4e6 · 131,072) / 131,072 = 88,629,058.8 wei per byte, truncated to
+    whole kwei:
 
     >>> recorded_variable_cost(70_000_000, 4_000_000, tip=100_000_000)
     88629000
@@ -118,7 +119,7 @@ def priority_fee_from_l1(
     InvalidInput : a negative or non-finite value, a zero divisor, or a float where an integer is required.
     Int64Overflow : a product that would wrap in a node, or a fee that does not fit an int64 array.
 
-    88,629,000 · 128 div 21,000 + 30,000,000 = 540,214 + 30,000,000:
+    The fee is 88,629,000 · 128 div 21,000 + 30,000,000 = 540,214 + 30,000,000:
 
     >>> priority_fee_from_l1(
     ...     128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000, tip=100_000_000, fixed_cost=30_000_000

@@ -8,9 +8,9 @@ backlog [gas]. The node updates backlogs and base fee by these formulas:
     base fee = min_base_fee · A(exponent) // 10,000                        A: `approx_exp_basis_points`
     backlog  = backlog + gas used, without the gas that pays for L1        after each transaction
 
-At the start of each block, the node puts the stored base fee into the header, and then stores the updated base fee. So
-the gas of block N first affects the header of block N + 2. A chain without constraints follows the legacy rule, with
-one target and a tolerated backlog.
+At the start of each block, the node puts the stored base fee into the header, and then stores the updated base fee.
+Therefore, the gas of block N first affects the base fee in the header of block N + 2. A chain without constraints
+follows the legacy rule, with one target and a tolerated backlog.
 
 Since ArbOS 60, a chain can price each kind of resource separately (multi-gas), by constraints with a weight for each
 kind of resource. Multi-gas pricing is not enabled on Arbitrum One and Nova.
@@ -70,8 +70,8 @@ WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 class GasConstraint:
     """A gas target, and the window: the time over which the price responds to gas use above the target."""
 
-    target: int  #: at least 1 [gas / s]
-    window: int  #: at least 1 [s]
+    target: int  #: gas target, at least 1 [gas / s]
+    window: int  #: window, at least 1 [s]
 
     def __post_init__(self) -> None:
         whole_scalar("target", self.target, minimum=1, maximum=UINT64_MAX, unit="gas")
@@ -150,8 +150,8 @@ def _approx_exp(exponent: Whole, terms: int = EXPONENTIAL_ACCURACY) -> Whole:
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
-    After a block of 32 million gas, all six backlogs are 32 million if they were 0 before. The sum is 592 + 150 + 33 +
-    7 + 1 + 0:
+    After a block of 32 million gas, all six backlogs are 32 million if they were 0 before. The exponent is 592 + 150 +
+    33 + 7 + 1 + 0:
 
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
@@ -350,7 +350,7 @@ def l2_base_fee(
     limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
     tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
     excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
-    # Both products saturate at the maximum of a signed 64-bit integer, as in the node.
+    # As in the node, products above 2**63 − 1 are replaced by 2**63 − 1.
     scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
     factor = _approx_exp(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
     return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
@@ -363,8 +363,8 @@ def l2_base_fee(
 class MultiGasConstraint:
     """A gas constraint with a weight for each kind of resource."""
 
-    target: int  #: at least 1 [gas / s]
-    window: int  #: at least 1 [s]
+    target: int  #: gas target, at least 1 [gas / s]
+    window: int  #: window, at least 1 [s]
     weights: Mapping[str, int]  #: weight by kind of resource (not "unknown"); default 0
 
     def __post_init__(self) -> None:

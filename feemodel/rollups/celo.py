@@ -10,7 +10,7 @@ from feemodel.checks import flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 
-BASE_FEE_FLOOR = 25 * 10**9  # wei of CELO per gas, before Jovian
+BASE_FEE_FLOOR = 25 * 10**9  # minimum base fee before Jovian [wei of CELO / gas]
 
 
 class CurrencyFee(NamedTuple):
@@ -38,8 +38,8 @@ def next_base_fee(
     ----------
     base_fee : base fee of this block [wei / gas].
     gas_used, gas_limit : gas used and gas limit of this block [gas].
-    jovian : whether the next block is in Jovian or later. If `True`, the minimum base fee is `min_base_fee`; if
-        `False`, the minimum is `floor`.
+    jovian : whether the next block is in Jovian or later. The minimum base fee is `min_base_fee` if `jovian` is `True`,
+        and `floor` if `jovian` is `False`.
     elasticity : gas limit divided by gas target [1].
     denominator : base fee change denominator of EIP-1559 [1].
     min_base_fee : minimum base fee in the header's extra data, since Jovian [wei / gas].
@@ -47,8 +47,8 @@ def next_base_fee(
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0.
 
-    The base fee of an empty block is at the minimum of 25 gwei. Before Jovian, the next base fee is the same; since
-    Jovian, the next base fee is lower:
+    After an empty block with a base fee of 25 gwei, the base fee of the next block is 25 gwei before Jovian, because of
+    the minimum, and lower than 25 gwei since Jovian:
 
     >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
     (25000000000, 24937500000)

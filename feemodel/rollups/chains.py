@@ -92,7 +92,7 @@ class Parameters:
     ----------
     chain : the chain.
     entries : `Parameter` objects (values with their status) by parameter name.
-    row : the latest row at that time.
+    row : latest row of the chain at the time of the parameters.
     """
 
     def __init__(self, chain: "Chain", entries: Mapping[str, Parameter], row: Row) -> None:
@@ -286,7 +286,7 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return an unknown parameter with the last known value `before`; if `before` is unknown, return `before`."""
+    """Return an unknown parameter whose last known value is `before`, or `before` itself if `before` is unknown."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)

@@ -55,16 +55,16 @@ class Factors(NamedTuple):
     l2 = gas · gas_price + extra
     """
 
-    units: Whole  #: per transaction
-    price: FixedPoint  #: per sample of L1 fees
-    divisor: Whole  #: per transaction, or constant
-    gas: Whole  #: per transaction [gas]
-    gas_price: Whole  #: per sample, or constant [wei / gas]
-    step: Whole = 1  #: per transaction, or constant
-    offset: FixedPoint = NOTHING  #: per sample, or constant
-    fixed: Whole = 0  #: per sample, or constant
+    units: Whole  #: one value per transaction
+    price: FixedPoint  #: one value per sample of L1 fees
+    divisor: Whole  #: one value per transaction, or a constant
+    gas: Whole  #: one value per transaction [gas]
+    gas_price: Whole  #: one value per sample of L1 fees, or a constant [wei / gas]
+    step: Whole = 1  #: one value per transaction, or a constant
+    offset: FixedPoint = NOTHING  #: one value per sample of L1 fees, or a constant
+    fixed: Whole = 0  #: one value per sample of L1 fees, or a constant
     margin: float = 1.0
-    extra: Whole = 0  #: per transaction, or constant [wei]
+    extra: Whole = 0  #: one value per transaction, or a constant [wei]
     saturates: bool = False  #: whether a fee l1 above 2**64 − 1 becomes 2**64 − 1
 
 

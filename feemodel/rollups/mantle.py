@@ -117,8 +117,8 @@ def arsia_l1_fee(
 def mantle_rule(parameters: Parameters) -> Rule:
     """Return Mantle's rule, with fees in MNT.
 
-    The L2 gas price, the scalars and the ratio must be given as parameters, because no source publishes them. The L2
-    gas price is at least the minimum base fee.
+    The L2 gas price, the scalars and the token ratio must be given as parameters, because no source publishes them. The
+    L2 gas price is at least the minimum base fee.
 
     >>> from feemodel.rollups.rules import rule
     >>> given = {"base_fee_scalar": 2, "blob_base_fee_scalar": 3, "token_ratio": 10**6, "operator_fee_scalar": 0,

@@ -6,9 +6,9 @@
 | ecotone | calldata gas · price // (16 · 10⁶)                                                    |
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
-with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee. Sizes are measured on the signed
-EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702). A scalar argument can be a Python int of any
-size; arrays are int64.
+In the table, price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee. Sizes are measured on
+the signed EIP-2718 encoding. Isthmus introduced transactions of type 4 (EIP-7702). A scalar argument can be a Python
+int of any size; arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
@@ -94,8 +94,8 @@ def bedrock_l1_gas(
 ) -> Whole:
     """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead [gas].
 
-    With `upgrade="bedrock"`, the formula adds 68 non-zero bytes for the signature. The nodes of that upgrade did the
-    same, although they already counted the bytes of the signature.
+    With `upgrade="bedrock"`, the formula adds 68 non-zero bytes for the signature, as Bedrock nodes did, although the
+    sizes already include the signature.
 
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
@@ -386,7 +386,7 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
     """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar [gas].
 
     The sum of the footprints of a block may not exceed the gas limit of the block. If `gas_scalar` is 0, the default of
-    400 gas per byte applies. The chain's L1 attributes follow the same convention.
+    400 gas per byte applies. A value of 0 in the chain's L1 attributes also means 400 gas per byte.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)

@@ -16,8 +16,8 @@
 Sizes are measured on the signed encoding, unless the table says otherwise. For transactions of type 4 (EIP-7702), the
 encoding includes the authorization list.
 
-The column `transaction_type` is optional. If this column is given, all rules reject blob transactions (type 3). A rule
-with a text in `no_set_code` also rejects transactions of type 4.
+The column `transaction_type` is optional. If a table has `transaction_type`, all rules reject blob transactions (type
+3). A rule with a text in `no_set_code` also rejects transactions of type 4.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +50,8 @@ def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: 
     parameters : parameters of the chain.
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
 
-    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei. The result is the upper bound of 1 gwei:
+    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei per byte, but the upper bound of the variable cost is 1
+    gwei per byte:
 
     >>> linea_variable_cost(CHAINS["linea"].at(), 10**9, 10**9)
     1000000000
@@ -243,8 +244,8 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
     This rule assumes that execution uses all native units that the gas of the execution pays for, so the transaction
     pays for every byte of pubdata. On the chain, pubdata costs less if execution uses fewer native units.
 
-    A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. So 200 bytes cost 157,600 native units, which are
-    1,576 gas at a gas price of 100 wei:
+    A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. 200 bytes of pubdata cost 200 · 788 = 157,600 native
+    units, which are 1,576 gas at a gas price of 100 wei:
 
     >>> _zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
@@ -357,7 +358,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }
 )
-# Assumed pubdata of a zkSync transaction, in bytes. The amount cannot be computed from the calldata.
+# Assumed pubdata of a zkSync transaction, in bytes. The amount of pubdata cannot be computed from the calldata.
 PUBDATA = 200
 #: Chains at the top of a comparison, in this order; the other chains follow in alphabetical order.
 FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")

@@ -7,7 +7,7 @@
 | feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
-with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are measured on the signed EIP-2718
+In the table, price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. Sizes are measured on the signed EIP-2718
 encoding. The upgrade Euclid, which came between Curie and Feynman, introduced transactions of type 4 (EIP-7702). If all
 arguments are scalars, a fee above 2**64 − 1 becomes 2**64 − 1, as in the node. With arrays, a fee above 2**63 − 1
 raises `Int64Overflow`.
@@ -65,7 +65,7 @@ def pre_curie_l1_fee(
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the transaction [byte].
     l1_base_fee : base fee of L1 [wei / gas].
     overhead : gas added to every transaction [gas].
-    scalar : factor of the oracle [10⁻⁹].
+    scalar : the oracle's factor for the L1 base fee [10⁻⁹].
 
     Returns
     -------
@@ -318,8 +318,8 @@ def _doubling_size(penalty_factor: Whole) -> Whole:
     return maximum(penalty_factor, 1)
 
 
-MAX_L2_BASE_FEE = 10**10  # wei per gas; blocks with a higher base fee are not valid
-CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # values at Curie [10⁻¹⁸], [wei / gas]
+MAX_L2_BASE_FEE = 10**10  # maximum base fee of a valid block [wei / gas]
+CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # scalar [10⁻¹⁸] and overhead [wei / gas] since Curie
 FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
 

@@ -76,8 +76,8 @@ def measured_sizes(
     Parameters
     ----------
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
-        `feemodel.io.read_transactions`. If a table has the gas used in all rows, these values are the default of `gas`.
-        Transactions without a signature get a placeholder signature. To convert a call, use
+        `feemodel.io.read_transactions`. If every row of a table has the gas used, the default of `gas` is the column of
+        the gas used. Transactions without a signature get a placeholder signature. To convert a call, use
         `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
     senders : address of each sender (20 bytes); `None`: recovered from the signatures.
@@ -320,7 +320,7 @@ def comparison(
     reference: str | None = None,
     at: When | None = None,
 ) -> list[ComparisonRow]:
-    """Compute the total fee of a set of transactions under each rule, and total fee / total fee of a reference rule.
+    """Compute the total fee of a set of transactions under each rule, and the ratios to the fee of a reference rule.
 
     Parameters
     ----------
@@ -533,8 +533,7 @@ def _inputs(
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # The L2 fee, gas · gas_price + extra, is linear in each factor. So the sums of the fees can be computed from the
-    # sums of the factors.
+    # The L2 fee, gas · gas_price + extra, is linear in each factor, so sums of L2 fees follow from sums of the factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())

@@ -51,7 +51,7 @@ from feemodel.integers import (
 )
 
 MAX_GAS_PER_PUBDATA = 50_000
-L1_GAS_PER_PUBDATA_BYTE = 17  # if pubdata is posted as calldata
+L1_GAS_PER_PUBDATA_BYTE = 17  # L1 gas of a byte of pubdata posted as calldata [gas / byte]
 BLOB_GAS_PER_PUBDATA_BYTE = 1
 MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
 MAX_FAIR_PUBDATA_PRICE = 10**15  # wei

@@ -201,7 +201,7 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
     independent = results[: 2 * count]
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
-    results -= independent.mean()  # makes the estimates more accurate
+    results -= independent.mean()  # subtracting the mean makes the estimates more accurate
     mixed = results[2 * count :].reshape(-1, count)
     return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
@@ -370,7 +370,7 @@ def _units(levels: RealArray, within: Any, count: int) -> RealArray:
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # below 1, so that the largest level is the last integer
+        return levels * (1.0 - 0.5**52)  # the largest level must be below 1, to select the last integer
     return levels
 
 

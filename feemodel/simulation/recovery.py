@@ -98,8 +98,8 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
     """Return the smallest number from 0 to `highest` for which `enough` is true, or `None` if there is no such number.
 
-    If `enough` is true for a number, it must be true for all larger numbers. The returned number may be too large, by
-    at most `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
+    If `enough` is true for a number, `enough` must also be true for all larger numbers. The returned number may be too
+    large, by at most `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75

@@ -188,7 +188,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
         including both. A pair of other numbers means doubles in [low, high). A frozen `scipy.stats` distribution is
         evaluated at quantiles. A number stays constant. If the value is a result of `rows` or a `Workload`, the keyword
-        can be any name. A `Workload` adds an axis.
+        can be any name. A `Workload` adds an axis of transactions.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
         or with equal probability from a list of numbers. A number stays constant. If the value is a result of `rows` or
         a `Workload`, the keyword can be any name. The result of `rows` is drawn as whole rows. A `Workload` adds an
-        axis: every draw is combined with every transaction.
+        axis of transactions: every draw is combined with every transaction.
 
     Returns
     -------

@@ -32,8 +32,8 @@ from feemodel.ethereum._transaction_table import is_table, transactions_of
 from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
-CHUNK = 2_048  # number of payloads per task, which take zstd some milliseconds
-DICTIONARY_SIZE = 65_536  # bytes, as in Linea's production compressor
+CHUNK = 2_048  # number of payloads per task; zstd takes some milliseconds for a task
+DICTIONARY_SIZE = 65_536  # [byte], as for Linea's production compressor
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 
@@ -165,8 +165,8 @@ class Brotli:
 
     Parameters
     ----------
-    quality : 0 to 11. The default, 1, is the quality that Arbitrum has used since ArbOS 20. OP Stack batches use 10,
-        and the default of the brotli library is 11.
+    quality : 0 to 11. The default, 1, is the quality that Arbitrum has used since ArbOS 20. OP Stack batches use
+        quality 10, and the default of the brotli library is quality 11.
     window : base-2 logarithm of the window [bytes], 10 to 24.
 
     Source: RFC 7932; OffchainLabs/nitro, arbos/l1pricing/l1pricing.go (2026-04-23).

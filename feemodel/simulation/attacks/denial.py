@@ -1,11 +1,11 @@
 """Denial of service by filling a rollup's blocks: the attacker's cost and the operator's posting cost.
 
-`published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the abstract;
-`dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). Their results agree with the published
-numbers in all published digits. In the published models, the blob base fee starts at 1 wei and is multiplied by 1.15 in
-each block, the number of blobs per block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack
-by the rules of the protocol: if more blobs arrive than fit in a block, they wait for a later block. The fees start at
-given values and change by the rules of EIP-1559, EIP-4844 and EIP-7918.
+`published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (figures 4 and 11a, the abstract,
+and the scripts `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results of both
+functions agree with the published numbers in all published digits. In the published models, the blob base fee starts at
+1 wei and is multiplied by 1.15 in each block, the number of blobs per block is not limited, and the base fee is 1 gwei.
+`denial` simulates the same attack by the rules of the protocol: if more blobs arrive than fit in a block, they wait for
+a later block. The fees start at given values and change by the rules of EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -126,18 +126,18 @@ def published_denial(
 ) -> xr.Dataset:
     """Compute the cost of a denial of service in each L1 block with the published model.
 
-    As in the script `dos.py`, an attacker of ZKsync Era pays for bytes by Ethereum's calldata gas, and pays the
-    priority fee of the other rollups only for the fixed gas of each transaction.
+    For ZKsync Era, the attacker's cost is computed as in the script `dos.py`: the gas of the bytes is Ethereum's
+    calldata gas, and a priority fee of 0.2 gwei is paid only for the fixed gas of each transaction.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : duration of the attack [L1 blocks].
-    update_blocks : number of L1 blocks between two updates of the rollup's blob price. As in the script, each update
-        multiplies the rollup's price by `growth` only once, so the price falls further and further below the blob base
-        fee of L1.
-    growth : factor by which each block multiplies the blob base fee. The factor applies only if the rollup fills more
-        than six blobs per block [1].
+    update_blocks : number of L1 blocks between two updates of the rollup's blob price. As in the script `dos.py`, an
+        update multiplies the rollup's blob price by `growth` only once, even if L1's blob base fee has grown in several
+        blocks since the last update.
+    growth : factor by which each block multiplies the blob base fee. The blob base fee grows only if full L2 blocks
+        fill more than six blobs per L1 block [1].
 
     Returns
     -------
@@ -185,8 +185,8 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
 
     Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 
-    10 ETH delay the finality of Base by 1,086 L1 blocks. With the same 10 ETH, an attacker can fill 398 L1 blocks with
-    blobs, so the ratio is 2.73:
+    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. If the 10 ETH are spent on blobs instead, they
+    fill 398 L1 blocks. The ratio 1,086 / 398 is 2.73:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -224,16 +224,16 @@ def denial(
 
     The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The attacker's
     L1 prices are the L1 fees at the rollup's last update. If the victim has a `variable_cost`, the attacker does not
-    pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from these L1 prices.
-    At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. All other blobs wait, and the operator posts
-    them in later blocks, at the fees of those blocks.
+    pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from the L1 fees at
+    the rollup's last update. At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. Blobs of the
+    rollup that do not fit wait, and the operator posts these blobs in later blocks, at the fees of the later blocks.
 
     Parameters
     ----------
     victim : the rollup.
     blocks : maximum duration of the attack [L1 blocks].
     l1 : L1 fees at the start; `None` means a blob base fee of 1 wei, a base fee of 1 gwei and the rules of BPO2.
-    budget : budget of the attacker; the attack ends when the budget is spent. `None` means no limit [wei].
+    budget : budget of the attacker, `None` for no limit; the attack ends when the budget is spent [wei].
     update_blocks : number of L1 blocks between two updates of the rollup's L1 prices.
     rule : parameters of Linea's coordinator; `None` means the published defaults.
 
@@ -249,8 +249,8 @@ def denial(
     InvalidInput : other users fill all blobs of each L1 block, or the budget is below the cost of the first block.
     LimitExceeded : the blob base fee exceeds the range of a block header.
 
-    During one L1 block, full L2 blocks of Base fill 36 blobs, but an L1 block has at most 21 blobs. So the backlog
-    grows by 15 blobs per L1 block:
+    During one L1 block, full L2 blocks of Base fill 36 blobs, but an L1 block has at most 21 blobs. The backlog
+    therefore grows by 36 − 21 = 15 blobs per L1 block:
 
     >>> found = denial(PUBLISHED[3], 150, L1State(base_fee=69_000_000, blob_base_fee=4_312_500))
     >>> found.backlog.values[[0, -1]].tolist(), found.attrs["clearing"]

@@ -2,7 +2,7 @@
 
 As in Arbitrum's own simulator, prices change every second. In a surge, demand rises, stays constant and falls; higher
 fees reduce demand. The gas used is added to the backlogs, which decrease every second. In the simulation of a surge, a
-new fee applies immediately. On the chain, it applies one block later.
+new base fee applies immediately; on the chain, a new base fee applies one block later.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
 """
@@ -79,8 +79,8 @@ def surge_path(
 
     Parameters
     ----------
-    surge : demand at the minimum base fee. As in Arbitrum's simulator, demand is at least the chain's target; with
-        several constraints, this is the target of the constraint with the longest window.
+    surge : demand at the minimum base fee. As in Arbitrum's simulator, demand is at least the gas target of the chain.
+        If there are several constraints, demand is at least the target of the constraint with the longest window.
     constraints : gas constraints of the chain; `None` means the legacy rule with a target of 7 million gas per second.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 

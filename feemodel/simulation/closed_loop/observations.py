@@ -21,8 +21,8 @@ SEEN = np.dtype(
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
-        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if the scenario has no ratios [1]
-        ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 if the scenario has none [1]
+        ("gas_used_ratio", np.float64),  # weight of base fee and tip in averages; 1 if unknown [1]
+        ("blob_gas_used_ratio", np.float64),  # weight of the blob base fee in averages; 1 if unknown [1]
         ("balance", np.float64),  # operator's balance at the start of a step [wei]
         ("calldata", np.float64),  # calldata of the previous step [byte]
     ],

@@ -43,8 +43,8 @@ def past_changes(
     """Draw sample paths of both fees from past forecast errors. The paths are not yet adjusted to forecast quantiles.
 
     A path is the sum of a point forecast and the errors of the same forecasting method at a random past origin. The
-    time of day of this past origin is close to that of the present origin. The errors of both fees on a path are from
-    the same past origin.
+    past origin is drawn from origins whose time of day is close to the time of day of the present origin. The errors of
+    both fees on a path are from the same past origin.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class BuiltIn(ABC):
     """Base class of the built-in policies for data prices, with the attributes that these policies have in common.
 
     The module of each policy has the compiled functions `announce`, `settle` and `run`. `run` is the simulation loop,
-    which calls `announce` and `settle`. Each module defines `run` itself, so that numba can cache the machine code on
-    disk.
+    which calls `announce` and `settle`. Each policy's module defines its own `run`, so that numba can cache the machine
+    code on disk.
     """
 
     level: float = 1.0  #: factor by which the announced data price is multiplied [1]
