@@ -114,7 +114,7 @@ def _checkout() -> Path | None:
 
 
 def _pip() -> str:
-    """Return a pip command for this interpreter: `pip` if the shell finds the right `pip`, else `python -m pip`."""
+    """Return a pip command: `pip` if the shell finds the `pip` of this interpreter, else `python -m pip`."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip"

@@ -49,7 +49,7 @@ from feemodel.integers import (
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
-LOWEST_BASE_FEE = 7  # [wei / gas]; from 7 wei down, base_fee // 8 is 0, so the base fee does not fall
+LOWEST_BASE_FEE = 7  # [wei / gas]; an eighth of 7 wei is rounded down to 0, so the base fee does not fall below 7 wei
 
 GAS_PER_BLOB = 131_072  # EIP-4844
 USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; Linea's prices use `GAS_PER_BLOB` instead
@@ -73,7 +73,7 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: activation time: after the last block before the upgrade, at most the time of its first block [s]
+    timestamp: int  #: activation time of the upgrade, at most the time of its first block [s]
     target: int  #: number of blobs in a block at which the fee does not change
     maximum: int  #: maximum number of blobs in a block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
@@ -667,8 +667,8 @@ def _taylor_of_arrays(
 ) -> tuple[WholeArray, int | None]:
     """Return the values, and the index of the first value that does not fit int64; the index is `None` if all fit."""
     # With x = numerator / denominator, every term and partial sum is at most factor · denominator · e**x. If factor ·
-    # denominator · e**x is below 2**61, all terms and sums fit int64. In this case x < 61 · ln 2, so there are fewer
-    # than 2**10 terms, and denominator · i stays below `DIVISOR_LIMIT`.
+    # denominator · e**x < 2**61, all terms and sums fit int64. Moreover, x < 61 · ln 2, so there are fewer than 2**10
+    # terms, and denominator · i stays below `DIVISOR_LIMIT`.
     bound = factor * np.exp(numerator / denominator) * denominator
     small = (bound < 2.0**61) & (denominator < 2**41)
     values = np.empty(numerator.shape, dtype=np.int64)

@@ -37,7 +37,7 @@ class Inspector:
             self._note(evm, event.op.value)
 
     def contracts(self) -> tuple[tuple[bytes, int], ...]:
-        """Return the gas that the code of each contract used; call this after the execution has ended [gas]."""
+        """Return the gas that the code of each contract used; call this method after the execution [gas]."""
         while self._frames:
             self._end()
         return tuple(self._gas.items())

@@ -252,7 +252,7 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
                 f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
             )
         if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
-            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # a blob base fee is at least 1: 0 means none
+            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # 0 means no blob base fee (the minimum is 1)
         row[_TIP] = history.rewards[index][0] if history.rewards else 0
 
 

@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including pyarrow's exceptions if pyarrow is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing until pyarrow is imported
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing while pyarrow is being imported
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -87,7 +87,7 @@ def container_of(path: PathLike) -> Container:
 def check_regular(path: PathLike) -> None:
     """Raise `UnreadableFile` for a pipe or a device.
 
-    A directory is accepted here, because the attempt to open a directory raises an error.
+    No error is raised for a directory: opening the directory later raises an error.
     """
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -303,8 +303,8 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Write the folder to disk, so that the renamed file survives a crash. On some systems, folders cannot be opened,
-    # and this step is skipped.
+    # Write the folder to disk, so that the renamed file survives a crash. The write is skipped on systems that cannot
+    # open folders.
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

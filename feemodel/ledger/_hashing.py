@@ -99,7 +99,7 @@ class Hash:
         siblings : concatenated sibling hashes of each path, from its lower end upwards; all paths have the same length.
         indices : index of each node on its level; the lowest bit is 1 if the first sibling is on the left.
 
-        Raises `InvalidInput` for an element that is not below the order, and for an incomplete hash or path.
+        Raises `InvalidInput` for an element that is not below the field's order, and for an incomplete hash or path.
 
         >>> poseidon2.path_roots(bytes(32), bytes(32), [0]) == poseidon2.digest(bytes(64))
         True
@@ -120,8 +120,8 @@ class Hash:
     def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
         """Return the index of the first message whose hash differs from its digest, or `None` if all hashes match.
 
-        A message with an incomplete block, or with an element that is not below the order, counts as a message with a
-        wrong hash.
+        A message with an incomplete block, or with an element that is not below the field's order, counts as a message
+        with a wrong hash.
 
         >>> poseidon2.first_wrong([bytes(32), bytes(64)], [poseidon2.digest(bytes(32)), bytes(32)])
         1

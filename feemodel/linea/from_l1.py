@@ -39,8 +39,8 @@ def recorded_variable_cost(
     ----------
     base_fee, tip, blob_base_fee : fees of L1 [wei / gas].
     execution_gas, blob_gas : L1 gas and blob gas of a submission [gas].
-    bytes_per_submission : divisor of the cost of a submission, above 0 [byte]. The coordinator's setting is 131,072,
-        although a blob carries at most 130,048.
+    bytes_per_submission : divisor of the cost of a submission, above 0 [byte]. The coordinator uses 131,072 bytes,
+        although a blob carries at most 130,048 bytes.
     cost_margin : the coordinator's safety factor, separate from the margin of the fee [1].
 
     All parameters broadcast against each other.

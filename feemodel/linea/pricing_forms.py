@@ -109,7 +109,7 @@ class VerificationCost(Form):
     def required_price(self, fee: Fee) -> Fee:
         """Return the price that a transaction must offer [wei / gas].
 
-        This price is the priority fee alone: before May 2024, nodes did not add the base fee.
+        The price is the priority fee alone, because nodes before May 2024 did not add the base fee.
         """
         return fee
 
@@ -126,8 +126,8 @@ def form_of(name: str, preset: LineaPreset) -> Form:
     Parameters
     ----------
     name : "cost-per-byte" or "verification-cost".
-    preset : preset with the costs that a node uses. The verification-cost form uses the announced gas price as the
-        minimum gas price, as nodes have set it since 2024.
+    preset : set of costs that a node uses. The verification-cost form uses the announced gas price as the minimum gas
+        price, as nodes have set it since 2024.
 
     Returns
     -------

@@ -8,7 +8,7 @@ Format of a file:
     checked = 2026-11-24            # day of the last comparison with the sources; a row may set its own day
     note = "…"                      # optional, as are `archived` and `without_set_code`
 
-    [confirmed]                     # parameter = last day until which the rows have all of its values
+    [confirmed]                     # parameter = day until which sources confirm its values
     base_fee_scalar = 2026-08-20
 
     [[rows]]

@@ -1,7 +1,7 @@
 """Base: changes of block parameters by Base's own upgrades. Base's fees follow the OP Stack.
 
-Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The pull request and the
-fixture determine the parameters after Denim.
+Source: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof. The parameters after Denim
+are computed from the pull request and the fixture.
 """
 
 from typing import NamedTuple

@@ -292,7 +292,7 @@ def predicted_blob_base_fee(
     target_blobs: int = PREDICTOR_TARGET_BLOBS,
     safety_bips: int = PREDICTOR_SAFETY_BIPS,
 ) -> int:
-    """Predict the blob base fee after the node has posted its pending blobs, as the node does [wei / gas].
+    """Return the node's prediction of the blob base fee after the pending blobs have been posted [wei / gas].
 
     The prediction is made for an excess blob gas of current excess + 131,072 · max(0, pending_blobs − target_blobs ·
     l1_blocks), and multiplied by the safety factor `safety_bips` / 10,000. If there are no pending blobs, the result is

@@ -1,11 +1,12 @@
 """Denial of service by filling a rollup's blocks: the attacker's cost and the operator's posting cost.
 
 `published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (figures 4 and 11a, the abstract,
-and the scripts `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results of both
-functions agree with the published numbers in all published digits. In the published models, the blob base fee starts at
-1 wei and is multiplied by 1.15 in each block, the number of blobs per block is not limited, and the base fee is 1 gwei.
-`denial` simulates the same attack by the rules of the protocol: if more blobs arrive than fit in a block, they wait for
-a later block. The fees start at given values and change by the rules of EIP-1559, EIP-4844 and EIP-7918.
+and the scripts `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results of
+`published_denial` and `published_finality_delay` agree with the published numbers in all printed digits. In the
+published models, the blob base fee starts at 1 wei and is multiplied by 1.15 in each block, the number of blobs per
+block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: if
+more blobs arrive than fit in a block, they wait for a later block. The fees start at given values and change by the
+rules of EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -39,7 +40,7 @@ from feemodel.simulation.attacks.saturation import (
 )
 
 L1_BLOCK_TIME = 12.0  # seconds
-ROUNDING = 1e-9  # tolerance for rounding errors of sums of fractions of blobs
+ROUNDING = 1e-9  # tolerance for rounding errors in a number of blobs
 PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of a blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of a blob's bytes on ZKsync Era, at 10 gas per byte
 PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs, in `l2da.py`: 2 · 199
@@ -185,8 +186,8 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
 
     Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 
-    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. If the 10 ETH are spent on blobs instead, they
-    fill 398 L1 blocks. The ratio 1,086 / 398 is 2.73:
+    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. An attack that spends 10 ETH on blobs fills 398 L1
+    blocks. The ratio 1,086 / 398 is 2.73:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73

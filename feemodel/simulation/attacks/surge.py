@@ -69,7 +69,7 @@ class SurgePath(NamedTuple):
     base_fees: NDArray[np.int64]  #: base fee after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: gas used in each second [gas]
     peak: int  #: maximum base fee [wei / gas]
-    peak_second: int  #: first second at whose end the base fee is at its maximum [s]
+    peak_second: int  #: time at which the base fee first reaches its maximum [s]
 
 
 def surge_path(

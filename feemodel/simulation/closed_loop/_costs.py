@@ -27,7 +27,7 @@ class Costs:
     finalize_seconds: float | None = None  #: time between finalizations, instead of `finalize_blobs` [s]
     proving_per_gas: float = 0.0  #: cost of proving per L2 gas [wei / gas]
     proving_per_byte: float = 0.0  #: cost of proving per byte of data [wei / byte]
-    overhead_per_month: float = 0.0  #: overhead in 30 days [wei]
+    overhead_per_month: float = 0.0  #: overhead cost per 30 days [wei]
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))

@@ -111,7 +111,7 @@ def draw_calldata(
     fitted : distributions fitted to real transactions.
     pools : contracts, selectors and users.
     senders : address of each transaction's sender, of shape (n, 20).
-    called : index, in the pool of contracts, of the contract that each transaction calls, of shape (n,).
+    called : contract that each transaction calls, as an index into the pool of contracts, of shape (n,).
     rng : random generator.
 
     Returns
