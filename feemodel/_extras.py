@@ -10,7 +10,7 @@ from pathlib import Path
 
 from feemodel.errors import MissingExtra
 
-#: Top-level module → the extras that install it. A server also needs an engine, to estimate gas.
+#: Top-level module → the extras that install the module. A server also needs an engine, to estimate gas.
 EXTRAS = {
     **dict.fromkeys(
         ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "prometheus_client"),
@@ -36,7 +36,7 @@ NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
 
 @cache
 def has_numba() -> bool:
-    """Return whether numba is installed; without it, kernels run as plain Python."""
+    """Return whether numba is installed; without numba, kernels run as plain Python."""
     return find_spec("numba") is not None
 
 
@@ -60,12 +60,12 @@ def missing_extra(needed_by: str, error: ModuleNotFoundError) -> ModuleNotFoundE
 
 @cache
 def has_native() -> bool:
-    """Return whether the native package is installed and this processor supports its instruction sets."""
+    """Return whether the native package is installed and this processor has the `NEEDED_FLAGS`."""
     return find_spec("feemodel_native") is not None and _runs_native(platform.machine(), Path("/proc/cpuinfo"))
 
 
 def _runs_native(machine: str, cpu_info: Path) -> bool:
-    """Return whether this processor has the `NEEDED_FLAGS`; `True` if it is not x86-64 or `cpu_info` does not exist."""
+    """Return whether this processor has the `NEEDED_FLAGS`; `True` without x86-64 or without `cpu_info`."""
     if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
         return True
     with cpu_info.open(encoding="utf-8", errors="replace") as lines:
@@ -108,7 +108,7 @@ def engine_commands() -> str:
 
 
 def _checkout() -> Path | None:
-    """Return the folder of the checkout that contains this package, `None` if it is not in a checkout."""
+    """Return the folder of the checkout that contains this package, or `None` if there is no checkout."""
     folder = Path(__file__).resolve().parents[1]
     return folder if (folder / "pyproject.toml").is_file() and (folder / "native").is_dir() else None
 

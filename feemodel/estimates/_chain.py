@@ -93,8 +93,8 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     genesis : the genesis as a JSON object. Required fields: `alloc`, `gasLimit`, and `config` with `chainId` and the
         activation blocks or times of the forks. Optional fields: `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`,
         `mixHash`, `difficulty`, `number`. As in geth, the default base fee is 1 gwei from London on.
-    state_root : root of the ledger's Merkle tree of the same allocation. Geth uses another kind of state tree, so
-        geth's block hash of the same genesis is different.
+    state_root : root of the ledger's Merkle tree for the allocation in `genesis`. Geth uses another kind of state tree,
+        so geth's block hash of the same genesis is different.
 
     Returns
     -------

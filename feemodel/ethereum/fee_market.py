@@ -284,7 +284,7 @@ def blob_update_fraction(maximum: int) -> int:
 
     Raises
     ------
-    InvalidInput : a maximum outside its range.
+    InvalidInput : `maximum` is not an integer from 1 to 2**32.
 
     Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 uses the same formula.
 

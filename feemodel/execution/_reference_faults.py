@@ -135,7 +135,8 @@ def _pairing_gas(rules: Any, pairs: int) -> int:
 def _modexp_gas(rules: Any, data: bytes) -> int:
     """Return the gas of MODEXP.
 
-    Nodes charge the gas of MODEXP before they check the lengths in the input; the specification charges it afterwards.
+    Nodes charge the gas of MODEXP before they check the lengths in the input; the specification charges the gas
+    afterwards.
     """
     base, exponent, modulus = (U256.from_be_bytes(data[at : at + 32].ljust(32, b"\0")) for at in (0, 32, 64))
     size = min(int(exponent), 32)

@@ -70,7 +70,7 @@ class CallState:
     changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts replaced by an override
 
     def account(self, address: bytes) -> Account:
-        """Return the account at an address; an empty account if there is none."""
+        """Return the account at an address, or an empty account if the state has no account there."""
         return self.changes.get(address) or self.accounts.get(address) or EMPTY
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:

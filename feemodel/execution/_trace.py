@@ -40,7 +40,7 @@ _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Recorder:
-    """Compute the minimum gas limit with which the same instructions are executed, as a tracer of the specification.
+    """Tracer of the specification that computes the minimum gas limit for the same instructions.
 
     Parameters
     ----------

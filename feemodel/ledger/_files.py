@@ -219,7 +219,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Returns
     -------
-    The result of `rollup_getProof`, as `check_proof` takes it.
+    The result of `rollup_getProof`, in the form that `check_proof` accepts.
 
     Raises
     ------

@@ -278,7 +278,7 @@ class _Nodes(NamedTuple):
 def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> Verified:
     """Check all rows of a ledger.
 
-    Corruption is reported, not raised. If a table cannot be read, the checks that depend on it are skipped.
+    Corruption is reported, not raised. If a table cannot be read, the checks that need this table are skipped.
 
     Parameters
     ----------

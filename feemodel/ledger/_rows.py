@@ -69,7 +69,7 @@ class MerklePath(NamedTuple):
     siblings : hashes of the two children of each sibling, from the top down to height 1; `None` for an empty sibling.
     leaf : the leaf.
     hkey : hash of the leaf's key.
-    encoded : bytes of the leaf, as they are hashed.
+    encoded : bytes of the leaf that are hashed.
     sibling_leaf : bytes of the sibling leaf; 32 zero bytes for an empty sibling leaf.
     unchecked : parts of the path that have not been checked against the root yet; empty after the check.
     """
@@ -131,7 +131,7 @@ CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for 
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
 PART = 10  # number of levels that one SQL statement reads, above the lowest levels
-LOWEST_PART = 5  # number of lowest levels, read from the file for each proof; a genesis import stores them together
+LOWEST_PART = 5  # number of lowest levels, which are read from the file for each proof
 UPPER_PARTS = 32_768  # number of cached upper parts of paths, enough for a million leaves (30 MiB)
 RECENT = 1_024  # number of cached whole paths (2 MiB); halves the time of a proof for a repeated account
 VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs

@@ -1,4 +1,4 @@
-"""Price cap of Linea's L1 submissions, which rises while data waits for its submission.
+"""Price cap of Linea's L1 submissions, which rises while data waits to be submitted.
 
     multiplier = 1 + adjustment · time_of_day · (elapsed / target_delay)²
     base fee cap = p10 of the base fee over 7 days · multiplier

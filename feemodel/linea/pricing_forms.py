@@ -127,7 +127,7 @@ def form_of(name: str, preset: LineaPreset) -> Form:
     ----------
     name : "cost-per-byte" or "verification-cost".
     preset : set of costs that a node uses. The verification-cost form uses the announced gas price as the minimum gas
-        price, as nodes have set it since 2024.
+        price, as Linea's nodes have done since 2024.
 
     Returns
     -------

@@ -324,8 +324,8 @@ def l2_base_fee(
     """Return the L2 base fee of the legacy rule, min_base_fee · e**x, where x increases with the backlog.
 
     Here x is (backlog − tolerance · speed_limit) / (inertia · speed_limit), rounded down to a whole basis point. The
-    formula for gas constraints gives the same base fee for one constraint with the target `speed_limit`, the window
-    `inertia` and a backlog of max(0, backlog − tolerance · speed_limit).
+    formula for gas constraints gives the same base fee as the legacy rule for one constraint with the target
+    `speed_limit`, the window `inertia` and a backlog of max(0, backlog − tolerance · speed_limit).
 
     Parameters
     ----------

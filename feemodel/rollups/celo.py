@@ -1,4 +1,4 @@
-"""Celo: an OP Stack chain without an L1 fee, where transactions may pay their fees in other currencies (CIP-64).
+"""Celo: an OP Stack chain without an L1 fee. Fees may be paid in currencies other than CELO (CIP-64).
 
 Sources: celo-org/celo-kona at 34985c4 (2026-08-21): crates/celo-reth/src/lib.rs; celo-org/op-geth at ffa1224
 (2024-10-24): common/exchange/rates.go, core/state_transition.go.

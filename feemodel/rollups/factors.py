@@ -77,7 +77,7 @@ class Rule:
     parameters: Parameters
     taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: computes factors from (columns, base fee, blob base fee)
     no_set_code: str | None = None  #: reason why transactions of type 4 (EIP-7702) have no fee, or `None`
-    remarks: tuple[str, ...] = ()  #: notes on assumed parameters, and on those not confirmed since an upgrade
+    remarks: tuple[str, ...] = ()  #: notes on parameters that are assumed, or not confirmed since an upgrade
 
     @classmethod
     def of(

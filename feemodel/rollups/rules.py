@@ -370,7 +370,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
     Parameters
     ----------
     name : name of a chain (see `feemodel.rollups.chains_table`), or a `Chain` (see `feemodel.rollups.read_chains`). A
-        name of the form CHAIN/UPGRADE selects the parameters at the end of that upgrade.
+        name of the form CHAIN/UPGRADE selects the parameters that applied at the end of the upgrade.
     at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. If `name` has
         the form CHAIN/UPGRADE, `at` must be `None`.
     parameters : values that replace the chain's own values, by parameter name.
@@ -400,8 +400,8 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
     """Return the parameters of a rule.
 
-    The value of a parameter is the value in `parameters`; without it, the chain's own value; without both, the value
-    that is assumed for the family.
+    The value of a parameter is the value in `parameters`, else the chain's own value, else the value that is assumed
+    for the family.
 
     >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
     325

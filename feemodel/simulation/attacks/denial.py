@@ -226,8 +226,8 @@ def denial(
     The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The attacker's
     L1 prices are the L1 fees at the rollup's last update. If the victim has a `variable_cost`, the attacker does not
     pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from the L1 fees at
-    the rollup's last update. At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. Blobs of the
-    rollup that do not fit wait, and the operator posts these blobs in later blocks, at the fees of the later blocks.
+    the rollup's last update. At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. If a blob does not
+    fit, the operator posts the blob in a later block, at the fees of the later block.
 
     Parameters
     ----------

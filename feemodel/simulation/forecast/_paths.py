@@ -40,11 +40,12 @@ class Beginning(NamedTuple):
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Draw sample paths of both fees from past forecast errors. The paths are not yet adjusted to forecast quantiles.
+    """Draw sample paths of the base fee and the blob base fee from past forecast errors.
 
-    A path is the sum of a point forecast and the errors of the same forecasting method at a random past origin. The
-    past origin is drawn from origins whose time of day is close to the time of day of the present origin. The errors of
-    both fees on a path are from the same past origin.
+    The paths are not yet adjusted to forecast quantiles. A path is the sum of a point forecast and the errors of the
+    same forecasting method at a random past origin. The past origin is drawn from origins whose time of day is close to
+    the time of day of the present origin. On one path, the errors of the base fee and of the blob base fee are from the
+    same past origin.
 
     Parameters
     ----------
