@@ -1,4 +1,4 @@
-"""Number of available processors, tasks on threads, and the end of worker processes."""
+"""Count processors, run tasks on threads, and end worker processes together with their parent."""
 
 import os
 import threading

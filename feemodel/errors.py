@@ -49,7 +49,7 @@ class UnknownParameter(InvalidInput):
 
     @property
     def brief(self) -> str:
-        """Short description for a row of a table."""
+        """Names of the unknown parameters and the date, as short text for a row of a table."""
         since = "" if self.since == "unknown" else f" since {self.since}"
         return f"unknown{since}: {', '.join(self.parameters)}"
 

@@ -82,7 +82,7 @@ class ForecastMethod:
 
     Parameters
     ----------
-    service : service of the worker.
+    service : the `Service` object of the server's worker process.
 
     Raises `UnreadableFile` if the file of L1 fees does not exist.
     """
@@ -133,7 +133,7 @@ class ForecastMethod:
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
-        """Wait until the process is free, and acquire it. The process computes one forecast at a time."""
+        """Wait until the process is free, and acquire it. The forecast process computes one forecast at a time."""
         if self._waiting >= self._queue:
             raise LimitExceeded(f"calls that wait for a forecast: at most {self._queue:,}")
         seconds = WAITS * self._seconds

@@ -21,7 +21,7 @@ class Prices:
     """Prices from which an estimate is computed."""
 
     form: Form
-    preset: LineaPreset  #: preset with the margins of the stages and the announced gas price
+    preset: LineaPreset  #: preset with the margins and the announced gas price
     timestamp: int = 0  #: Unix time of the L1 block from which the prices are computed; 0 for fixed prices [s]
 
     def on_base_fee(self, base_fee: int) -> "Prices":

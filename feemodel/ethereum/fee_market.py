@@ -555,7 +555,8 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
         that is negative or not an integer.
     Int64Overflow : a blob base fee that does not fit an int64 array.
 
-    At a blob base fee of 1 wei the limit is a base fee of 131,072 / 8,192 = 16 wei:
+    At a blob base fee of 1 wei, a blob costs less than its reserve price if the base fee is above 131,072 / 8,192 = 16
+    wei:
 
     >>> reserve_binds(0, 17, 1_764_798_551), reserve_binds(0, 16, 1_764_798_551), reserve_binds(0, 17, 1_764_798_550)
     (True, False, False)

@@ -27,7 +27,7 @@ class Intrinsic:
 
     base: int = TRANSACTION_GAS
     calldata: int = 0
-    creation: int = 0  #: also contains the gas per word of init code, EIP-3860
+    creation: int = 0  #: gas of a contract creation, including the gas per word of init code (EIP-3860)
     access_list: int = 0
     authorizations: int = 0
 

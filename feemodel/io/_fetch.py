@@ -22,7 +22,7 @@ from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_c
 from feemodel.io._tips import checked_percentile
 from feemodel.progress import Progress, reporting
 
-ROW_GROUP = 10_000  # number of blocks in memory at a time: a few megabytes
+ROW_GROUP = 10_000  # number of blocks held in memory at a time, which take a few megabytes
 MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 

@@ -3,8 +3,8 @@
 A copy can be made while another process imports blocks.
 
 Pruning deletes the state of old blocks, and rows left over from a rollback, in one transaction. The remaining rows keep
-their numbers. The hashes and roots of all blocks are kept. All code is also kept, because a later block may use the
-same code again.
+their numbers. The hashes and roots of all blocks are kept. Pruning keeps all contract code, because a later block may
+use the same code again.
 
 Verification checks each row against its hash, and all hashes against the roots of the blocks. Columns are read into
 arrays and hashed in batches. Only the first eight bytes of each hash are compared, which is enough to detect accidental

@@ -73,7 +73,7 @@ class Store:
     path : the file.
     hashing : "poseidon2" or "mimc", which must match an existing file; `None` means "poseidon2" for a new file.
     read_only : whether to open the file only for reading; another process may then import blocks. A file that is open
-        only for reading is mapped into memory. A disk error then ends the process without an exception, but a truncated
+        only for reading is mapped into memory, so a disk error ends the process without an exception, but a truncated
         file raises an exception.
     create : whether to create a missing file; ignored if `read_only` is true.
 

@@ -94,7 +94,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
     -------
     float [1].
 
-    1 + 25 · (1 / 2)²:
+    After half of the target delay, the multiplier is 1 + 25 · (1 / 2)²:
 
     >>> cap_multiplier(28_800.0, 57_600.0, 25.0, 1.0)
     7.25

@@ -385,8 +385,8 @@ def feynman_l2_base_fee(
     base_fee : base fee of this block, including the overhead [wei / gas].
     gas_used, gas_limit : gas used and gas limit of this block [gas].
     overhead : amount added to the base fee, set in the system contract [wei / gas].
-    first : whether the next block is the first block of Feynman. If `True`, the result is min(base_fee + overhead, 10
-        gwei).
+    first : whether the next block is the first block of Feynman. If `first` is `True`, the result is
+        min(base_fee + overhead, 10 gwei).
 
     Returns
     -------

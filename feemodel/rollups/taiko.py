@@ -21,7 +21,7 @@ SHARING_PERCENT = 75  # share of the base fee that the proposer receives [%]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaikoChain:
-    """The bounds of a chain's base fee."""
+    """Minimum and maximum base fee of a chain."""
 
     name: str
     min_base_fee: int  #: [wei / gas]
@@ -92,14 +92,14 @@ def next_base_fee(
 
     The base fee changes by base_fee · |gas_used − adjusted| // target // 8, where target is gas_limit // 2, and
     adjusted is adjusted_target(gas_limit, block_time). If the base fee rises, it rises by at least 1 wei. The base fee
-    stays within the bounds of the chain.
+    stays between the chain's minimum and maximum.
 
     Parameters
     ----------
     base_fee : base fee of the parent block [wei / gas].
     gas_used, gas_limit : gas used and gas limit of the parent block [gas].
     block_time : time between the parent block and the block before it [s].
-    chain : bounds of the base fee.
+    chain : minimum and maximum of the base fee.
 
     Returns
     -------

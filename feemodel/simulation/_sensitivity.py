@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum resamples · rows, which take some minutes
+LARGEST_BOOTSTRAP = 1 << 34  # maximum of resamples · rows; the bootstrap then takes some minutes
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
 
 
@@ -62,7 +62,8 @@ def sobol_indices(
 
     The function is evaluated on the rows of two random matrices A and B. For each input, the function is also evaluated
     on the rows of AB, a copy of A in which the column of this input is from B. In total, there are `count · (inputs +
-    2)` evaluations. The indices are computed by these formulas (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+    2)` evaluations of the function. The indices are computed by these formulas (Saltelli et al. 2010,
+    doi:10.1016/j.cpc.2009.09.018):
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 

@@ -102,7 +102,7 @@ PUBLISHED = (
            gas_price=39e6),
     Victim(name="Linea", block_time=2.0, batch_blobs=6, block_blobs=1, commit_gas=400_030, block_transactions=2,
            gas_price=83e6, variable_cost=90e6, pays_transaction_gas=False),
-    # For Era, the script `dos.py` uses Ethereum's calldata gas, while `l2da.py` uses `ERA_CALLDATA_GAS`.
+    # For ZKsync Era, the script `dos.py` uses Ethereum's calldata gas, while `l2da.py` uses `ERA_CALLDATA_GAS`.
     Victim(name="ZKsync Era", block_time=1.0, batch_blobs=1, block_blobs=1, commit_gas=232_524, block_transactions=1,
            gas_price=45e6, priority_fee=0.0),
     Victim(name="Base", block_time=2.0, batch_blobs=7, block_blobs=6, commit_gas=21_000, block_transactions=1,
@@ -114,8 +114,8 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum with blocks at the speed limit. Of the two scripts, only `l2da.py` includes Arbitrum, where transactions are
-#: ordered by time of arrival.
+#: Arbitrum with blocks that use gas at the chain's speed limit. Of the two scripts, only `l2da.py` includes Arbitrum,
+#: where transactions are ordered by time of arrival.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,

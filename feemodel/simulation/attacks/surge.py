@@ -86,7 +86,7 @@ def surge_path(
 
     Returns
     -------
-    Base fee and gas used for twice the duration of the surge.
+    Base fee and gas used in each second; the arrays cover twice the duration of the surge.
 
     Raises
     ------

@@ -18,7 +18,7 @@ GAS_NOISE = 0.3  # assumed standard deviation of the noise in the logarithm of g
 BLOB_NOISE = 4.4  # standard deviation of blobs per block; Chainscore/score-da, 2026-01-07 to 02-05, CC BY 4.0
 RETURN = 36.0  # time constant at which the point forecast returns to the seasonal value [bins]
 SAME_TIME = 18  # maximum difference in time of day between the origin and the past origins to draw from [bins]
-CHUNK = 128  # paths simulated at the same time; the noise for this many paths takes about 15 MB per day
+CHUNK = 128  # number of paths simulated at a time; the noise for these paths takes about 15 MB per day
 
 
 class SampledPaths(NamedTuple):
@@ -132,7 +132,7 @@ def driven(
 
     Returns
     -------
-    Fees of each path in each step.
+    L1 fees of each path in each step.
     """
     paths, bins = prices["base_fee"].shape[0], prices["base_fee"].shape[1] - 1
     times = np.concatenate(([0.0], begin.elapsed + BIN * (np.arange(bins) + 0.5)))

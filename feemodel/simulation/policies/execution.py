@@ -21,7 +21,7 @@ MIN_LIMIT = 21_000  # minimum gas limit, the gas of a transfer; smaller inputs a
 IN_GAS = "in gas; 30 Mgas are 30,000,000"
 MAX_PRICE = 2**53  # maximum price [wei / gas]; a double represents all integers up to 2**53 exactly
 
-# Kinds of rules for the execution price. With `SET_BY_POLICY`, the `announce` function of the policy sets the price.
+# Kinds of rules for the L2 execution price. With `SET_BY_POLICY`, the `announce` function of the policy sets the price.
 FIXED, BLOCK_BY_BLOCK, BACKLOGS, SET_BY_POLICY = range(4)
 
 TERMS = np.dtype(
