@@ -130,7 +130,7 @@ class L1Window:
                 raise outcome
         fees, first = _parsed(history), Head.parse(block)
         if (fees.oldest_block, len(fees.gas_used_ratios), first.number) != (start, count, start):
-            raise UpstreamError(f"the node: eth_feeHistory: got others than {count:,} blocks from {start:,} on")
+            raise UpstreamError(f"the node: eth_feeHistory: expected {count:,} blocks from block {start:,} on")
         return Part(first.timestamp, fees)
 
     def _columns(self, head: Head, tip: float) -> dict[str, Any]:

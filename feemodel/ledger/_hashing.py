@@ -108,13 +108,15 @@ class Hash:
             reason = f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths"
             raise InvalidInput("nodes", reason, len(nodes))
         if len(siblings) % len(nodes):
-            raise InvalidInput("siblings", f"expected equally many hashes for {len(indices)} paths", len(siblings))
+            raise InvalidInput(
+                "siblings", f"expected the same number of hashes for each of {len(indices)} paths", len(siblings)
+            )
         found = self.compiled.path_roots(nodes, siblings, indices) if siblings else nodes
         if found is None:
             for name, data in (("nodes", nodes), ("siblings", siblings)):
                 if not self._in_field(data):
                     self._refuse(name, data, len(data) // len(indices))
-            raise AssertionError(f"{self.name} refused a path of elements that are below the order")
+            raise AssertionError(f"{self.name} rejected a path whose elements are all below the order")
         return found
 
     def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
@@ -157,7 +159,7 @@ class Hash:
                 if element >= self.order:
                     reason = f"expected elements below the order of the field, {self.order}"
                     raise InvalidInput(name, reason, element, (index, position))
-        raise AssertionError(f"{self.name} refused messages of elements that are below the order")
+        raise AssertionError(f"{self.name} rejected messages whose elements are all below the order")
 
 
 @dataclass(frozen=True)

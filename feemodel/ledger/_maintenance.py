@@ -587,7 +587,7 @@ class _Verification:
             prefix[children[further]] = prefixes[further]
             level = np.unique(children[further])
         if len(level):
-            self._found("the sorted index of a tree leads deeper than its keys have digits")
+            self._found("the sorted index of a tree has more levels than its keys have digits")
         found = np.zeros(len(branches), dtype=np.uint64)
         for level in reversed(levels):
             children = branches[level]

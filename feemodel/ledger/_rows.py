@@ -100,7 +100,7 @@ def digit_at(hkey: bytes, depth: int) -> int:
     try:
         byte = hkey[depth >> 1]
     except IndexError:
-        raise LedgerDamaged("the sorted index of a tree leads deeper than its keys have digits") from None
+        raise LedgerDamaged("the sorted index of a tree has more levels than its keys have digits") from None
     return byte & 15 if depth & 1 else byte >> 4
 
 
@@ -337,7 +337,7 @@ class SqlRows:
                 depth += 1
                 continue
             if depth >= 2 * HASH_SIZE:
-                self._database.damaged("the sorted index leads deeper than its keys have digits")
+                self._database.damaged("the sorted index has more levels than its keys have digits")
             digits = int.from_bytes(hkey) << 4 * STEPS >> 4 * (2 * HASH_SIZE - depth) & 16**STEPS - 1
             found = self._database.one(LAST_KEY, (index, digits))
             if found is None or type(found[-1]) is not int:

@@ -273,7 +273,9 @@ class Store:
         if self._genesis_root is None or changed:
             root = self.block(0).root if self._chain().head is not None else None
             if self._genesis_root not in (None, root):
-                raise UnreadableFile(f"{self.path}: has another chain than when it was opened; open it again")
+                raise UnreadableFile(
+                    f"{self.path}: contains another chain than when the file was opened; open the file again"
+                )
             self._genesis_root = root
 
     @contextmanager

@@ -301,7 +301,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
     sub_roots = scheme.path_roots(digests, [zeros] * len(tops), [HEAD] * len(tops))
     messages = [scheme.top(version.next_free, digest) for version, digest in zip(versions, sub_roots, strict=True)]
     if scheme.hashes(b"".join(messages), len(messages)) != [version.root for version in versions]:
-        raise LedgerDamaged("a tree has another root than its nodes")
+        raise LedgerDamaged("the root of a tree does not match its nodes")
 
 
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:

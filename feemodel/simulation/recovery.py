@@ -51,7 +51,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
         if np.broadcast_shapes(np.shape(whole(f"parts.{name}", part, minimum=None)), np.shape(units)) != np.shape(
             units
         ):
-            raise InvalidInput("gas", f"expected one for each of the parts, of shape {np.shape(part)}", gas)
+            raise InvalidInput("gas", f"expected one value for each value of the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
         # Totals in wei may exceed 64 bits, so they are computed as Python ints.
@@ -90,7 +90,7 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     found = smallest(lambda margin: checked_surplus(margin) >= 0.0, highest, tolerance)
     if found is None:
         raise InvalidInput(
-            "surplus", f"expected to be covered by a margin of at most {highest:g}", checked_surplus(highest)
+            "surplus", f"expected at least 0 at the largest margin, {highest:g}", checked_surplus(highest)
         )
     return found
 

@@ -155,7 +155,7 @@ def published_denial(
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
     if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is close to the largest double
         raise InvalidInput(
-            "growth", f"expected a growth with a blob base fee that a double can hold after {count:,} blocks", growth
+            "growth", f"expected a growth for which the blob base fee after {count:,} blocks fits a double", growth
         )
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
