@@ -43,8 +43,8 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     """Compile a function as `numba.njit` does with the same options, and cache the machine code on disk.
 
     numba writes the machine code to the folder in the environment variable NUMBA_CACHE_DIR, to `__pycache__` next to
-    the module, or to the user's cache folder. If none of these folders is writable, every process compiles the function
-    at the first call. Without numba the function is returned unchanged.
+    the module, or to the user's cache folder. If numba cannot write to any of the three folders, every process compiles
+    the function at the first call. If numba is not installed, the function is returned unchanged.
 
     The cached code is used only if neither the module nor any module of the same package that it imports has changed.
     numba itself checks only the module, and would use outdated code after a change in an imported module.
@@ -54,7 +54,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     makes_arrays : whether the function, or a function that it calls, allocates arrays. `False` turns off numba's
         reference counting, by a private option of numba.
     """
-    options["_nrt"] = makes_arrays  # always set, because numba would otherwise use the value of the caller
+    options["_nrt"] = makes_arrays  # always set, because numba would otherwise use the value of the calling kernel
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():

@@ -21,7 +21,7 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
-SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a result computed in doubles is below this, the exact one is below 2**63
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # if a result in doubles is below SURE_LIMIT, the exact result is below 2**63
 MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
@@ -95,9 +95,9 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
     """Return `(value * factor + addend) // divisor` of integers of at least 0; the product may exceed 2**63.
 
     For arrays, the quotient is computed in doubles and corrected by the remainder. The computation in doubles rounds
-    four times; this changes a quotient below 2**62 by less than 2**11 + 1. With a divisor of at most 2**51, the
-    remainder is therefore within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder exactly. Elements
-    beyond `QUOTIENT_LIMIT` or `DIVISOR_LIMIT` are computed one by one as Python ints.
+    four times; this changes a quotient below 2**62 by less than 2**11 + 1. If the divisor is at most 2**51, the
+    remainder of this inexact quotient is within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder
+    exactly. Elements beyond `QUOTIENT_LIMIT` or `DIVISOR_LIMIT` are computed one by one as Python ints.
 
     Raises `Int64Overflow` if the quotient does not fit an int64 array.
 
@@ -252,8 +252,8 @@ def _check_each(
 ) -> None:
     """Raise `Int64Overflow` for the first element that does not fit int64.
 
-    Each element is first computed in doubles. An element is computed exactly only if the double is close to 2**63 or
-    above it.
+    All elements are first computed in doubles. The exact values are computed only for elements whose double is close to
+    2**63 or larger.
     """
     estimate = np.asarray(doubles(left, right, dtype=np.float64))
     if not estimate.size or estimate.max() < SURE_LIMIT:

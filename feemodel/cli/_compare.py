@@ -193,7 +193,7 @@ def _transactions(
     gas = estimated_gas(subject, options.gas)
     if isinstance(subject, Transaction):
         return [subject], [gas], None, []
-    # A call has no signature. Use a placeholder of the length of a signature, as nodes do for estimates.
+    # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
     check_no_blobs(subject)
     signed = fill(subject, gas=gas, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
     return [signed], [gas], [subject.sender or bytes(20)], []

@@ -17,8 +17,8 @@ VARIABLE = "NUMBA_CACHE_DIR"
 def compiled_kernels() -> Iterator[None]:
     """In a `with` block, let numba cache compiled code in a temporary folder if the installation is read-only.
 
-    If NUMBA_CACHE_DIR names a folder, for example in a container image, its kernels are first copied to the temporary
-    folder.
+    If NUMBA_CACHE_DIR names a folder, for example in a container image, the kernels in this folder are first copied to
+    the temporary folder.
     """
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Linea's L1 costs from 2026-01-08 to 02-09, 0.196 ETH in total. Source: data/processed/l1_rent/
 # daily_rollup_rent_components.csv of AysajanE/autonomous-agentic-research-swarm at 832f2418, from public chain data.
-FINALIZATION_GAS = 66_500  # per posted blob on ordinary days, about as much gas as posting the blob takes [gas]
-PAID_TIP = 0.113107 / 0.078722  # tips / base fees, in the costs above [1]
+FINALIZATION_GAS = 66_500  # per posted blob on ordinary days; posting a blob takes a similar amount [gas]
+PAID_TIP = 0.113107 / 0.078722  # tips / base fees that Linea paid from 2026-01-08 to 02-09 [1]
 RENT_SHARES = {"finalization": 0.587, "data": 0.413, "tips": 0.576, "base fee": 0.401, "blobs": 0.023}
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
     lines = _cost_lines(l1_fees, submission)
     for row in rows:
-        if row["pricing"] == CostPerByte.name:  # only this form has posting costs
+        if row["pricing"] == CostPerByte.name:  # the verification-cost form has no posting costs
             row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {

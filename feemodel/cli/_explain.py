@@ -97,7 +97,7 @@ def _each(
             rows.append({"position": position, "error": str(error)})
     failed = [row for row in rows if "error" in row]
     if len(failed) == len(rows):
-        pass  # no row to print; the error is raised below
+        pass  # every row has an error, which is raised below
     elif options.json:
         print_json({"transactions": rows, "failed": len(failed)})
     else:
@@ -208,7 +208,10 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Execute a call or transaction on the chain's state. Without a gas limit, estimate one with Besu's search."""
+    """Execute a call or transaction on the chain's state.
+
+    If no gas limit is given, the gas limit is estimated with Besu's search.
+    """
     from feemodel.execution._details import gas_details
     from feemodel.execution._estimate import estimate_gas
 

@@ -1,7 +1,7 @@
 """Tools of the Model Context Protocol, with which other programs explain, compare and forecast fees.
 
 The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves the tools on standard input and
-output. Each tool has a msgspec struct for its parameters, as the JSON-RPC methods have. The struct parses the arguments
+output. Each tool has a msgspec struct for its parameters, like the JSON-RPC methods. The struct parses the arguments
 and defines their schema. Results contain large amounts in wei as strings of decimal digits, because some clients round
 large integers.
 
@@ -289,7 +289,7 @@ def tool_server() -> "Server[Any]":
 
 
 def serve_stdio() -> None:
-    """Serve on standard input and output until the client closes them.
+    """Serve the tools on standard input and output until the client closes the connection.
 
     Raises `MissingExtra` without the extra `mcp`.
     """

@@ -44,7 +44,7 @@ def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, 
 
 
 def print_json(answer: Any, *, flush: bool = False) -> None:
-    """Print one indented JSON object with exact integers. Set `flush` if the process then continues."""
+    """Print one indented JSON object with exact integers. Set `flush` if the process continues after printing."""
     print(json.dumps(answer, indent=2, default=_plain), flush=flush)
 
 

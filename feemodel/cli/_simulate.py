@@ -233,7 +233,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy with the gas of this submission, if the prices of the policy depend on that gas."""
+    """Return the policy; if its prices depend on the gas of a submission, set the gas to that of `submission`."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 
@@ -412,7 +412,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        reason, _, _ = str(error).partition(", got ")  # leave out the value: `InvalidInput` shows it
+        reason, _, _ = str(error).partition(", got ")  # remove the value, which `InvalidInput` adds to the message
         raise InvalidInput(name, reason, value) from None
     if action.choices is not None:
         check_known(name, found, [*action.choices])

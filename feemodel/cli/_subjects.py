@@ -255,7 +255,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
 
 
 def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
-    """Read the transactions of a file, with those of type 4 if `set_code`. Errors name the row that cannot be read."""
+    """Read the transactions of a file, including type 4 if `set_code` is true. Errors name the unreadable row."""
     from feemodel.io import read_transactions
 
     read = read_transactions(path, columns=read_columns(columns))

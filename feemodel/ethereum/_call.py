@@ -71,8 +71,8 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
 
     Notes
     -----
-    If a transaction that was sent is of type 2 or above, its gas price is the price that it paid. The type of a call
-    must agree with the other fields, but is otherwise ignored, as in nodes.
+    If a transaction that was sent is of type 2 or above, `gasPrice` is the price that the transaction paid. The type of
+    a call must agree with the other fields, but is otherwise ignored, as in nodes.
 
     >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
     'a9059cbb'
@@ -93,7 +93,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
     given = fields.get
     authorizations = given("authorization_list")
-    return Call(  # keyword arguments would take twice as long
+    return Call(  # positional arguments: keyword arguments would take twice as long
         given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
         given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
         given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
@@ -221,10 +221,11 @@ def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: 
     if given is None:
         return made
     if given == LEGACY and made == ACCESS_LIST and not fields["access_list"]:
-        return LEGACY  # some nodes write an empty list
+        return LEGACY  # some nodes write an empty access list in a legacy transaction
     if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
-        return given  # some nodes also set maxFeePerGas, to 0 or to the gas price
-    # Extractors may omit lists, and `gasPrice` of a transaction that was sent is the price it paid.
+        return given  # in transactions of types 0 and 1, some nodes set maxFeePerGas to 0 or to the gas price
+    # Export tools may omit lists. In a transaction that was sent, `gasPrice` is the price paid, so it says nothing
+    # about the type.
     has_gas_price = not sent and fields.get("gas_price") is not None
     check_type(f"call.{names['transaction_type']}", given, made, has_gas_price=has_gas_price)
     return given

@@ -39,9 +39,9 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
 
-    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Otherwise, the
-    result is the exponential in doubles, limited to 2**62. The exponential differs from the series by less than one
-    part in 10**9.
+    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Above this price,
+    the result is the exponential in doubles, limited to 2**62, which differs from the series by less than one part in
+    10**9.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))
     2
@@ -63,10 +63,10 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, error_model="numpy")
 def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped-def]
-    """Do the same as `feemodel.ethereum.fee_market.reserve_binds`, for blob rules with a reserve price (EIP-7918).
+    """Return the result of `feemodel.ethereum.fee_market.reserve_binds` for blob rules with a reserve price (EIP-7918).
 
     The exponential in doubles differs from the integer series by less than one part in 10,000 plus three wei. The
-    series is summed only if the two compared prices differ by less than this error.
+    series is summed only if the error of the exponential could change the result.
 
     >>> bool(reserve_binds(0, 17, 5_007_716)), bool(reserve_binds(0, 16, 5_007_716))
     (True, False)

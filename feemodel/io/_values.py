@@ -151,7 +151,7 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
-# reasons if a unit was converted
+# reasons in errors for values whose unit was converted
 _WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}
 
 

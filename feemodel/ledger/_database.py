@@ -24,10 +24,10 @@ ADVICE = {
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
-# Error codes that mean, like SQLITE_FULL, that the disk is full. The first two errors concern the file through which
-# processes share memory.
+# Error codes that mean, like SQLITE_FULL, that the disk is full. SQLITE_IOERR_SHMOPEN and SQLITE_IOERR_SHMSIZE concern
+# the file through which processes share memory.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Error codes with causes other than a corrupt file. Any other error code means that the file is corrupt.
+# Error codes with causes other than a corrupt file; all error codes not listed here mean that the file is corrupt.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
@@ -85,9 +85,10 @@ class Database:
     def _map(self) -> None:
         """Map the file into memory, for reading scattered pages.
 
-        Read-ahead can be disabled only after the file is mapped, so the first access to the mapping could read up to 8
-        MiB around the accessed page. To avoid this read-ahead, the method first reads the same page without the
-        mapping. Imports never rewrite the accessed page, so the page is never in the write-ahead log.
+        Read-ahead can be disabled only after the file is mapped, so the first access through the mapping could read up
+        to 8 MiB around the accessed page. To avoid such a large read, the page is first read without the mapping. The
+        page with the first row of `node` is used, because imports never rewrite this page, so the page is never in the
+        write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
             return  # not a ledger; another check raises the error
@@ -141,7 +142,7 @@ class Database:
             self._connection.close()
             self._open()
         elif self._mode == "ro":
-            self._map()  # until now, all rows of a small ledger may have been in the log
+            self._map()  # map the file now: all rows of a small ledger may have been in the write-ahead log before
         return True
 
     def close(self) -> None:

@@ -93,9 +93,9 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """Yield the result of `get_proof` after each step.
+    """Create the result of `get_proof` in steps, and yield the incomplete result after each step.
 
-    A step adds some slots to the result, and the last result is complete.
+    Each step adds the proofs of some slots. The result after the last step is complete.
 
     Parameters and errors are the same as for `get_proof`. `proof_steps` raises all errors at the first step.
     """
@@ -147,7 +147,8 @@ def prove_account(
     Parameters
     ----------
     accounts : account tree.
-    storage : function that returns the tree with a storage root; called only if the account exists and there are slots.
+    storage : function that takes a storage root and returns the storage tree; called only if the account exists and
+        `slots` is not empty.
     address : address [20 bytes].
     slots : slots [32 bytes each]. For an absent account `storageProofs` is empty.
 
@@ -353,7 +354,7 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
 
 
 def _generation(leaves: list[_Leaf]) -> Scheme:
-    """Return the scheme that fits the size of the first top node; raise an error if another node has a wrong size."""
+    """Return the hash scheme that fits the size of the first top node; check the sizes of all other nodes."""
     by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
     scheme = by_size.get(len(leaves[0].entries[0]))
     if scheme is None:
@@ -383,7 +384,7 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
 
 
 def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
-    """Return the hashes of entries of equal size; raises an error for an entry with an element outside the field."""
+    """Return the hashes of entries of equal size; raises an error for an entry outside the hash's prime field."""
     messages = [leaf.entries[position] for leaf, position in indices]
     try:
         return scheme.hashes(b"".join(messages), len(messages))

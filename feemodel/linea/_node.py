@@ -1,4 +1,4 @@
-"""Checks in which a Linea node compares a transaction's price with its fee: estimate, pool, block selection.
+"""Checks of a Linea node that a transaction offers the required price: estimate, pool, block selection.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
 ProfitabilityValidator, ProfitableTransactionSelector.
@@ -60,7 +60,7 @@ def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
 
 
 def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
-    """Return whether the transaction pool compares a transaction's price with its fee.
+    """Return whether the transaction pool checks that a transaction offers the required price.
 
     Parameters
     ----------

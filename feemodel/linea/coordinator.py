@@ -51,7 +51,7 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Raises
     ------
-    InvalidInput : there are fewer fees than ratios, or more than one extra fee, or a value is negative or not finite.
+    InvalidInput : there are fewer fees than ratios, or more than one extra fee; or a value is negative or not finite.
 
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
@@ -82,8 +82,8 @@ def average_fees(
 
     Raises
     ------
-    InvalidInput : a column of fees has fewer values than its ratios, or more than one additional value; or a value is
-        negative or not finite.
+    InvalidInput : a column of fees has fewer values than ratios, or more than one extra value; or a value is negative
+        or not finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
@@ -128,7 +128,7 @@ def variable_cost(
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
 
-    The function `bounded` then applies `fee_margin`, `lower_bound` and `upper_bound` to this cost.
+    The result also includes `fee_margin`, and is limited to `lower_bound` and `upper_bound`, see `bounded`.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def usage_weighted_gas_price(
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    If all ratios of one of the two averages are 0, this average is the plain mean.
+    If all gas used ratios, or all blob gas used ratios, are 0, the average that they weight is the plain mean.
 
     Parameters
     ----------
@@ -307,8 +307,8 @@ def usage_weighted_gas_price(
 
     Raises
     ------
-    InvalidInput : fewer fees than their ratios, or more than one extra fee; a negative or non-finite value; or zero
-        `execution_gas`.
+    InvalidInput : a column of fees has fewer values than ratios, or more than one extra value; a value is negative or
+        not finite; or `execution_gas` is 0.
 
     >>> usage_weighted_gas_price(
     ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
@@ -431,7 +431,7 @@ def calldata_variable_cost(
     calldata : calldata in the last `block_count` blocks [byte].
     max_block_calldata : maximum calldata of one block, above 0 [byte].
     block_count : number of blocks in the sum; 0 turns the rule off.
-    denominator : divisor of the pressure, above 0 [1]. With a larger divisor, the cost changes more slowly.
+    denominator : divisor of the pressure, above 0 [1]. The larger `denominator` is, the more slowly the cost changes.
 
     Returns
     -------
@@ -470,7 +470,7 @@ def weighted_moving_average_fee(
 
         base_newest · c_base + c_priority · (Σ ratio_i · (i + 1) · priority_i) / (Σ ratio_i · (i + 1))
 
-    The second term is 0 if its divisor is 0.
+    If all ratios are 0, the second term is 0.
 
     Parameters
     ----------
@@ -485,8 +485,8 @@ def weighted_moving_average_fee(
 
     Raises
     ------
-    InvalidInput : no base fee; fewer priority fees than ratios, or more than one extra fee; or a value that is negative
-        or not finite.
+    InvalidInput : `base_fees` is empty, there are fewer priority fees than ratios or more than one extra fee, or a
+        value is negative or not finite.
 
     >>> weighted_moving_average_fee(
     ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],

@@ -141,7 +141,7 @@ def recorded(cost: int | float) -> int:
     >>> recorded(999.9), recorded(1_000)
     (0, 1000)
     """
-    # The coordinator divides the cost (a double) by 1,000 and truncates the quotient. Doubles represent every whole wei
-    # up to the highest cost exactly, and the quotient of an amount between two whole kwei never rounds up to the next
-    # whole number.
+    # The coordinator divides the cost (a double) by 1,000 and truncates the quotient. Truncation gives the correct
+    # kwei, because doubles represent every whole wei up to the maximum cost, and no quotient with a fraction is rounded
+    # up to a whole number.
     return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI

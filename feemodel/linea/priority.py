@@ -479,7 +479,7 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """Ratio revenue / cost in the first published version (V0). Block selection required a minimum ratio.
+    """Ratio revenue / cost; block selection in the first published version (V0) required a minimum ratio.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 
@@ -569,7 +569,7 @@ def compatibility_priority_fee(
     try:
         exact = Decimal(str(multiplier))
         if abs(exact.adjusted()) > LARGEST_EXPONENT:
-            raise OverflowError  # arithmetic on integers of that many digits takes minutes
+            raise OverflowError  # integers with so many digits would make arithmetic take minutes
         numerator, denominator = exact.as_integer_ratio()
     except (InvalidOperation, ValueError, OverflowError):
         raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None

@@ -30,8 +30,8 @@ from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum import BIPS
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, _constraint_base_fee
 
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # doubled block limit: the last transaction may exceed the limit
-TAIKO_GAS_LIMIT = 240_000_000  # the bound depends only on gas used / target, so any even number works
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, which a block's last transaction may exceed
+TAIKO_GAS_LIMIT = 240_000_000  # any even number gives the same bound, which depends only on gas used / target
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 
@@ -85,9 +85,9 @@ def arbitrum_sendable(
 ) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    The gas that pays for L1 is price_per_unit · 16 · brotli_size // base fee, so this gas is largest at the lowest base
-    fee. For this reason, the function computes the gas limit with the lowest possible base fee. The max fee should
-    cover the highest possible base fee.
+    The gas that pays for L1 is price_per_unit · 16 · brotli_size // base fee, and grows when the base fee falls. The
+    function therefore computes the gas limit with the lowest possible base fee. The max fee should cover the highest
+    possible base fee.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Upper bounds of the base fee after some blocks, by family of chains; the formulas are in `feemodel.rollups._balance`.
 
 Each function takes the parameters of a chain, the chain's current base fee [wei / gas] and a number of blocks above 0.
-The result is the largest possible base fee after these blocks [wei / gas]. The arguments are not checked. The functions
-raise `UnknownParameter` if they need a parameter without a known value.
+The result is the largest possible base fee after this number of blocks [wei / gas]. The arguments are not checked. The
+functions raise `UnknownParameter` if they need a parameter without a known value.
 """
 
 from feemodel.rollups import _balance as balance
@@ -19,10 +19,10 @@ def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the largest base fee of an OP Stack chain, which sets its own EIP-1559 parameters and minimum base fee.
+    """Return the largest base fee of an OP Stack chain, by the chain's EIP-1559 parameters and minimum base fee.
 
-    If the minimum base fee is not known, it is ignored. The result is still correct, because the current base fee is at
-    or above the minimum, and full blocks only raise the base fee.
+    An unknown minimum base fee can be ignored, because the current base fee is at or above the minimum, and full blocks
+    only raise the base fee.
     """
     minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
     floor = 0 if minimum is None or minimum.value is None else minimum.value

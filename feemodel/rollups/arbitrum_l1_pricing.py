@@ -94,7 +94,7 @@ def reported(
     wei_spent : cost of posting the batch [wei].
     l1_base_fee : base fee of the L1 block; used only if `cost_cap_bips` is not 0 [wei / gas].
     cost_cap_bips : the cost is limited to l1_base_fee · allocated · cost_cap_bips // 10,000; 0 means no limit. Since
-        ArbOS 11, the value is 0.
+        ArbOS 11, the cap is 0.
     per_unit_reward : reward per unit [wei / unit].
     equilibration_units, inertia : parameters of the formula for the price, at least 1.
 
@@ -119,7 +119,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node's type is int64
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # nitro stores the cap as int64
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated

@@ -54,7 +54,7 @@ WORD_GAS = 4
 AUTHORIZATION_GAS = 25_000  # gas of an EIP-7702 authorization
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
-ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # for an account called with executeUserOp
+ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # added for accounts that are called with executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
 FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
 SIGNATURE_SIZE = 68  # assumed FastLZ length of the missing signature
@@ -112,8 +112,8 @@ def rundler_floor(
 ) -> int:  # fmt: skip
     """Return rundler's preVerificationGas with the calldata floor of EIP-7623.
 
-    An operation uses at least `gas` + execution_gas_limit // 10 + verification_gas_limit · threshold_ppt // 1000. If
-    this minimum is below the calldata floor, the difference is added to `gas`.
+    rundler assumes that an operation uses `gas` + execution_gas_limit // 10 + verification_gas_limit · threshold_ppt //
+    1000. If the assumed gas is below the calldata floor, the difference is added to `gas`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def rundler_floor(
     threshold_ppt : share of the verification gas limit that is assumed to be used [10⁻³].
     data_gas : gas added to the result [gas].
 
-    The operation uses at least 60,000 + 10,000 + 20,000 gas, which is 30,000 below the floor of 120,000:
+    The assumed gas is 60,000 + 10,000 + 20,000, which is 30,000 below the calldata floor of 120,000:
 
     >>> rundler_floor(60_000, execution_gas_limit=100_000, verification_gas_limit=100_000, calldata_floor=120_000)
     90000
@@ -244,8 +244,8 @@ def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the encoded operation, without its first word (the
         offset of the tuple) [byte].
 
-    Voltaire computes the number of words as ⌈(bytes + 31) / 32⌉. For 480 bytes, this formula gives 16 words, although
-    480 bytes fit in 15:
+    Voltaire computes the number of words as ⌈(bytes + 31) / 32⌉. Voltaire thus counts 16 words for 480 bytes, although
+    480 bytes fit in 15 words:
 
     >>> voltaire_gas(200, 280)
     44644
@@ -331,7 +331,7 @@ def preverification_gas(
     -------
     PreVerificationGas : the total and its parts. For rundler and alto, the calldata floor of EIP-7623 is applied on
         chains that support transactions of type 4 (EIP-7702): one upgrade introduced both EIPs. Voltaire does not apply
-        the floor.
+        the calldata floor.
 
     Raises
     ------
@@ -393,7 +393,7 @@ def _rundler_data(op: UserOperation, terms: Parameters, fees: BundlerFees, price
         sent = rundler_transaction(op, gas_price=price, chain_id=terms.chain.chain_id or 0)
         if family == "op-stack":
             return _op_stack_fee_gas(sent, terms, fees, price)
-        return _arbitrum(sent, None, terms, fees)  # rundler asks the node for a contract creation
+        return _arbitrum(sent, None, terms, fees)  # rundler requests the estimate for a contract creation
     raise _no_rule("rundler", terms)
 
 
@@ -427,7 +427,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # nonce 0: estimate of a contract creation
+    if terms.chain.name == "arbitrum-one":  # for nonce 0, the estimate is for a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 

@@ -134,8 +134,7 @@ def _highest(
 ) -> NDArray[np.float64] | None:
     """Return the largest possible fee `blocks` blocks after each sample, or `None` if the chain has no published bound.
 
-    Starknet's validators accept L1 prices that differ by up to 10 % from the validator's own L1 prices. This tolerance
-    is not included.
+    The bound for Starknet ignores that validators accept L1 prices up to 10 % above their own L1 prices.
     """
     price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant

@@ -1,9 +1,9 @@
 """Export of a rule as a gas market declaration of RIP-7993 (RIGID, a draft): formulas in reverse Polish notation.
 
 Every number in a formula is the id of a variable or parameter. Ids from 0 to 13 are standard variables, ids from 100 to
-199 are variables of the rollup, and ids from 200 on are parameters. The arithmetic is that of uint256 with truncating
-division, and cannot express compressed sizes or prices that depend on the previous block. Such values are declared as
-variables of the rollup.
+199 are variables of the rollup, and ids from 200 on are parameters. The formulas use uint256 arithmetic with truncating
+division. The formulas cannot express compressed sizes or prices that depend on the previous block, so these values are
+declared as variables of the rollup.
 
 The draft defines neither the order of operands nor the ids of components. In this module, `a b -` is a − b, `a b /` is
 a / b, and `a b >` is a > b. `a b c if` is c if a is 0, and b otherwise. The id of a component is its index.

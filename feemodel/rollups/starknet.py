@@ -2,8 +2,8 @@
 
 The amounts of gas are inputs, because this package does not execute Cairo. The price of L2 gas changes with each block
 as in EIP-1559, with two differences: the change is rounded only once, and the price need not rise by at least 1. Since
-version 0.14.3, this price can have a minimum in USD (SNIP-35). The price of L1 gas is computed from the mean base fee
-of L1, and the price of L1 data gas from the mean blob base fee.
+version 0.14.3, the price of L2 gas can have a minimum in USD (SNIP-35). The price of L1 gas is computed from the mean
+base fee of L1, and the price of L1 data gas from the mean blob base fee.
 
 Sources: starkware-libs/sequencer at 60161ba (2026-08-20): crates/starknet_api/src/execution_resources.rs,
 crates/apollo_consensus_orchestrator/src/fee_market/mod.rs and dynamic_gas_price/mod.rs, validate_proposal.rs,
@@ -42,12 +42,12 @@ MARGIN_PPT = 2  # maximum difference of a proposal from the median [10⁻³]
 MAX_BLOCKS = 100_000  # maximum number of blocks in a window
 WINDOW = 10  # number of blocks in the median of proposals
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]
-L1_TIP = 10**9  # wei, added to the mean base fee
+L1_TIP = 10**9  # added to the mean base fee of L1 [wei / gas]
 DATA_MULTIPLIER_PPT = 135
 SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
-LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei per gas; values of the deployed nodes
-LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei per gas; values of the deployed nodes
+LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # as configured in deployed nodes [wei / gas]
+LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # as configured in deployed nodes [wei / gas]
 FALLBACK_RATE = 10**21  # FRI for one ETH, used if no rate is known
 DATA_GAS_PER_WORD = 32
 
@@ -417,7 +417,7 @@ def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: in
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
     """Return the L1 gas of a transaction that sets a bound only for L1 gas, and so pays for data in L1 gas.
 
-    The L1 data gas is converted to L1 gas at the two prices, rounded up.
+    The result is l1_gas + ⌈l1_data_gas · l1_data_gas_price / l1_gas_price⌉.
 
     >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
     110
@@ -466,7 +466,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
 
     The rule is for transactions without messages to L1, at the minimum price of L2 gas.
 
-    Unlike all other rules, the rule reads the columns `l1_data_gas` and `l2_gas`. The rule needs the parameter
+    Starknet's rule reads the columns `l1_data_gas` and `l2_gas`, which no other rule reads, and needs the parameter
     `eth_to_fri_rate`.
 
     The fee is 256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:

@@ -1,9 +1,9 @@
 """Statistics over dimensions of a sweep or another result: moments, shares, quantiles, tail means and drawdowns.
 
 Workers reduce each block of evaluations to sums. The sums are merged in the order of the blocks, so the result does not
-depend on the number of workers. Moments, shares and histograms need only these sums. Quantiles, tail means and
-drawdowns are exact, so they need all evaluations in memory. xarray's reductions would need all evaluations in memory
-for every statistic.
+depend on the number of workers. The sums are enough for moments, shares and histograms. Quantiles, tail means and
+drawdowns are exact, and need all evaluations in memory. xarray's reductions would need all evaluations in memory for
+every statistic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -267,7 +267,7 @@ def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
-    """Return, for each row and share, the mean of the first share · row length elements of the row."""
+    """Return the mean of the first `share * row length` elements of each row, for each share."""
     count = ordered.shape[1]
     columns = []
     for share in shares:

@@ -158,8 +158,8 @@ def announced_variable_cost(
 ) -> WholeArray:
     """Return the announced variable cost at each tick, truncated to a multiple of 1,000 wei [wei / byte].
 
-    L1 fees are averaged over the window before an update. Before the end of the first window, they are averaged over
-    the time since the start of the scenario. At the start, the average is the first fee.
+    L1 fees are averaged over the window before an update, or over the time since the start of the scenario if this time
+    is shorter. At the start, the average is the first fee.
 
     Parameters
     ----------

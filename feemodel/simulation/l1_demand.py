@@ -49,8 +49,8 @@ from feemodel.simulation.scenarios import (
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
-BLOBS_PER_BLOCK = 4.81  # mean over 214,985 blocks, 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
-BLOB_SHAPE = 1.56  # shape of the negative binomial distribution; the variance is then the observed 19.6
+BLOBS_PER_BLOCK = 4.81  # mean of 214,985 blocks, 2026-01-07 to 02-05 (Chainscore/score-da, CC BY 4.0)
+BLOB_SHAPE = 1.56  # shape of the negative binomial distribution, chosen for the observed variance of 19.6
 GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean demand)
 TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices
 MAX_BLOBS = 1e6  # per block
@@ -313,8 +313,8 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
     """Fit `share`, `fast` and `slow` of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)` by least squares.
 
-    The fit accounts for the finite `length` of the sample [s]. The sample mean was subtracted from the sample, which
-    reduces the variance by the share that `_variance_of_mean` returns.
+    The fit accounts for the finite `length` of the sample [s]. Subtracting the sample mean has reduced the variance of
+    the sample by the share that `_variance_of_mean` returns.
     """
     from scipy.optimize import curve_fit
 
@@ -332,7 +332,7 @@ def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, 
 def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
     """Return (variance of the sample mean) / (variance of the process).
 
-    This ratio is the mean autocorrelation over all pairs of times in the sample.
+    The result equals the mean autocorrelation over all pairs of times in the sample.
     """
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

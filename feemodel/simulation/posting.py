@@ -32,8 +32,8 @@ MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot co
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
 WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
 MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum deadline of the kind "forecast" [s]
-#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With this delay cost and a deadline of 16 h, the
-#: mean delay in January 2026 is 0.95 h, similar to the mean delay of 0.90 h of the price cap.
+#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With 0.25 and a deadline of 16 h, the mean delay
+#: in January 2026 is 0.95 h; with the price cap, the mean delay is 0.90 h.
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 
@@ -205,7 +205,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        # Time at which the first byte of this submission reaches the deadline.
+        # Time at which the first byte of the submission reaches the deadline.
         due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf

@@ -4,8 +4,8 @@ A FastLZ stream consists of literal runs and matches. A literal run is a control
 A match of up to 8 bytes of data takes 2 bytes, and a match of 9 to 264 bytes of data takes 3 bytes.
 
 The length is computed as by `FlzCompressLen` in op-geth, which moves to the next index before testing for the end of
-the input. For this reason, a match that begins 14 bytes before the end is not used, although the FastLZ format allows
-such a match.
+the input. Because of this order, op-geth never uses a match that begins 14 bytes before the end, although the FastLZ
+format allows it.
 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 
-TABLE_SIZE = 8192  # number of entries: last position of three bytes, by their hash
+TABLE_SIZE = 8192  # number of entries of the hash table; an entry is the last position of three bytes with the hash
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes
 MATCH_TAIL = 4  # no match extends into the last 4 bytes
 LITERAL_RUN = 32
-SHORT_MATCH, LONGEST_MATCH = 6, 262  # (match length − 3) from which 3 bytes, or two matches, are needed
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # values of (match length − 3) from which a match takes 3 bytes, or is split in two
 
 
 @cached_njit(nogil=True)

@@ -182,14 +182,14 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
     Only matches longer than `known` are searched for; `known` is at least `SHORTEST_NEAR - 1`. If no match is longer
     than `known`, the start is negative. A match that is longer than the best match so far contains the keys of `i` and
-    of several later indices. The search visits the earlier positions of the rarest of these keys, from the latest to
-    the earliest. The first match that the search finds for a given length is therefore the latest match of this length.
+    of several later indices. The search chooses the rarest of the keys, and visits its earlier positions from the
+    latest to the earliest. Therefore, the first match found for a given length is the latest match of this length.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
     length, start, comparisons = known, -1, 0
     if whole_run > known:
-        length = whole_run  # candidates with the same key match more than the run
+        length = whole_run  # only candidates with the same key can match more than the run
         if i > 0 and payload.data[unsigned(i - 1)] == payload.data[unsigned(i)]:
             start = i - 1
     shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)
@@ -230,8 +230,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
     """Return the offset from `i` of the key with the fewest earlier indices, among keys in the next `length + 1` bytes.
 
-    The key of a run depends on the end of the run, which may be after the next `length + 1` bytes. Therefore, keys of
-    runs are skipped, except the key at `i`.
+    Keys of runs are skipped, except the key at `i`, because the key of a run depends on the end of the run, which may
+    lie beyond the next `length + 1` bytes.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR

@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
     savings: Positions  # bits that the best reference saves, if tabulated
-    heads: NDArray[np.int64]  # position (from 1 for the first payload) and rank of each hashed key's latest index
+    heads: NDArray[np.int64]  # latest position of each hashed key (from 1 for the first payload), with the rank
     last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
     last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte
@@ -124,9 +124,10 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
     """Enter into the tables all indices of a run from which at least `SHORTEST_NEAR` bytes of the run remain.
 
-    If n bytes of the run remain at an index, a match extends beyond the run only if the match starts where n bytes of
-    another run remain. Therefore, the key of the index consists of the repeated byte, the byte after the run, and n. If
-    n is `LONGEST` or more, no match extends beyond the run, and no earlier index is stored for the index.
+    Let n be the number of bytes from an index to the end of the run. A match that starts at the index can extend beyond
+    the end of the run only if the earlier data also has exactly n equal bytes there. Therefore, the key of the index
+    consists of the repeated byte, the byte after the run, and n. If n is at least `LONGEST`, no match extends beyond
+    the run, and the index gets no key.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

@@ -35,8 +35,8 @@ def is_reserved(byte: int) -> bool:
 def reference_savings(near: int, longest: int, reserved: bool) -> int:
     """Return the number of bits that the best reference saves compared with literals, or `NO_MATCH`.
 
-    A far reference takes seven bits more than a near reference, and a literal takes eight bits. A far reference
-    therefore saves more than a near reference if the far reference replaces at least one more byte.
+    A far reference takes seven bits more than a near reference, and a literal takes eight bits. Therefore, a far
+    reference saves more bits if it replaces at least one byte more than the near reference.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
     """Return the same named tuple of arrays without reference counts.
 
     Whenever an array is passed to a function, numba updates the reference count of the array atomically, which is slow
-    in inner loops. The original arrays must exist as long as the returned tuple. Therefore, pass only arguments of the
-    calling function, and no arrays that the calling function allocates.
+    in inner loops. The original arrays must exist as long as the returned tuple, so pass only arguments of the calling
+    function, and no arrays that the calling function allocates.
     """
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -138,9 +138,9 @@ def all_equal(word: np.uint64, width: int) -> bool:
 def run_key(run: int, byte: int, following: int) -> np.uint64:
     """Return the key of an index at which `run` equal bytes start, followed by the byte `following`.
 
-    A match that starts in a run extends beyond the end of the run only if the match starts where the same number of
-    bytes of another run remains. Therefore, different indices in a run have different keys. The key of an index that is
-    not in a run consists of the first bytes at the index.
+    Different indices in a run have different keys, because a match can extend beyond the end of the run only if the
+    earlier data has the same number of equal bytes at the start of the match. The key of an index that is not in a run
+    consists of the first bytes at the index.
     """
     return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 

@@ -1,8 +1,8 @@
-"""Sort the suffixes of a dictionary to search the dictionary, and the suffixes of a payload to tabulate all matches.
+"""Find the longest matches of a payload by sorting the suffixes of the dictionary and of the payload.
 
-Suffixes with a common prefix are adjacent in sorted order. Therefore, the suffix in a set that has the longest match
-with a given suffix is one of two suffixes: the last before, or the first after, the given suffix in sorted order. The
-set contains the suffixes at all earlier indices, or only the suffixes in the window.
+Suffixes with a common prefix are adjacent in sorted order. So the longest match of a suffix is either with the previous
+candidate in sorted order, or with the next candidate. The candidates are the suffixes at all earlier indices, or only
+the suffixes in the window.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ def suffix_order(data: Data) -> Positions:
     """Return the starts of all suffixes, sorted by their first `LONGEST` bytes.
 
     A suffix that is a prefix of another suffix comes first. The algorithm is prefix doubling (Manber and Myers, 1993):
-    the next n bytes of a suffix are the first n bytes of a later suffix. Once suffixes are sorted by their first n
-    bytes, the suffixes can therefore be sorted by 2n bytes without comparing bytes. The rank of a suffix is 1 + the
-    index in `order` of the first suffix with the same first n bytes. The rank of the empty suffix at the end of the
-    data is 0.
+    the next n bytes of a suffix are the first n bytes of a later suffix. After the suffixes are sorted by their first n
+    bytes, ranks are enough to sort the suffixes by 2n bytes. The rank of a suffix is 1 + the index in `order` of the
+    first suffix with the same first n bytes. The rank of the empty suffix at the end of the data is 0.
     """
     length = len(data)
     order = np.empty(length, dtype=np.int32)
@@ -96,7 +95,7 @@ def _sort_by_rank(suffixes: Positions, rank: Positions, free: Positions, order: 
 
 @cached_njit(nogil=True)
 def _refine(order: Positions, width: int, rank: Positions, refined: Positions) -> int:
-    """Replace ranks that compare `width` bytes by ranks that compare `2 * width` bytes; return the number of ranks."""
+    """Refine ranks by the first `width` bytes to ranks by twice as many bytes; return the number of ranks."""
     different, latest, first, second = 0, 0, -1, -1
     for index, i in enumerate(order):
         if rank[i] != first or rank[i + width] != second:
@@ -140,9 +139,8 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Positions
 def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex, longest: Positions) -> None:
     """Fill `longest` with the length of the longest match in the dictionary at each index.
 
-    The longest match of a payload suffix is with the last dictionary suffix before, or the first dictionary suffix
-    after, the payload suffix in sorted order. The sorted suffixes of the payload and of the dictionary are traversed
-    together, once.
+    The longest match of a payload suffix is with one of its two neighbours among the sorted dictionary suffixes. One
+    pass over both sorted lists of suffixes finds these neighbours.
     """
     size = len(dictionary.order)
     following = 0

@@ -43,7 +43,7 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Return a copy of an object, which is constructed from the parameters of the object and the changed parameters.
+    """Construct a copy of an object, in which the given parameters are changed.
 
     Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 

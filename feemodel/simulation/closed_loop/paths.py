@@ -231,7 +231,7 @@ class PathJob:
     def columns(self, path: int) -> dict[str, RealArray]:
         """Return, for each column of L1 fees, an array with the values of a path in each step.
 
-        If the scenario has no such column, the array contains one element, a default value for all steps.
+        For a column that the scenario does not have, the array contains one element, the default value for all steps.
         """
         row = 0 if self.bootstrap is not None else path
         names = [str(name) for name in self.l1_fees.data_vars]

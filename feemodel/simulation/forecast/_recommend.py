@@ -1,9 +1,9 @@
 """Recommend fee parameters of a chain with which fees cover the cost of posting with a requested probability.
 
 The pricing rule of a chain computes the price of a byte from L1 fees. The price of a byte differs from the cost of
-posting the byte, because users pay before their bytes are posted, and because most rules do not include the L1 tip. To
-compensate for this difference, the recommended parameters multiply the price by a factor. The factor is computed from
-sample paths of L1 fees.
+posting the byte, because users pay before their bytes are posted, and because most rules do not include the L1 tip. The
+recommended parameters multiply the price by a factor, so that fees cover the cost. The factor is computed from sample
+paths of L1 fees.
 """
 
 import math
@@ -226,14 +226,14 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 def _rule_price(
     family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
 ) -> tuple[RealArray, float]:
-    """Return the price of a byte under the chain's rule, without the recommended factor [wei / byte].
+    """Return prices of a byte under the chain's rule, without the recommended factor [wei / byte].
 
-    The first result contains the prices on each path in each step. The second result is the present price.
+    The result is a tuple: the prices on each path in each step, and the present price.
     """
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
-        # On the OP Stack, the recommended operator fee covers the tip. The pricing rules of the other chains do not
+        # On the OP Stack, the recommended operator fee covers the tip. The pricing rules of Scroll and Arbitrum do not
         # include a tip.
         counted = tip if family == "op-stack" else 0.0
         plain = submission.cost(base_fee, counted, blob_base_fee) / submission.capacity

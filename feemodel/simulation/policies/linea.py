@@ -22,8 +22,7 @@ from feemodel.simulation.closed_loop.observations import Setting, State, empty_r
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
 from feemodel.simulation.policies.execution import FixedExecution
 
-#: Products (weight · L1 fee) and weights of one block. A record of this type also stores sums over the averaging
-#: window.
+#: Products (weight · L1 fee) and weights, of one block or summed over the averaging window.
 WEIGHTED = np.dtype(
     [(name, np.float64) for name in ("base_fee", "tip", "weight", "blob_base_fee", "blob_weight")], align=True
 )
