@@ -158,7 +158,7 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
 
 
 def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of `CHAIN.PARAMETER=VALUE`, by chain.
+    """Parse texts of the form `CHAIN.PARAMETER=VALUE`; return the parameters by chain.
 
     >>> given_by_chain(["mode.base_fee_scalar=20000"])
     {'mode': {'base_fee_scalar': 20000}}
@@ -215,7 +215,7 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """Return the given L1 fees, or quantiles of L1 fees over the month in the package or the day `--at` [wei / gas]."""
+    """Return the given L1 fees, or quantiles of the L1 fees in the package or of the day `--at` [wei / gas]."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 
@@ -247,6 +247,6 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
 
 def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-    """Return the rule of a row, and the L1 and L2 parts of the fee, converted to ETH [wei]."""
+    """Return the rule of a row, and the L1 and L2 parts of its fee in wei of ETH."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

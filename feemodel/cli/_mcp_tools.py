@@ -108,7 +108,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
         return {"l1BaseFee": base_fee, "blobBaseFee": blob_base_fee, "rules": [row._asdict() for row in rows]}
 
     def _l1_fees(self) -> tuple[int, int]:
-        """Return the given L1 fees, or median L1 fees over the month in the package or over the given day."""
+        """Return the given L1 fees, or the medians of the month of L1 fees in the package or of the given day."""
         if self.l1_base_fee is not None and self.blob_base_fee is not None:
             return self.l1_base_fee, self.blob_base_fee
         known = month_l1_fees() if self.at is None else day_l1_fees("at", chain_rows.timestamp("at", self.at))
@@ -172,7 +172,7 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Forecast quantiles of L1 fees at several horizons after the end of the month in the package."""
+    """Forecast quantiles of L1 fees at several horizons, from the month of L1 fees in the package."""
 
     horizons: list[str] = msgspec.field(default_factory=lambda: ["10min", "1h", "6h", "24h"])
     method: str = "auto"

@@ -1,6 +1,6 @@
 """Search for the gas limit of a message, as geth and Besu do in `eth_estimateGas`.
 
-The native engine implements this search in Rust. Engines that execute in Python use this module.
+The native engine implements the same search in Rust. Engines that execute in Python use this module.
 
     1. Execute a plain transfer with 21,000 gas. If the transfer succeeds, return 21,000.
     2. Execute the message with the upper bound as gas limit. If the execution with the upper bound fails, return
@@ -85,7 +85,7 @@ class Search(NamedTuple):
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: limits on the search; only `total_gas` and `seconds` are used
     inline_gas: int | None = None  #: gas for all executions together, see `Unproven` [gas]
-    sender_has_code: bool = False  #: whether code may spend the balance that pays for gas
+    sender_has_code: bool = False  #: whether the sender has code, which may spend the balance that pays for gas
 
 
 class Searched(NamedTuple):
@@ -99,7 +99,7 @@ class Searched(NamedTuple):
 
 
 class Unproven(FeeModelError):
-    """Raised if an execution that gets only `inline_gas` does not prove the outcome with the full gas limit."""
+    """Raised if an execution with only `inline_gas` cannot prove the outcome with the full gas limit."""
 
 
 def search_message(execute: "Execute", message: Message, search: Search) -> Searched:

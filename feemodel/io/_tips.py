@@ -61,14 +61,14 @@ def percentile_tips(
 
 
 def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike], *, percentile: float) -> pd.DataFrame:
-    """Add the column `tip` to a table of L1 fees, from files that contain all transactions of these blocks.
+    """Add the column `tip` to a table of L1 fees, from files that contain all transactions of the table's blocks.
 
     Parameters
     ----------
     l1_fees : table of `feemodel.io.read_l1_fees` with block numbers, base fees and gas used.
     transactions : path or paths of Parquet or CSV files from xatu (canonical_execution_transaction), cryo, or another
         source. The files have the columns `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`.
-        Transactions of other blocks are ignored.
+        Transactions of blocks that are not in `l1_fees` are ignored.
     percentile : percentile of a block's gas used, from 0 to 100.
 
     Returns

@@ -74,7 +74,7 @@ class Database:
             no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not no_files or self._has_log():
                 raise self._named(error) from None
-            # SQLite could not create the two files in this folder through which processes coordinate their access.
+            # SQLite could not create the write-ahead log and the shared-memory file in the folder of the ledger.
             self.is_immutable = True
             self._connection = self._connected("ro&immutable=1")
         except sqlite3.DatabaseError as error:

@@ -100,8 +100,8 @@ def offered_price(
 
     Parameters
     ----------
-    gas_price : gas price of a legacy or access-list transaction [wei / gas]. If given, `max_fee` and `max_priority_fee`
-        must be `None`.
+    gas_price : gas price of a legacy or access-list transaction [wei / gas]. `max_fee` and `max_priority_fee` must be
+        `None` if `gas_price` is given.
     max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
     base_fee : base fee of the block [wei / gas].
 

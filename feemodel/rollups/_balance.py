@@ -138,7 +138,7 @@ def arbitrum_base_fee_bound(
     """Return the largest base fee of Arbitrum after some full blocks with the same timestamp [wei / gas].
 
     The base fee does not determine the backlogs exactly, so the function assumes the largest exponent that gives the
-    current base fee. Each block adds 64 million gas to every backlog.
+    current base fee. Each full block adds 64 million gas to the backlog of every constraint.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def l1_fee_bounds(
     Parameters
     ----------
     l1_base_fee : base fee of the newest L1 block known to the rollup [wei / gas].
-    blob_base_fee : blob base fee of this L1 block [wei / gas].
+    blob_base_fee : blob base fee of the newest L1 block known to the rollup [wei / gas].
     l1_blocks : number of L1 blocks until inclusion.
     rules : rules of the blob market.
 

@@ -5,7 +5,7 @@ The state of the controller is an immutable object, `L1Pricing`. `charged` retur
 price per unit.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go. The formulas are valid since ArbOS 10.
-ArbOS 3 to 9 use the balance of the pool in place of `fees_available`.
+In place of `fees_available`, ArbOS 3 to 9 use the balance of the account L1PricerFundsPool.
 """
 
 from dataclasses import dataclass, fields, replace

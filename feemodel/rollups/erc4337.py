@@ -338,8 +338,8 @@ def preverification_gas(
     UnknownParameter : the rule needs a parameter whose value at the date is not known and is not in `parameters`.
     InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
-    The encoded operation has 480 bytes, which are 15 words: 447 zero bytes and 33 non-zero bytes. So the execution gas
-    is 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
+    The encoded operation has 480 bytes, which are 15 words: 447 zero bytes and 33 non-zero bytes. The execution gas is
+    4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)

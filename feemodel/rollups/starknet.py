@@ -152,13 +152,13 @@ def next_l2_gas_price(
     """Return the price of L2 gas in the next block [FRI / gas].
 
     If `price` is below `min_gas_price`, the price of the next block is min(price + price // 333, min_gas_price),
-    whatever the gas used. Otherwise, the price changes by price · |gas_used − gas_target| // (gas_target · 48), and
-    does not fall below `min_gas_price`.
+    whatever the gas used. At or above `min_gas_price`, the price changes by price · |gas_used − gas_target| //
+    (gas_target · 48), and does not fall below `min_gas_price`.
 
     Parameters
     ----------
-    price : price in this block [FRI / gas].
-    gas_used, gas_target : gas used and gas target of this block [gas].
+    price : price in the current block [FRI / gas].
+    gas_used, gas_target : gas used and gas target of the current block [gas].
     min_gas_price : minimum price [FRI / gas].
     denominator : the number 48 in the formula, which differs between versions of Starknet [1].
     rise_denominator : the number 333 in the formula, which differs between versions of Starknet [1].
@@ -441,7 +441,7 @@ def starknet_js_bounds(
 ) -> ResourceBounds:
     """Return the resource bounds that starknet.js sets: each amount and each price of an estimate times 1.5.
 
-    The maximum fee is therefore 2.25 times the estimate.
+    The maximum fee is 1.5 · 1.5 = 2.25 times the estimated fee.
 
     Parameters
     ----------

@@ -359,9 +359,9 @@ class Table:
 
 
 # This function is written so that the compiler vectorizes its loops. "reassoc" allows the compiler to vectorize sums of
-# doubles. Minimum and maximum are computed in the type of the table, because the compiler vectorizes them for integers
-# too. Each sum has a loop of its own with an index from 0, because the compiler does not vectorize a loop with several
-# sums or with an index that could be negative.
+# doubles. Minimum and maximum are computed without conversion to doubles, because the compiler vectorizes the loops for
+# integers too. Each sum has a loop of its own with an index from 0, because the compiler does not vectorize a loop with
+# several sums or with an index that could be negative.
 @cached_njit(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape

@@ -59,7 +59,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    round_start = (excess, base_fee)  # values before this pass through `blobs`
+    round_start = (excess, base_fee)  # values before the current pass through `blobs`
     while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)
@@ -67,7 +67,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
         base_fee = base_fee_after_block(base_fee, l1.gas_used_ratio)
         fees.append(blob_base_fee(excess, 0, schedule))
         if (blocks + 1) % len(used) == 0:
-            # If one pass through `blobs` increases neither the excess nor the base fee, no later pass will.
+            # If one pass through `blobs` increases neither the excess nor the base fee, the price is never reached.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
                     "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs

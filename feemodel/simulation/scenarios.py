@@ -464,7 +464,7 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Return, for each step of a path of the block bootstrap, the index of the row of the history.
+    """Draw one path by block bootstrap; return the index of the history row for each step.
 
     Parameters
     ----------

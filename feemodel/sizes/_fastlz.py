@@ -68,7 +68,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             whole, rest = divmod(compared - 1, LONGEST_MATCH)
             length += _literal_bytes(here - literals) + 3 * whole + (3 if rest >= SHORT_MATCH else 2)
             here += compared
-            for _ in range(2):  # enter the last two indices of the match
+            for _ in range(2):  # enter the last two indices of the match into the table
                 table[_slot(data[here], data[here + 1], data[here + 2])] = here
                 here += 1
             literals = here

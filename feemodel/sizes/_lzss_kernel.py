@@ -31,11 +31,11 @@ from feemodel.sizes._lzss_primitives import (
 )
 from feemodel.sizes._lzss_suffixes import tabulate_savings
 
-# Maximum average number of comparisons per byte of a payload in the search for matches. If a payload needs more
-# comparisons, the matches at all indices are tabulated in O(n log n) time. For real transactions, the search is faster
+# Maximum average number of comparisons per byte of a payload in the search for matches. If the search exceeds
+# `PATIENCE`, the matches at all indices are tabulated in O(n log n) time. For real transactions, the search is faster
 # than the table. For adversarial payloads, the search alone would take quadratic time.
 PATIENCE = 8
-FEW = 4  # if a key has at most this many earlier positions, do not look for a rarer key
+FEW = 4  # if a key has at most four earlier positions, do not look for a rarer key
 _UNKNOWN = NO_MATCH - 1  # savings that are not computed yet
 
 
@@ -153,8 +153,8 @@ def _savings_at(
     reserved = is_reserved(payload.data[unsigned(i)])
     known = (
         SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3
-    )  # a match of this length does not save more than `floor`
-    short = reserved and floor == _UNKNOWN  # even a match of one byte is useful
+    )  # a match of `known` bytes does not save more bits than `floor`
+    short = reserved and floor == _UNKNOWN  # even a match of one byte is useful, as reserved bytes cannot be literals
     if limit <= known and not short:
         return NO_MATCH, 0
     before, start, comparisons = known, -1, 0
@@ -245,7 +245,7 @@ def _rarest_key(payload: Workspace, i: int, length: int) -> int:
 
 @njit(inline="always")
 def _short_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
-    """Return the longest earlier match at a reserved byte for which no match has `SHORTEST_NEAR` bytes."""
+    """Return the longest earlier match at a reserved byte, if all matches are shorter than `SHORTEST_NEAR`."""
     latest, comparisons = payload.previous_pair[unsigned(i)] if limit >= 2 else -1, 0
     candidate = latest if limit >= 3 else -1
     while candidate >= 0:

@@ -21,7 +21,7 @@ from feemodel.sizes._lzss_primitives import (
     unsigned,
 )
 
-# The table of latest positions has two slots for each byte of a payload, within these limits.
+# The table of latest positions has two slots for each byte of a payload, but at least 2**10 and at most 2**18 slots.
 FEWEST_HEADS, MAX_HEADS = 10, 18  # base-2 logarithms of the minimum and maximum number of slots
 _RANK_BITS = 32  # number of low bits of an element of `heads` that contain the rank; the high bits contain the position
 _RANK_MASK = (1 << _RANK_BITS) - 1
@@ -122,10 +122,10 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 
 @njit(inline="always")
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
-    """Enter into the tables all indices of a run from which at least `SHORTEST_NEAR` bytes of the run remain.
+    """Enter the indices of a run into the tables, except the last `SHORTEST_NEAR - 1` indices.
 
-    Let n be the number of bytes from an index to the end of the run. A match that starts at the index can extend beyond
-    the end of the run only if the earlier data also has exactly n equal bytes there. Therefore, the key of the index
+    Let n be the number of bytes from an index to the end of the run. A match for the index can extend beyond the run
+    only if the match starts n bytes before the end of an earlier run of the same byte. Therefore, the key of the index
     consists of the repeated byte, the byte after the run, and n. If n is at least `LONGEST`, no match extends beyond
     the run, and the index gets no key.
     """

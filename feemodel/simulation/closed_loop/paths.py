@@ -165,7 +165,7 @@ def path_job(
 
 
 def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """Return a value if its class is `kind`.
+    """Return the value; raise `InvalidInput` if its class is not exactly `kind`.
 
     Reject subclasses, which may skip the checks in the constructor of `kind`.
     """

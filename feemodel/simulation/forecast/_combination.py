@@ -24,7 +24,8 @@ def combined(
     provisional loss of the forecaster: the pinball loss of forecasts whose targets are still unknown, computed with the
     value at the origin in place of the target. When the level of fees changes, the provisional loss reacts within
     hours, but the loss K of forecasts for one day ahead reacts only after a day. The exponent p increases with the
-    horizon of the forecasts, from 0.07 at ten minutes to 4.6 at a day. At origins where no target is known yet, p is 8.
+    horizon of the forecasts, from 0.07 at ten minutes to 4.6 at a day. At origins where no target is known yet, the
+    exponent p is 8, so that only P counts.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def combined(
     -------
     Combined quantiles, (origins, q) [log(wei / gas)].
 
-    The loss of the second forecaster is ten times that of the first, so the second weight is close to 0:
+    The second forecaster's loss is ten times the first forecaster's loss, so the second weight is close to 0:
 
     >>> experts = np.stack([np.full((5, 1), 1.0), np.full((5, 1), 10.0)])
     >>> combined(experts, np.zeros(4), np.zeros(5), np.array([0.5]), 1)[:, 0].round(3)

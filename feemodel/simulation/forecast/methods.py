@@ -140,7 +140,7 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
 
 
 def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Return the newest value plus quantiles of recent changes, so that the volatility equals that of recent days."""
+    """Return the newest value plus quantiles of the changes over recent days, which gives the recent volatility."""
     values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)

@@ -119,7 +119,7 @@ class LineaPricing(PricingRule):
         """Return the initial state, for the start of a path."""
         window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
         if window < 1 or updates < 1:
-            raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
+            raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, also for update_interval",
                                self.window if window < 1 else self.update_interval)  # fmt: skip
         check_limit(window, "steps of window", MAX_LAG)
         terms = policy_state(
@@ -132,7 +132,7 @@ class LineaPricing(PricingRule):
             update_steps=updates,
             estimate_margin=self.estimate_margin,
             denominator=0.0,  # denominator of the calldata pressure; 0 means no calldata pressure
-            calldata_target=1.0,  # calldata between two updates at which the calldata pressure is 0 [byte]
+            calldata_target=1.0,  # calldata between two updates that causes a pressure of 0 [byte]
             tip=-1.0 if setting.tips_known else self.tip,  # tip to use; negative: use the observed tip
             announced=0.0,  # announced variable cost, without the estimate margin [wei / byte]
             calldata=0.0,  # calldata since the last update [byte]
