@@ -43,7 +43,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     """Compile a function as `numba.njit` does with the same options, and cache the machine code on disk.
 
     numba writes the machine code to the folder in the environment variable NUMBA_CACHE_DIR, to `__pycache__` next to
-    the module, or to the user's cache folder. If numba cannot write to any of the three folders, every process compiles
+    the module, or to the user's cache folder. If numba cannot write the machine code to a file, every process compiles
     the function at the first call. If numba is not installed, the function is returned unchanged.
 
     The cached code is used only if neither the module nor any module of the same package that it imports has changed.
@@ -99,7 +99,7 @@ def _sources(name: str) -> str:
             continue
         path = Path(first).parent.joinpath(*module.split(".")[1:])
         file = Path(first) if module == package else path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if not file.is_file():  # `module` is the name of a function or constant
+        if not file.is_file():  # `module` is not a module but a function or constant
             continue
         found[module] = file.read_text(encoding="utf-8")
         for whole, part, names in _IMPORTED.findall(found[module]):

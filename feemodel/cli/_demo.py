@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Linea's L1 costs from 2026-01-08 to 02-09, 0.196 ETH in total. Source: data/processed/l1_rent/
 # daily_rollup_rent_components.csv of AysajanE/autonomous-agentic-research-swarm at 832f2418, from public chain data.
-FINALIZATION_GAS = 66_500  # per posted blob on ordinary days; posting a blob takes a similar amount [gas]
+FINALIZATION_GAS = 66_500  # gas of the finalization transaction per posted blob, on ordinary days [gas]
 PAID_TIP = 0.113107 / 0.078722  # tips / base fees that Linea paid from 2026-01-08 to 02-09 [1]
 RENT_SHARES = {"finalization": 0.587, "data": 0.413, "tips": 0.576, "base fee": 0.401, "blobs": 0.023}
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")

@@ -26,7 +26,7 @@ from feemodel.sizes._lzss import packed_size
 
 @dataclass(frozen=True)
 class Measuring:
-    """Settings for measuring a fee transaction: the transaction that a node makes from a call to measure its size.
+    """Settings for the fee transaction, which a node makes from a call to measure the size of the call.
 
     Raises `InvalidInput` for an unknown codec or form.
 

@@ -66,7 +66,7 @@ def gas_details(
 
     Raises
     ------
-    ExecutionFailed : the call fails with this gas limit.
+    ExecutionFailed : the call fails with `gas_limit`.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
     InvalidInput : the call, an override or an option is not valid.
 

@@ -35,7 +35,7 @@ _TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CO
 _DYNAMIC_FEE = 2
 _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
-_PROTECTED_V = 35  # EIP-155: with a smaller v, a legacy signature has no chain id, even if `chainId` is set
+_PROTECTED_V = 35  # EIP-155: if v is below 35, a legacy signature has no chain id, even if `chainId` is set
 
 #: Fork of captures that do not name a fork.
 DEFAULT_FORK = "osaka"

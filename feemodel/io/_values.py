@@ -300,7 +300,7 @@ def _flag_column(array: Arrow, name: str) -> Arrow:
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
         return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
-    # pandas writes flags as doubles if values are missing.
+    # pandas writes booleans as doubles if values are missing.
     if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
         array = _whole_column(array, name)
     if pa.types.is_integer(array.type):

@@ -9,7 +9,7 @@ block is imported in one database transaction.
 
 `get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Trees share all rows that do
 not change, so that only subtrees with different row numbers are compared. Importing the reconstructed blocks into an
-empty ledger gives the same roots.
+empty ledger gives the state roots of the original ledger.
 
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """

@@ -130,7 +130,7 @@ def offered_price(
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
     cap = whole("max_fee", max_fee, unit="wei")
     base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
-    # This equals min(cap, base + tip), but has no sum that could overflow 64 bits.
+    # The result equals min(cap, base + tip), but no intermediate sum can overflow 64 bits.
     return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
 
 

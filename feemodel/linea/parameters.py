@@ -47,7 +47,7 @@ class CoordinatorParameters:
 
     execution_gas: int = 65_250  #: L1 gas of a submission: `blob-submission-expected-execution-gas` [gas]
     blob_gas: int = GAS_PER_BLOB  #: blob gas of a submission of one blob: `l1-blob-gas` [gas]
-    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of the cost of a submission: also `l1-blob-gas` [byte]
+    bytes_per_submission: int = GAS_PER_BLOB  #: divisor of a submission's cost, the setting `l1-blob-gas` [byte]
     margin: float = 1.0  #: variable cost / cost of a byte on L1 [1]
     lower_bound: float = 90_000_001.0  #: minimum of the variable cost [wei / byte]
     upper_bound: float = 1_000_000_001.0  #: maximum of the variable cost [wei / byte]

@@ -66,7 +66,7 @@ def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """Return the largest L2 gas price of Starknet [FRI / gas].
 
     All blocks are assumed to be full. The minimum price of SNIP-35 is ignored, because full blocks raise the price
-    faster than this minimum can.
+    faster than SNIP-35 can raise its minimum.
     """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
     used, target, minimum = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]

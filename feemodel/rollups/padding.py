@@ -1,4 +1,4 @@
-"""Padding factors by chain: a fee of current fee · factor is enough for inclusion some blocks later.
+"""Padding factors by chain: (current fee · factor) is enough for inclusion some blocks later.
 
 Two factors are computed: an upper bound, and a 99 % quantile. The bound is enough even if all blocks of the chain and
 of L1 are full. The quantile is computed from the fee changes in a history of L1 fees, at a constant base fee of the

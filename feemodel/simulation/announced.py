@@ -31,7 +31,7 @@ from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
 LARGEST_TICKS = 1 << 28  # maximum number of ticks of a path; 2 GiB per column
 YEAR = 31_557_600.0  # seconds
-MAX_USAGE_EXPONENT = 10.0  # with a larger exponent, fee**exponent could exceed the range of a double
+MAX_USAGE_EXPONENT = 10.0  # maximum exponent; above 10, fee**exponent could exceed the range of a double
 MAX_MARGIN = 50.0  # maximum margin; a larger number is probably a percentage, not a factor
 LONGEST_TICK = 60.0  # maximum length of a tick, the interval in which transactions are counted [s]
 
@@ -159,7 +159,7 @@ def announced_variable_cost(
     """Return the announced variable cost at each tick, truncated to a multiple of 1,000 wei [wei / byte].
 
     L1 fees are averaged over the window before an update, or over the time since the start of the scenario if this time
-    is shorter. At the start, the average is the first fee.
+    is shorter. At the start of the scenario, the average is the first fee.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ class Posting:
     - "price-cap": when blobs are full and the price cap covers L1 fees;
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;
-    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. All future fees are
-      known to this policy, so the result is a bound for all policies;
+    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. The policy knows all
+      future fees, so its cost is a lower bound for real policies;
     - "forecast": in the best block according to a fee forecast, see `feemodel.simulation.closed_loop._stopping`.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity

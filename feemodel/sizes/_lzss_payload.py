@@ -42,7 +42,7 @@ class Workspace(NamedTuple):
     savings: Positions  # bits that the best reference saves, if tabulated
     heads: NDArray[np.int64]  # latest position of each hashed key (from 1 for the first payload), with the rank
     last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
-    last_pairs: Positions  # [2 · 256]: latest position of each reserved byte with each next byte
+    last_pairs: Positions  # [2 · 256]: latest position of each pair of a reserved byte and the next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte
 
 

@@ -41,8 +41,8 @@ def suffix_order(data: Data) -> Positions:
     """Return the starts of all suffixes, sorted by their first `LONGEST` bytes.
 
     A suffix that is a prefix of another suffix comes first. The algorithm is prefix doubling (Manber and Myers, 1993):
-    the next n bytes of a suffix are the first n bytes of a later suffix. After the suffixes are sorted by their first n
-    bytes, ranks are enough to sort the suffixes by 2n bytes. The rank of a suffix is 1 + the index in `order` of the
+    the next n bytes of a suffix are the first n bytes of a later suffix. After sorting by the first n bytes, the ranks
+    of the suffixes are therefore enough to sort by 2n bytes. The rank of a suffix is 1 + the index in `order` of the
     first suffix with the same first n bytes. The rank of the empty suffix at the end of the data is 0.
     """
     length = len(data)
@@ -140,7 +140,7 @@ def _match_dictionary(order: Positions, data: Data, dictionary: DictionaryIndex,
     """Fill `longest` with the length of the longest match in the dictionary at each index.
 
     The longest match of a payload suffix is with one of its two neighbours among the sorted dictionary suffixes. One
-    pass over both sorted lists of suffixes finds these neighbours.
+    pass over both sorted lists finds the neighbours of all payload suffixes.
     """
     size = len(dictionary.order)
     following = 0
