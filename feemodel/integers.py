@@ -96,7 +96,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
     For arrays, the quotient is computed in doubles and corrected by the remainder. The computation in doubles rounds
     four times; this changes a quotient below 2**62 by less than 2**11 + 1. If the divisor is at most 2**51, the
-    remainder of this inexact quotient is within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder
+    remainder of the inexact quotient is within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder
     exactly. Elements beyond `QUOTIENT_LIMIT` or `DIVISOR_LIMIT` are computed one by one as Python ints.
 
     Raises `Int64Overflow` if the quotient does not fit an int64 array.

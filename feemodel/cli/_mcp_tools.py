@@ -172,7 +172,7 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Forecast quantiles of L1 fees at several horizons, from the month of L1 fees in the package."""
+    """Forecast quantiles of L1 fees at several horizons after the end of the month of L1 fees in the package."""
 
     horizons: list[str] = msgspec.field(default_factory=lambda: ["10min", "1h", "6h", "24h"])
     method: str = "auto"

@@ -93,7 +93,7 @@ def get_proof(
 def proof_steps(
     store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """Create the result of `get_proof` in steps, and yield the incomplete result after each step.
+    """Create the result of `get_proof` in steps, and yield the result so far after each step.
 
     Each step adds the proofs of some slots. The result after the last step is complete.
 

@@ -1,8 +1,8 @@
 """Compiled kernels of the fee formulas: one for plain arrays, three for blocks of a parameter sweep.
 
 The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside the proven range, the kernel
-does not raise an error but returns `False` or `None`. In this case, the caller of the kernel uses the NumPy formula,
-which handles the element or raises an error that names the element.
+does not raise an error but returns `False` or `None`. If a kernel returns `False` or `None`, its caller uses the NumPy
+formula, which handles the element or raises an error that names the element.
 
 The inputs of a block broadcast to the shape of the result. A term that varies only along some axes is computed only
 along these axes, so that only the last step runs over every element.

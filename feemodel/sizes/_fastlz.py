@@ -4,7 +4,7 @@ A FastLZ stream consists of literal runs and matches. A literal run is a control
 A match of up to 8 bytes of data takes 2 bytes, and a match of 9 to 264 bytes of data takes 3 bytes.
 
 The length is computed as by `FlzCompressLen` in op-geth, which moves to the next index before testing for the end of
-the input. op-geth therefore never uses a match that begins 14 bytes before the end of the input, although the FastLZ
+the input. Therefore, op-geth never uses a match that begins 14 bytes before the end of the input, although the FastLZ
 format allows such a match.
 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
