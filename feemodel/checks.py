@@ -18,7 +18,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 INT64_MAX, UINT64_MAX, UINT256_MAX = 2**63 - 1, 2**64 - 1, 2**256 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # types that Python or NumPy treat as integers
-MAPPINGS = (dict, Mapping)  # for isinstance, which is faster for dict than for Mapping
+MAPPINGS = (dict, Mapping)  # `isinstance` is faster for a dict if `dict` is listed before `Mapping`
 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
@@ -33,8 +33,8 @@ class Labelled(Protocol):
 
 
 # Types of the two overloads of a formula. If all arguments are numbers, the result is a number. If an argument is a
-# Series or a DataArray, the result has the type of this argument. For any other arguments, the result is an array, the
-# default of the type variable.
+# Series or a DataArray, the result has the type of this argument. For lists and plain arrays, the result is an array:
+# the type variables `Wholes` and `Reals` default to array types.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
@@ -384,7 +384,7 @@ def check_fields(
 ) -> None:
     """Check the fields of a dataclass that are numbers, text or bools.
 
-    Numbers must be finite and at least 0. `minimum` maps names of fields to other lower limits; `None` means no
+    Numbers must be finite and at least 0. `minimum` maps names of fields to lower limits other than 0; `None` means no
     lower limit. NumPy numbers are replaced with Python numbers. `None` is valid in a field whose type includes `None`.
     """
     for field in dataclasses.fields(record):
@@ -423,7 +423,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
         array = np.asarray(value)
     except ValueError:  # a ragged list
         raise InvalidInput(name, f"{expected}, or a rectangular array of them", value) from None
-    except (TypeError, OverflowError, RuntimeError):  # not convertible to an array; integers too large for a double
+    except (TypeError, OverflowError, RuntimeError):  # not an array-like value, or an integer too large for a double
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
         raise InvalidInput(name, expected, True, found)  # NumPy would convert `True` to 1

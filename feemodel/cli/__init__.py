@@ -174,9 +174,10 @@ def _run(given: Sequence[str]) -> int:
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
-    """Return the parser of `feemodel` for the arguments `words`. Modules of other commands are not imported.
+    """Return the parser of `feemodel` for the arguments `words`.
 
-    If the first word is a command such as `fee`, the parser contains only this command.
+    If the first word is a command such as `fee`, the parser contains only this command. Modules of commands that are
+    not in `words` are not imported.
     """
     parser = VerbParser(
         prog="feemodel",

@@ -111,7 +111,7 @@ def _drawn_histories(options: argparse.Namespace, made: BacktestArguments, terms
 
 
 def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """Return at most `CURVE_POINTS` points of the loss curve; each point is the break-even margin of a path."""
+    """Return the loss curve at the break-even margins of at most `CURVE_POINTS` paths."""
     import numpy as np
 
     curve = found.loss_curve()

@@ -73,8 +73,8 @@ def reproducing_forks(
     Parameters
     ----------
     replay : the captured blocks.
-    found : the comparisons under the rules of `fork`. Under each other fork, the transactions that were not reproduced
-        are executed first.
+    found : the comparisons under the rules of `fork`. For every other fork, the transactions that were not reproduced
+        in `found` are executed before all others.
     fork : name of the fork with whose rules `found` was computed.
     engine : "auto", "native", "reference", or an engine object.
     """

@@ -51,7 +51,7 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
 
 
 def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
-    """Return the state after the last captured transaction; by default, `fork` is that of the capture."""
+    """Return the state after the last captured transaction; `fork` is by default the fork of the capture."""
     *_, (_, _, call_state) = _call_states(replay, fork)
     return call_state
 

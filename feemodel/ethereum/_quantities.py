@@ -19,7 +19,7 @@ _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
 _PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
-_MAX_DIGITS = 1_200  # for longer text, the conversion to int is slow or raises an error
+_MAX_DIGITS = 1_200  # maximum number of digits; converting a longer text to int is slow or raises an error
 
 
 def to_quantity(value: int) -> str:
@@ -179,7 +179,7 @@ def _not_hexadecimal(text: str, name: str) -> InvalidInput:
         return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
     reason = "expected hexadecimal digits after 0x"
     with suppress(ValueError):
-        bytes.fromhex(text[2:])  # accepts white space; no error means that only white space is wrong
+        bytes.fromhex(text[2:])  # `fromhex` skips white space: if it raises no error, only white space is wrong
         reason += ", without white space"
     return InvalidInput(name, reason, text)
 

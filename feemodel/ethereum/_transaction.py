@@ -208,7 +208,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # keyword arguments would take twice as long
+    return Filled(  # positional, because keyword arguments would take twice as long
         kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
         max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
     )  # fmt: skip
@@ -261,8 +261,8 @@ def fill(
     base_fee : base fee of the block; also the gas price of a call without a gas price [wei / gas].
     chain_id : chain id for a call without a chain id. An unsigned legacy transaction has a chain id only if the call
         sets one.
-    set_code : whether a call with authorizations becomes type 4. If `False`, the authorizations of a call are ignored,
-        as Linea's nodes do when they measure a call, and a sent transaction of type 4 is refused.
+    set_code : whether a call with authorizations becomes type 4. If `False`, authorizations of a call are ignored, as
+        by Linea's nodes, and a sent transaction of type 4 is refused.
 
     Returns
     -------

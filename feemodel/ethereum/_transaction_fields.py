@@ -88,7 +88,7 @@ TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
 FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
     {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
 )
-MISSPELT = 0.85  # minimum similarity of two names at which the one counts as a misspelling of the other
+MISSPELT = 0.85  # minimum similarity at which one name counts as a misspelling of another
 _SHOWN = 60  # maximum number of characters of a name in an error message
 
 

@@ -2,8 +2,8 @@
 
 The call is executed repeatedly until the access list no longer changes. The list of each execution has the accounts and
 slots that the previous execution touched. The sender, the target, the precompiles and the accounts of authorizations
-are warm without a list. An account that is warm without a list is listed only if its slots are touched. All other
-accounts that the caller listed stay in the list.
+are warm without a list. An account that is warm without a list is listed only if its slots are touched. If the caller
+lists an account that is not warm without a list, the account stays in the list.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
@@ -111,7 +111,7 @@ def create_access_list(
             listed = found.access_list
             raise too_little_gas(message._replace(access_list=listed), found.outcome, gas_limit, call_state.fork)
     except ExecutionFailed as error:
-        # geth's error contains a hash: that of the call, encoded as an unsigned transaction.
+        # geth's error contains the hash of the call, which is encoded as an unsigned transaction.
         call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
         digest = to_hex(keccak256(_encoded_transaction(request._replace(call=call))))
         raise ExecutionFailed(f"failed to apply transaction: {digest} err: {error.message}") from None
@@ -139,7 +139,7 @@ def fixed_point(
         touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
             return AccessListFound(message.access_list, inspected.outcome, len(tried))
-        if touched in tried:  # geth would loop forever. From here on, keep every entry.
+        if touched in tried:  # geth would loop forever; this search removes no further entries
             left_out, touched = frozenset(), _union(message.access_list, touched)
         tried.append(touched)
         message = message._replace(access_list=touched)
@@ -177,7 +177,7 @@ def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
 
 
 def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """Return the entries whose accounts are not in `excluded`; they stay in the list even without an access."""
+    """Return the entries of accounts outside `excluded`, which are kept even if the call does not touch them."""
     return _union([entry for entry in access_list if entry[0] not in excluded], ())
 
 

@@ -150,7 +150,7 @@ class Geth(NodeClient):
         return _message(request, price, base_fee if price else 0, pays=True)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the call's own `gas` or the block's gas limit, but at most the gas that the sender can pay for."""
+        """Return the call's `gas`, or else the block's gas limit, limited by balance, fork and `gas_cap`."""
         call = request.call
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
@@ -214,7 +214,7 @@ class Besu(NodeClient):
         return _message(request, price, base_fee, pays=call.sender is not None)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the block's gas limit, but at most the gas that the sender can pay for; ignore the call's `gas`."""
+        """Return the block's gas limit, limited by balance, fork and `gas_cap`; the call's `gas` is ignored."""
         call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
@@ -313,7 +313,7 @@ def parse_message(
 
 def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     call = request.call
-    return Message(  # keyword arguments would take twice as long
+    return Message(  # positional, because keyword arguments would take twice as long
         call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
         request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
     )  # fmt: skip

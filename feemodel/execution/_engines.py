@@ -113,7 +113,7 @@ def engine_named(name: str) -> Engine:
 def check_installed(name: str) -> None:
     """Raise `InvalidInput`, with the install command, if the engine with this name is not installed.
 
-    The engine's package is not imported.
+    The check does not import the engine's package.
 
     >>> check_installed("reference")
     """

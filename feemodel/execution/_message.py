@@ -55,7 +55,7 @@ class Message(NamedTuple):
     authorizations: tuple[Authorization, ...] = ()
     blob_hashes: tuple[bytes, ...] = ()
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
-    pays_for_blobs: bool = False  #: whether the cost of the blobs is deducted too; only if the call has a blob price
+    pays_for_blobs: bool = False  #: whether the blobs' cost is also deducted: only if the call has a blob price
 
 
 def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
@@ -98,7 +98,7 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
 
 
 def _given(call: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the value under any name of a field; `parse_call` has checked that these values are equal."""
+    """Return the value of a field that has several names. `parse_call` has checked that the given values are equal."""
     for name in names:
         value = call.get(name)
         if value is not None and not is_missing(value):

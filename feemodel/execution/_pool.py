@@ -4,8 +4,8 @@ A child caches the last state for further calls. A child that misses the deadlin
 dies, for example because memory runs out, the pool runs its task again in a new child.
 
 The pool does not use `concurrent.futures`, pebble or loky, because their busy workers keep running if the parent is
-killed. The workers of `concurrent.futures` and pebble also import the caller's main module. The import fails if the
-main module has no `if __name__ == "__main__"`.
+killed. The workers of `concurrent.futures` and pebble also import the caller's main module, which must therefore
+contain `if __name__ == "__main__"`.
 """
 
 import os
@@ -45,8 +45,8 @@ class EnginePool:
     Parameters
     ----------
     processes : number of tasks that run at the same time; further tasks wait.
-    deadline : time limit for waiting for a free process, and also for all executions of a task together [s]. The time
-        to start a process is not included.
+    deadline : time limit for waiting for a free process, and also for all executions of a task together [s]. The
+        deadline does not include the time to start a process.
 
     Children start when they are first needed and end with `close()` or with this process. Threads may share a pool.
 
@@ -230,7 +230,7 @@ class _Child:
         self.is_busy = False
 
     def end(self) -> None:
-        """Kill the process. Any thread may call this; a thread that is using the process gets `ChildEnded`."""
+        """Kill the process; any thread may call this method. A thread that is using the process gets `ChildEnded`."""
         with self._starting:
             self._ended = True
             process = self._process

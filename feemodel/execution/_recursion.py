@@ -1,6 +1,6 @@
 """Temporary changes of Python's recursion limit.
 
-If the limit stayed high, deeply nested JSON could crash the process.
+The raised limit must not remain in force, because deeply nested JSON could then crash the process.
 """
 
 import sys

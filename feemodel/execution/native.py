@@ -103,9 +103,9 @@ class Native:
         ----------
         call_state : the state on which messages are executed.
         task : function that takes an executor for the state; `run` returns the function's result.
-        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. An execution whose gas
-            limit exceeds the gas left of `inline_gas` gets only the gas left, and its trace must prove that the outcome
-            with the full limit would be the same.
+        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. If the gas limit of an
+            execution exceeds the gas that is left, the execution gets only the gas that is left, and its trace must
+            prove that the full limit gives the same outcome.
 
         Raises `LimitExceeded` if the executions take longer than the engine's time limit, and `Unproven` if
         `inline_gas` is not enough to prove an outcome.
@@ -236,8 +236,8 @@ class _NativeMachine:
                 authorizations=_authorizations(message.authorizations) if message.authorizations else [],
                 blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
             )  # fmt: skip
-            # With a smaller gas limit, the payer would keep more ether. If the payer's balance could then exceed 256
-            # bits, an execution proves nothing about smaller gas limits.
+            # At a smaller gas limit, the payer prepays less. If the payer's balance could overflow 256 bits at a
+            # smaller gas limit, an execution proves nothing about smaller gas limits.
             pays = message.pays and message.gas_price
             self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
         except InvalidInput:
@@ -254,7 +254,7 @@ class _NativeMachine:
             return InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", error.args[0])
         if isinstance(error, native.TooLarge):
             return LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory")
-        if isinstance(error, native.BalanceOverflow):  # possible only with a state override
+        if isinstance(error, native.BalanceOverflow):  # a balance overflows only after a state override
             return ExecutionFailed(str(error))
         if isinstance(error, native.Exceeded):
             return too_much_time(self._seconds or 0.0)

@@ -5,7 +5,8 @@ computes the intrinsic gas, the message and the refund as the specification does
 state, which is discarded unless the state changes are committed.
 
 The engine runs in the calling process. A loop of 16 million gas takes many seconds and holds the global interpreter
-lock. Because of such loops, `feemodel.execution._pool` runs the engine in child processes, which can be killed.
+lock. Because long executions cannot be interrupted, `feemodel.execution._pool` runs the engine in child processes,
+which can be killed.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +91,7 @@ def _rules(fork: str) -> Any:
     """Import a fork's package and its modules, and return the package."""
     package = f"ethereum.forks.{fork}"
     with recursion_limit():
-        # These four modules import all other modules of the fork.
+        # The four modules below import all other modules of the fork.
         for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):
             import_module(f"{package}.{module}")
         rules = import_module(package)
@@ -127,7 +128,7 @@ class _Machine:
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # With a smaller gas limit, the payer would keep more ether, and the payer's balance could exceed 256 bits.
+        # At a smaller gas limit, the payer prepays less. The payer's balance could then overflow 256 bits.
         too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
         # In Frontier, a creation without enough gas to store its code still succeeds, without code.
         whole = fork.divides_gas or message.to is not None
@@ -383,7 +384,7 @@ class _BlockHashes:
 def _build(kind: Any, **values: Any) -> Any:
     """Create an object of a class of the specification.
 
-    Values for fields that the class lacks in this fork are ignored.
+    The classes of older forks have fewer fields; values for missing fields are ignored.
     """
     return kind(**{name: values[name] for name in _names(kind)})
 

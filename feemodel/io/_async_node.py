@@ -84,7 +84,7 @@ class _Unanswered(UpstreamError):
 
 
 class _BatchRefused(Exception):
-    """Raised if the node refused a whole batch. The calls of the batch may succeed if they are sent one by one."""
+    """Raised if the node refused a whole batch, whose calls may succeed if they are sent one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
         self.error = error  #: error to raise if the calls are not sent one by one
@@ -212,7 +212,7 @@ class AsyncNode:
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
             self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node refused only the batch
-        together = max(1, self._requests // 8)  # few at a time, so that no call waits long for a free connection
+        together = max(1, self._requests // 8)  # few calls at a time, so that none waits long for a connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
             outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
@@ -363,7 +363,7 @@ class AsyncNode:
             raise _Unanswered(f"{self._called}: the answer is not JSON-RPC ({len(data):,} bytes, {kind:.80})")
         several = replies if isinstance(replies, list) else [replies]
         if any(reply.is_rate_limit for reply in several):
-            # The node may have executed the calls of a batch that did not exceed the rate limit.
+            # Calls of the batch that did not exceed the rate limit may have been executed.
             raise _TryAgain(replies, received=not all(reply.is_rate_limit for reply in several))
         return replies
 

@@ -42,7 +42,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     table = None if suffix == ".nc" else _table(dataset, path)
     with written_whole(path, overwrite=overwrite) as file:
         if table is None:
-            # Pass the name: `file` is open only for writing, but HDF5 also reads from the file while writing.
+            # HDF5 also reads from the file while writing, but `file` is open only for writing, so pass the name.
             dataset.to_netcdf(file.name, engine=ENGINE)
         elif suffix == ".csv":
             table.to_csv(file, index=False)

@@ -185,7 +185,7 @@ class Source(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """Return a source with the scale that the column name implies."""
+        """Return the source for a column name of the file, with the scale that this name implies."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 
@@ -227,12 +227,12 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
 def sources(
     found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
 ) -> dict[str, Source]:
-    """Return the source of each column of the table.
+    """Return the column of the file from which each column of the table is read.
 
     Columns of the table that are not in the file are left out of the result.
 
-    Raises `InvalidInput` if several columns of the file match one column of the table. If `values` (the values of a
-    single row) is given, several matching columns are allowed if their values are equal.
+    Raises `InvalidInput` if several columns of the file match one column of the table, unless `values`, the values of a
+    single row, shows that the matching columns have equal values.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -291,8 +291,8 @@ def read_each_row(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield the readable rows of a Parquet or CSV file as tables, and an error for each row that cannot be read.
 
-    Each item is a pair: the number of a row in the file, counted from 1, and either the table that starts with this row
-    or the error for this row.
+    Each item is a pair. The first element is the number of a row in the file, counted from 1. The second element is the
+    table that starts with this row, or the error for this row.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []
@@ -361,7 +361,7 @@ def table_of_objects(
 ) -> pd.DataFrame:
     """Convert JSON objects, each with its position, to a table.
 
-    A field may have any name that the format has for its column.
+    A field of an object may have any of the names that `form` lists for a column.
 
     `decimal` : whether integers in text may be decimal; a node writes only hexadecimal integers.
     """

@@ -1,6 +1,6 @@
 """Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
-read_project : a file of any kind in this list, or the folder of a Foundry project
+read_project : any file that the other functions read, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry
 read_forge_report : output of `forge test --gas-report --json`
 read_hardhat_report : JSON file of hardhat-gas-reporter
@@ -44,7 +44,7 @@ class Use(NamedTuple):
     call: Call
     gas_used: int  #: [gas]
     gas_limit: int  #: [gas]
-    chain_id: int  #: chain id of the project's own chain
+    chain_id: int  #: chain id of the transaction; `CHAIN_ID` if the report has none
     source: str  #: path of the file
 
 

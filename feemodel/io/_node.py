@@ -69,7 +69,7 @@ class Node:
         )
         self.name = self._node.name
         self._loop = _LoopThread(self._node)
-        weakref.finalize(self, self._loop.end)  # ends the thread of a client that is never closed
+        weakref.finalize(self, self._loop.end)  # if the client is never closed, the garbage collector ends the thread
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
         """Return the result of one call.
@@ -146,7 +146,7 @@ class _LoopThread:
             return
         with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(self._end.set)
-        if thread is not threading.current_thread():  # the garbage collector may call `end` in the thread itself
+        if thread is not threading.current_thread():  # the garbage collector may call `end` from the loop's thread
             thread.join(CLOSING_SECONDS)
 
     def _started(self) -> asyncio.AbstractEventLoop:

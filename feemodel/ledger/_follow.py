@@ -159,7 +159,7 @@ def follow(
 def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
     """Raise `InvalidInput` if the node's newest block is older than the head and is not in the store.
 
-    If the node's newest block is in the store, the node is only slow, and no error is raised.
+    If the node's newest block is in the store, the node is merely behind the ledger, and no error is raised.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
     if not 0 < newest < head.number:  # block 0 has no trie log

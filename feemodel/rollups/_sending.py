@@ -73,16 +73,16 @@ def max_send(
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
     at : date of the rule; `None`: the newest.
     sign : function that returns the signed encoding of a transaction; `None`: the largest possible signature is
-        assumed. Under this assumption, the result can be a few wei below the maximum if the chain's L1 fee depends on
-        the bytes of the transaction.
+        assumed. Without `sign`, the result can be a few wei below the maximum if the chain's L1 fee depends on the
+        bytes of the transaction.
     parameters : values that replace the chain's own values, by parameter name.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
-    Sendable : a value that can be sent [wei]. The result is the maximum on all chains where the L1 fee does not depend
-        on the bytes of the transaction's value. It depends on these bytes on Scroll, and on the OP Stack if the FastLZ
-        length is above 170 bytes. On these chains, a larger value may be possible.
+    Sendable : a value that can be sent [wei]. On most chains, no larger value can be sent. On Scroll, and on the OP
+        Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, and a larger value
+        may be possible.
 
     Raises
     ------
@@ -163,7 +163,8 @@ def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
         found = held(value)
     if found.max_value is None:
         return found
-    # The last step may have made the encoded value shorter and the fees lower. Try the largest value of this length.
+    # A lower value may have a shorter encoding and lower fees. Try the largest value whose encoding is as short as the
+    # encoding of `value`.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:

@@ -28,7 +28,7 @@ ENTRY_POINTS = {
     "0.7": bytes.fromhex("0000000071727de22e5e9d8baf0edac6f37da032"),
 }
 HANDLE_OPS = {"0.6": bytes.fromhex("1fad948c"), "0.7": bytes.fromhex("765e827f")}
-#: rundler uses a random beneficiary. This constant address is a hash, which compresses as badly as a random address.
+#: Beneficiary of the bundle, for which rundler uses a random address. A hash compresses as badly as a random address.
 BENEFICIARY = keccak256(b"beneficiary")[:20]
 ALTO_NONCE, ALTO_SIGNATURE = 999_999, bytes.fromhex("1234512345" * 6)
 PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # positions of the gas limits in 0.7's paymasterAndData
@@ -139,8 +139,8 @@ def rundler_transaction(
 ) -> bytes:
     """Return the transaction whose size rundler measures, with the maximum value in every unknown field.
 
-    In these fields, all bits are 1: the nonce, gas limit and chain id (4 bytes each); r and s of the signature (32
-    bytes each); the fees (as many bits as the gas price has); and the nonce of an authorization (8 bytes).
+    All bits are 1 in the following fields: the nonce, gas limit and chain id (4 bytes each); r and s of the signature
+    (32 bytes each); the fees (as many bits as the gas price has); and the nonce of an authorization (8 bytes).
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ def rundler_transaction(
 def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
     """Return the transaction that alto passes to a chain's fee oracle.
 
-    In this transaction, the nonce is 999,999, the fees are 2**64 − 1, the gas limit is empty, r and s of the signature
-    have 30 bytes each, and the beneficiary is the entry point.
+    The transaction has the nonce 999,999, fees of 2**64 − 1, an empty gas limit, and a signature whose r and s have 30
+    bytes each. The beneficiary is the entry point.
 
     Parameters
     ----------
@@ -203,8 +203,8 @@ def alto_filled(operation: UserOperation) -> UserOperation:
 
     In the gas fields, the paymaster data and the signature, all bits are 1.
 
-    For entry point 0.6, alto counts the paymaster data and the signature as hexadecimal text with "0x", where each
-    character is a byte.
+    For entry point 0.6, alto counts the paymaster data and the signature as hexadecimal text with "0x": each character
+    of the text counts as one byte.
 
     >>> filled = alto_filled(UserOperation(sender=bytes(20), signature=bytes(65), entry_point="0.6"))
     >>> len(filled.signature), filled.paymaster_and_data

@@ -20,7 +20,7 @@ schedule are in the table `ethereum`:
     execution_gas = 59_250
 
 A value applies from the date of its row until a later row, in the file or in the package, sets the same parameter.
-A rule marks the values that come from the file as assumptions. `data/rules/` has examples.
+In a rule, the values that come from the file are marked as assumptions. `data/rules/` has examples.
 """
 
 from bisect import bisect_right

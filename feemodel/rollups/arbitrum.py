@@ -25,8 +25,8 @@ from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, sa
 UNITS_PER_BYTE = 16
 BIPS = 10_000
 
-# For a gas estimate, a node measures a transaction with placeholder fields. Then the node adds the following margins to
-# the data units and to the cost.
+# For a gas estimate, a node measures a transaction with placeholder fields, and adds the margins below to the data
+# units and to the cost.
 ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
 ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000

@@ -183,8 +183,8 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code uses the calldata size, but the published formula uses the mean size. The docstring of
-    # `scalars_for_margin` describes this error.
+    # The published code uses the calldata size, but the published formula uses the mean size; see `as_published` in
+    # `scalars_for_margin`.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
@@ -222,7 +222,7 @@ def scalars_for_margin(
     as_published : whether to return the scalars of the calculator in the documentation, including two errors of the
         calculator. First, the calculator computes the number of blobs per transaction from the calldata size. Second,
         the calculator divides the number of blobs by their fullness, although the number already includes partly filled
-        blobs. The cost of half-full blobs, for example, is then counted twice.
+        blobs. The cost of half-full blobs, for example, is therefore counted twice.
 
     Raises `InvalidInput` for an argument out of range. If `as_published` is `False`, a scalar of more than 32 bits also
     raises `InvalidInput`, because such a scalar does not fit into the system configuration.
@@ -287,8 +287,8 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 
     The scalar is gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic.
     With this scalar, a block can have at most gas_limit / scalar bytes of data, and the base fee rises if a block has
-    more than gas_limit / elasticity / scalar bytes. Blocks of this size fill 1.5 times the target number of blobs. In a
-    chain's configuration, a scalar of 0 means the default of 400.
+    more than gas_limit / elasticity / scalar bytes. Blocks with gas_limit / elasticity / scalar bytes fill 1.5 times
+    the target number of blobs. In a chain's configuration, a scalar of 0 means the default of 400.
 
     Parameters
     ----------
@@ -322,7 +322,8 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
     """Return the footprint scalar with which a full L2 block fills the maximum number of L1 blobs [gas / byte].
 
-    The scalar is gas_limit // (maximum_blobs · 128,000). Base has used this formula since 2026-03.
+    The scalar is gas_limit // (maximum_blobs · 128,000). Base has set its footprint scalar by this formula since
+    2026-03.
 
     >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)
     148

@@ -2,9 +2,8 @@
 
 The node software is archived. The node computed products of integers as unsigned 64-bit integers, and products with a
 configured factor as doubles. The product in `effective_gas_price` was computed with Go's big.Float, whose mantissa has
-64 bits, or as many bits as the longest operand. The functions of this module give exactly the results of the node, with
-one exception: for a product of more than 64 bits, the node's result wrapped around, and this module raises
-`Int64Overflow`.
+64 bits, or as many bits as the longest operand. The functions of this module give exactly the results of the node,
+except for products of more than 64 bits: the node's result wrapped around, and this module raises `Int64Overflow`.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
@@ -132,7 +131,7 @@ def break_even_gas_price(
     gas_used : gas used; for 0 the result is `tx_gas_price` [gas].
     tx_gas_price : gas price of the transaction [wei / gas].
     l1_gas_price : gas price of L1, at least 1 [wei / gas].
-    pricing : configuration of the node. It can set a separate price for plain transfers (21,000 gas):
+    pricing : configuration of the node. The configuration can set a separate price for plain transfers (21,000 gas):
         `transfer_gas_price`, or max(1, trunc(l1_gas_price · transfer_l1_factor)).
 
     Returns
@@ -159,8 +158,8 @@ def _break_even_gas_price(
     of_bytes: Whole, gas: Whole, own_price: Whole, l1_price: Whole, pricing: GasPricing
 ) -> Whole:  # fmt: skip
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # Plain transfers with a price of their own and transactions with 0 gas do not use the total, so set the total to 0
-    # for them: an overflow must not raise an error.
+    # Plain transfers with a separate price and transactions with 0 gas do not need the total. Set the total of these
+    # transactions to 0, so that it cannot raise an error by overflowing.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
     execution = multiply("total_price", gas, min_price)

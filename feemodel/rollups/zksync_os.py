@@ -1,11 +1,11 @@
 """ZKsync OS: the three prices of a block, as the chain's server sets them, and the gas charged for a transaction.
 
-The work of proving is measured in *native* units, and L1 data in bytes of pubdata. Both are charged as EVM gas. Prices
-are exact fractions.
+The work of proving is measured in *native* units, and L1 data in bytes of pubdata. Native units and pubdata are both
+charged as EVM gas. Prices are exact fractions.
 
 Sources: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs;
-matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither source
-has published tests with numbers, so the test vectors of this project are derived from the source code.
+matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither
+repository has published tests with numbers, so the test vectors of this project are derived from the source code.
 """
 
 import math
@@ -60,8 +60,9 @@ def block_prices(
 ) -> BlockPrices:
     """Compute the prices of a block.
 
-    In each block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. Both
-    prices can always rise by 1. The pubdata price can fall by any amount.
+    In each block, the native price changes by at most an eighth, and the pubdata price rises by at most a half. The
+    native price and the pubdata price can rise by 1 in any block, however low they are. The pubdata price can fall by
+    any amount.
 
     Parameters
     ----------

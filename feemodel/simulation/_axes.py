@@ -221,7 +221,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # so that a second call with the same generator has other draws
+        return seeds.spawn(1)[0]  # a new random stream for each call with the same generator
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
@@ -260,7 +260,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
     """Convert values of a discrete distribution to int64 if all values are integers.
 
-    The conversion is needed because SciPy returns quantiles as doubles.
+    SciPy returns quantiles as doubles, even for a discrete distribution.
     """
     if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
         return column.astype(np.int64)
@@ -293,7 +293,7 @@ def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs
     return _drawn(draws.ranges, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
-_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # the cache uses the identity of axes
+_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # the cache compares axes by identity
 
 
 def _drawn(
@@ -331,8 +331,8 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
     sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
     if start:
         sequence.fast_forward(start)
-    # SciPy warns if the first call requests a number of points that is not a power of two. So request the next power of
-    # two.
+    # SciPy warns if the first call requests a number of points that is not a power of two, so round the number up to
+    # the next power of two.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
     found: Inputs = {}
     for index, (name, within) in enumerate(points.ranges.items()):

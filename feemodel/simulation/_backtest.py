@@ -1,8 +1,8 @@
 """Compare the fees that users would have paid with the costs of posting their transactions, for given L1 fees.
 
-The timestamps of transactions are not used. Instead, transactions are drawn with replacement at a constant rate over
-the period of the L1 fees. The attribute `resampling` of a result describes this resampling, and other attributes list
-further assumptions.
+Transactions are drawn with replacement at a constant rate over the period of the L1 fees; the timestamps of
+transactions are not used. The attribute `resampling` of a result describes how transactions were drawn, and other
+attributes list further assumptions.
 """
 
 import json
@@ -82,8 +82,8 @@ def backtest(
     posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
     arrival_rate : mean number of transactions per second [1 / s].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
-    rng : seed, SeedSequence or Generator. Each path has its own random stream. If the rule changes, the same
-        transactions are drawn, unless the length of a tick changes.
+    rng : seed, SeedSequence or Generator. Each path has its own random stream. With the same seed, all rules with ticks
+        of the same length get the same transactions.
     progress : `True` for a progress bar, or a function that is called for each path.
 
     Returns

@@ -175,8 +175,8 @@ class _Spawning(SpawnContext):
 
     Processes are spawned and not forked, because a forked process would copy locks that other threads hold.
 
-    If a process pool breaks, it terminates the workers that are running, but waits forever for a worker that is just
-    starting. `terminate` also ends such a worker, with the list of processes.
+    A broken process pool terminates its running workers, but waits forever for a worker that is just starting.
+    `terminate` terminates all processes in the list, including a worker that is just starting.
     """
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
-    distributed: Any = sys.modules.get("distributed")  # already imported if the caller has a client
+    distributed: Any = sys.modules.get("distributed")  # imported already if the caller has a Dask client
     return (isinstance(where, str) and "://" in where) or (
         distributed is not None and isinstance(where, distributed.Client)
     )
@@ -288,7 +288,7 @@ def _receive(pickled: bytes) -> None:
 def _run_received(number: int) -> Any:
     global _received
     if isinstance(_received, bytes):
-        _received = pickle.loads(_received)  # not in `_receive`: an error there would break the pool
+        _received = pickle.loads(_received)  # unpickle here and not in `_receive`, where an error would break the pool
     return _received(number)  # type: ignore[operator]  # unpickled above
 
 

@@ -31,9 +31,9 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
-#: Built-in functions with which code can use objects without naming them.
+#: Built-in functions that give access to any object by a name computed at run time.
 UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
-#: Built-in functions and attributes with which code can use attributes of a module without naming the attributes.
+#: Built-in functions and attributes that give access to any attribute of a module by a name computed at run time.
 DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
 MAX_LISTED = 32  # a collection with more items is described by a digest
 MAX_SHOWN = 80  # maximum number of characters of a value in a description
@@ -144,7 +144,7 @@ class _Description:
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
         compiled = getattr(value, "gufunc_builder", value)  # function made by `numba.guvectorize`
-        if hasattr(compiled, "targetoptions"):  # or by `numba.njit` or `numba.vectorize`
+        if hasattr(compiled, "targetoptions"):  # made by `numba.njit`, `numba.vectorize` or `numba.guvectorize`
             self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
             self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):
@@ -382,7 +382,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return the global names that the code uses otherwise than in the form `name.attribute`."""
+    """Return the global names that the code uses alone, and not only in the form `name.attribute`."""
     found = set()
     for one in _codes(code):
         steps = [

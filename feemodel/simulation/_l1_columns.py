@@ -18,9 +18,9 @@ TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
 NO_GAPS = "none"
-LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 2.5 times the median interval, and than 60 s
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 60 s and longer than 2.5 times the median interval
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
-LATEST_SECOND = 9_223_372_036  # in the year 2262; later times in nanoseconds do not fit into 64 bits
+LATEST_SECOND = 9_223_372_036  # in 2262: the last second whose nanoseconds since 1970 fit into a signed 64-bit integer
 
 
 class HasTable(Protocol):
@@ -123,8 +123,8 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
 def gaps_of(seconds: RealArray) -> str:
     """Describe the gaps between rows.
 
-    A time between rows is a gap if it is longer than 60 s and longer than 2.5 times the median. A few missed slots are
-    therefore not a gap.
+    A time between rows is a gap if it is longer than 60 s and longer than 2.5 times the median interval. A few missed
+    slots are therefore not a gap.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
@@ -193,7 +193,7 @@ def _column(name: str, values: Any) -> RealArray:
         )
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "bSUmMc" or _has_text(given):  # NumPy would convert such values to numbers
+        if given.dtype.kind in "bSUmMc" or _has_text(given):  # NumPy would convert text, bools and times to numbers
             raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
         doubles = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:

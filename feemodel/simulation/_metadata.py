@@ -77,9 +77,9 @@ def described_dataset(
 ) -> "xarray.Dataset":
     """Return a Dataset with metadata; variables and coordinates are given as `(dimensions, values, unit)`.
 
-    A tuple can also have a description after the unit. If the unit is `None`, the variable has no attribute `units`.
-    Variables that are given in another form are passed to xarray unchanged. Raises `InvalidInput` if xarray rejects the
-    values.
+    The form `(dimensions, values, unit, description)` is also possible. If the unit is `None`, the variable has no
+    attribute `units`. Variables that are given in another form are passed to xarray unchanged. Raises `InvalidInput` if
+    xarray rejects the values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

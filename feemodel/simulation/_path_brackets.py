@@ -1,10 +1,10 @@
 """Bounds of a path's break-even margin, computed from sums and not from the fee of each transaction.
 
-A transaction pays trunc(e · (F + A · size // gas)) per gas, where e is the margin of the fee estimate, F the fixed
-cost, and A the announced cost in the transaction's tick. The price is rounded down twice. Without rounding, the revenue
-of a path would be R = e · (Σ A · size + F · Σ gas). So the revenue is at most R, and at least R − (e + 1) · Σ gas.
-These bounds give the break-even margin with a relative error of about 5e-5. In most cases, this accuracy is enough, and
-the fees of single transactions need not be computed.
+A transaction pays trunc(e · (F + A · size // gas)) per gas. Here e is the margin of the fee estimate, F the fixed cost,
+and A the announced cost in the transaction's tick. The price is rounded down twice. Without rounding, the revenue of a
+path would be R = e · (Σ A · size + F · Σ gas). The roundings lower the revenue by at most (e + 1) · Σ gas, so the
+revenue is between R − (e + 1) · Σ gas and R. The two bounds give the break-even margin with a relative error of about
+5e-5. An error of 5e-5 is usually small enough, so that the fees of single transactions need not be computed.
 """
 
 import math
@@ -79,14 +79,14 @@ class PathBrackets:
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
             upper = scaled
         else:
-            upper = scaled + gas  # the fixed part, which is subtracted, was rounded down
+            upper = scaled + gas  # the fixed part was rounded down before it was subtracted
         lower = scaled - (estimate_margin + 1.0) * gas
         return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
-            # Each bound of the fees is linear in the margin. So two points give the margin at which the bound equals
-            # the cost.
+            # Each bound of the fees is linear in the margin. The values at two margins therefore determine the margin
+            # at which the bound equals the cost.
             first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
             slope = second - first
             return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)

@@ -60,9 +60,9 @@ def sweep(
 
     Parameters
     ----------
-    function : function whose parameters are the inputs of the samples. It is called with read-only arrays that
-        broadcast, and must return an array of the broadcast shape, or a mapping from names to such arrays. In place of
-        some fee formulas of this package, compiled kernels with the same results are called.
+    function : function whose parameters are the inputs of the samples. The function is called with read-only arrays
+        that broadcast, and must return an array of the broadcast shape, or a mapping from names to such arrays. In
+        place of some fee formulas of this package, compiled kernels with the same results are called.
     samples : result of `grid`, `sobol` or `monte_carlo`, or a product of such results.
     reduce : result of `over`, the statistics to return in place of all evaluations.
     executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
@@ -72,16 +72,16 @@ def sweep(
     chunk : number of evaluations in a block; `None` means between 65,536 and 1,048,576.
     units : units by name, for results and inputs whose unit the package does not know.
     finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, a call with the same
-        arguments resumes an interrupted sweep. The call raises an error if the code of the function or an object that
-        the code names has changed, but a change of a file that the function reads is not detected.
+        arguments resumes an interrupted sweep. The call raises an error if the code of the function, or an object that
+        the code names, has changed. A change of a file that the function reads is not detected.
     progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since the
         previous call.
 
     Returns
     -------
-    Dataset with the results, over the dimensions of the samples without the reduced dimensions. The inputs that vary
-    along these dimensions are coordinates with units. The attributes describe the other inputs, the seed and the
-    software versions.
+    Dataset with the results, over the dimensions of the samples without the reduced dimensions. Inputs that vary along
+    dimensions of the result are coordinates with units. Inputs that are not coordinates are described in the
+    attributes, with the seed and the software versions.
 
     Raises
     ------
@@ -105,8 +105,8 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write directly to the arrays of the result. Other workers send the results of blocks, which are then
-    # copied.
+    # Threads write directly to the arrays of the result. Processes and other executors send the results of blocks,
+    # which are then copied.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)
     with (

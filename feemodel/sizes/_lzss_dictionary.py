@@ -32,9 +32,9 @@ from feemodel.sizes._lzss_suffixes import suffix_order
 KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
 FILTER_BITS_PER_SLOT = 4  # the Bloom filter sets two bits for each key; 64 KiB for a published dictionary
 
-# An entry of the hash table of keys has 32 bits. The highest bit is 1 if several suffixes have the key. The next
-# `_TAG_BITS` bits are part of the hash of the key. The other bits are 1 + the start of the suffix or, if several
-# suffixes have the key, 1 + the index of the group of suffixes.
+# An entry of the hash table of keys has 32 bits. The highest bit of an entry is 1 if several suffixes have the key. The
+# next `_TAG_BITS` bits of an entry are part of the hash of the key. The low `_POSITION_BITS` bits are 1 + the start of
+# the suffix or, if several suffixes have the key, 1 + the index of the group of suffixes.
 _POSITION_BITS, _TAG_BITS = 21, 10
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
 _GROUP = 1 << (_POSITION_BITS + _TAG_BITS)
@@ -89,8 +89,8 @@ def _key_at(data: Data, runs: Positions, i: int) -> np.uint64:
 def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[np.uint32], Positions, Words]:
     """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 
-    Suffixes with the same key are adjacent in `order`. The only exceptions are suffixes that start with a run longer
-    than `LONGEST` bytes, because suffixes are sorted by only their first `LONGEST` bytes. The sizes are still exact,
+    Suffixes with the same key are adjacent in `order`, except suffixes that start with a run longer than `LONGEST`
+    bytes: suffixes are sorted by only their first `LONGEST` bytes. The exceptions do not change compressed sizes,
     because no match is longer than `LONGEST` bytes.
     """
     slots = 64
@@ -202,7 +202,7 @@ def _suffixes_of_key(
     """Return the range of suffixes with a given key in sorted order (start and end), and a length.
 
     If exactly one suffix has the key, the range is empty, and the returned length is the maximum of `known` and the
-    length of the match with this suffix. Otherwise, the returned length is `known`.
+    length of the match with this suffix. If no suffix or several suffixes have the key, the returned length is `known`.
     """
     if not may_hold(dictionary, key):
         return 0, 0, known

@@ -1,6 +1,6 @@
 """Attack that fills L1 blocks with blobs: number of blocks that a budget fills, and time until the fee falls again.
 
-In the published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
+In the published model (arXiv 2509.17126, Figure 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
 full block multiplies the blob base fee by 1.15, and after the attack the fee falls as fast as it rose. By the rules of
 the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction), which is 1.0817 on
 all schedules since Prague. If the target is more than half of the maximum, the fee falls faster than it rises. With
@@ -103,8 +103,8 @@ class Saturation(NamedTuple):
     """Result of an attack that fills L1's blob space."""
 
     blocks: int  #: number of blocks that the budget fills
-    spent: int  #: cost of these blocks [wei]
-    blob_base_fee: int  #: blob base fee after the last of these blocks [wei / gas]
+    spent: int  #: cost of the filled blocks [wei]
+    blob_base_fee: int  #: blob base fee after the last filled block [wei / gas]
     cooling: int | None  #: number of blocks until the fee falls to twice the initial fee; `None`: never
 
 

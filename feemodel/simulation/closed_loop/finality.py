@@ -29,7 +29,7 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
-    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Policies of any other kind do not wait
+    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Policies of all other kinds do not wait
         for lower fees.
     interval : time between the due times of two submissions. The first byte of a submission arrives when the previous
         submission is due [s].
@@ -47,8 +47,8 @@ def price_of_finality(
     ------
     InvalidInput : the scenario has several paths, has no dates, or ends before the first submission is due.
 
-    At constant fees, waiting does not make a submission cheaper. The saving is slightly negative, because the price cap
-    pays a higher tip when the first byte of a submission is older:
+    At constant fees, waiting does not make a submission cheaper. In this example, the saving is slightly negative,
+    because the price cap pays a higher tip the older the first byte of a submission is:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

@@ -27,7 +27,7 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a n
 def _value_at(values, k):  # type: ignore[no-untyped-def]
     """Return the value of an array for step `k`.
 
-    If the array has one element, this element is the value for all steps.
+    An array with one element has the same value for all steps.
     """
     return values[k] if values.size > 1 else values[0]
 
@@ -239,7 +239,7 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
 def _poisson(rng, mean):  # type: ignore[no-untyped-def]
     """Return a Poisson draw.
 
-    Keep this call in a separate function, because numba's `rng.poisson` allocates an array.
+    numba's `rng.poisson` allocates an array, which functions with `makes_arrays=False` must not do.
     """
     return float(rng.poisson(mean))
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
 Indices: TypeAlias = NDArray[np.int64]
 
-# Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. These means
-# preserve the mean of the whole distribution and most of the tail.
+# Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. The means of
+# the strata preserve the mean of the whole distribution and most of the tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 

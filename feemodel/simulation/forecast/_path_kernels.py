@@ -30,8 +30,8 @@ def follow(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     times : times at which prices are given, (knots,), increasing; the first is at most 0 [s].
-    prices : logarithms of base fees at these times, (paths, knots), interpolated linearly [log(wei / gas)].
-    blob_prices : logarithms of blob base fees at these times, (paths, knots) [log(wei / gas)].
+    prices : logarithms of base fees at `times`, (paths, knots), interpolated linearly [log(wei / gas)].
+    blob_prices : logarithms of blob base fees at `times`, (paths, knots) [log(wei / gas)].
     noise : random deviation of the logarithm of gas demand in each block, (paths, blocks) [1].
     blob_noise : random deviation of the number of blobs in each block, (paths, blocks) [blobs].
     base_fee : base fee of the first block [wei / gas].
