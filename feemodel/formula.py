@@ -69,7 +69,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # no warnings: each formula checks its result
+            with np.errstate(over="ignore", invalid="ignore"):  # no warnings, because each formula checks its result
                 if len(args) > len(names):
                     return function(*args, **kwargs)  # raises TypeError for arguments that do not fit the signature
                 arguments = dict(zip(names, args, strict=False)) | kwargs
@@ -140,8 +140,8 @@ def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Return the arguments as plain arrays, a function that labels a result, and a function that describes an index."""
-    # While another thread is importing pandas or xarray, a class may still be undefined. An argument cannot be an
-    # instance of a class that is still undefined.
+    # While another thread is importing pandas or xarray, a class may still be undefined; no argument can then be an
+    # instance of this class.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))

@@ -109,9 +109,9 @@ def _axis(name: str, value: Any) -> Any:
     count = whole_scalar(f"{name}.count", value["count"], minimum=1, maximum=LONGEST_AXIS)
     ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
     if spacing is np.geomspace and min(ends) <= 0:
-        raise InvalidInput(name, "expected ends above 0 for the spacing log", value)
+        raise InvalidInput(name, "expected ends above 0 for logarithmic spacing", value)
     if not math.isfinite(ends[1] - ends[0]):
-        raise InvalidInput(name, "expected ends with a finite difference", value)
+        raise InvalidInput(name, "expected ends whose difference is finite", value)
     values = spacing(*ends, count)
     if not (isinstance(value["from"], int) and isinstance(value["to"], int)):
         return values
@@ -120,7 +120,9 @@ def _axis(name: str, value: Any) -> Any:
     whole = np.rint(values).astype(np.int64)  # round evenly spaced values to integers
     if len(np.unique(whole)) != count:
         first, last = value["from"], value["to"]
-        raise InvalidInput(name, f"expected fewer whole numbers from {first} to {last}: some would be equal", count)
+        raise InvalidInput(
+            name, f"expected fewer whole numbers from {first} to {last}: some would be equal after rounding", count
+        )
     return whole
 
 

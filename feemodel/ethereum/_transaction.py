@@ -572,7 +572,7 @@ def _field(name: str, item: Any) -> Any:
         return item
     if name == "to":
         if len(item) not in (0, 20):
-            raise InvalidInput(where, f"expected an address of 20 bytes or nothing, counted {len(item)}", to_hex(item))
+            raise InvalidInput(where, f"expected an address of 20 bytes or no bytes, counted {len(item)}", to_hex(item))
         return item or None
     if len(item) > 32 or item[:1] == b"\0":
         raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))

@@ -56,5 +56,5 @@ def transaction_fee(*, total: int, data_fee: int, priority_fee: int = 0) -> Tran
     whole, data = whole_scalar("total", total, unit="wei"), whole_scalar("data_fee", data_fee, unit="wei")
     priority = whole_scalar("priority_fee", priority_fee, unit="wei")
     if data + priority > whole:
-        raise InvalidInput("total", "expected at least the data fee and the priority fee", total)
+        raise InvalidInput("total", "expected at least data fee + priority fee", total)
     return TransactionFee(whole - data - priority, data, priority)

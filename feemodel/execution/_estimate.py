@@ -111,7 +111,7 @@ def execute_call(
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    limits : `limits.gas_cap` is the maximum of the call's gas limit, and the gas limit of a call without `gas` [gas].
+    limits : `limits.gas_cap` is the maximum gas limit, and the gas limit of a call without `gas` [gas].
 
     Returns
     -------

@@ -78,7 +78,7 @@ class EnginePool:
                     return task(_PoolMachine(child, began + left, self._deadline))
                 finally:
                     left -= monotonic() - began
-        raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try it again")
+        raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try again")
 
     def warm_up(self, call_state: CallState | None = None) -> None:
         """Start all children and load a state into each, to avoid a delay of the first calls."""

@@ -368,7 +368,7 @@ def _authorizations(rules: Any, message: Message) -> tuple[Any, ...]:
 
 
 class _BlockHashes:
-    """Hashes of the blocks before the current block, indexed from the end like the list in the specification."""
+    """Hashes of the blocks before the current block, indexed from the end, like the list in the specification."""
 
     def __init__(self, block: Block) -> None:
         self._block = block

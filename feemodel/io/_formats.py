@@ -218,7 +218,9 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
         fits = column.kind == "time" if unit in ("s", "ms") else "wei" in column.unit
         if not fits:
             raise InvalidInput(
-                f"columns[{name}]", f"{unit} is no unit of it; it is in {column.unit or 'no unit'}", theirs
+                f"columns[{name}]",
+                f"{unit} is not a unit of this column, whose values are in {column.unit or 'no unit'}",
+                theirs,
             )
         chosen[ours] = Source(source, UNITS[unit])
     return chosen

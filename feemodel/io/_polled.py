@@ -94,7 +94,9 @@ class Head:
         if self.announced is not None:
             return self.announced
         if self.block.get("baseFeePerGas") is None:
-            raise UpstreamError("the newest block has no baseFeePerGas: a chain without one needs the setting base_fee")
+            raise UpstreamError(
+                "the newest block has no baseFeePerGas: a chain without a base fee needs the setting base_fee"
+            )
         fee, used, limit = (_read_number(self.block, name) for name in ("baseFeePerGas", "gasUsed", "gasLimit"))
         try:
             return int(next_base_fee(fee, used, limit))

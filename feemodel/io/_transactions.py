@@ -90,7 +90,7 @@ def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
 
 def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(lines, (str, bytes, bytearray)) or not isinstance(lines, Iterable):
-        raise InvalidInput("lines", "expected lines, such as a list of them", lines)
+        raise InvalidInput("lines", "expected an iterable of lines, such as a list", lines)
     for number, line in enumerate(lines, 1):
         if stripped := encoded(f"line {number}", line).removeprefix(BOM if number == 1 else b"").strip():
             yield f"line {number}", _row(stripped, f"line {number}")

@@ -67,7 +67,7 @@ def import_blocks(
 def _check_repeated(store: Store, block: BlockChanges) -> None:
     """Raise `InvalidInput` if a block differs from the stored block with the same number.
 
-    The block hashes are compared if both are known; otherwise the accounts and slots after the block are compared.
+    Blocks are compared by hash if both hashes are known, and otherwise by the accounts and slots after the block.
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:

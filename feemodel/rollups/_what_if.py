@@ -167,7 +167,7 @@ def _chain(file: ChainFile, chain: Chain, rows: tuple[Row, ...]) -> Chain:
 
 
 def _parameters_of_family(chain: Chain) -> dict[str, None]:
-    """Return the names of all parameters that a chain of the family sets or that have an assumed value."""
+    """Return the names of parameters with an assumed value, and of all parameters that chains of the family set."""
     relatives = [chain, *(one for one in CHAINS.values() if one.family == chain.family)]
     names = (name for one in relatives for row in one.rows for name in (*row.values, *row.unknown))
     assumed = FAMILIES[chain.family].assumed if chain.family in FAMILIES else {}

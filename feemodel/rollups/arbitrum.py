@@ -69,7 +69,7 @@ class PosterCharge(NamedTuple, Generic[Part]):
     """Charge for a transaction's bytes."""
 
     units: Part  #: data units of the transaction [unit]
-    gas: Part  #: added to the gas used, at most 2**64 − 1 [gas]
+    gas: Part  #: gas of the charge, which is added to the gas used; at most 2**64 − 1 [gas]
     fee: Part  #: gas · gas price [wei]
 
 

@@ -170,7 +170,7 @@ def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_pric
     Parameters
     ----------
     evm_gas_used : EVM gas used [gas].
-    native_used : native units of execution and pubdata, where a byte of pubdata has pubdata_price / native_price units.
+    native_used : native units of execution and pubdata; a byte of pubdata counts as pubdata_price / native_price units.
     gas_price : gas price of the transaction [wei / gas].
     native_price : native price of the block, at least 1 [wei / native unit].
 

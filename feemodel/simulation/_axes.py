@@ -156,7 +156,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # In a product with other axes, many parts of the result use the same draws, so this block of draws is cached.
+        # Cache this block of draws, because in a product with other axes many parts of the result use the same draws.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -194,8 +194,8 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
     """Map points of a Sobol sequence, multiples of 2**-30 in [0, 1), to values of a range or a distribution.
 
     Each point stands for the interval of length 2**-30 that starts at the point. For a distribution, the result is the
-    quantile at the middle of this interval. The quantile at the point 0 itself would be infinite for an unbounded
-    distribution, and below the minimum for a discrete distribution.
+    quantile at the middle of the point's interval. The quantile at the point 0 itself would be infinite for an
+    unbounded distribution, and below the minimum for a discrete distribution.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]

@@ -336,7 +336,7 @@ def _attributes(
 
 
 def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
-    """Raise `InvalidInput` if the workload is empty or has sizes of 0, or if `calldata` has another length.
+    """Raise `InvalidInput` if the workload is empty or has sizes of 0, or if the length of `calldata` is not valid.
 
     >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
     """

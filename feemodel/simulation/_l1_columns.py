@@ -214,7 +214,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     """Return the time of each row [s], and whether the table has times instead of slot numbers."""
     name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
     if name is None:
-        raise InvalidInput("table", "expected a column time or timestamp", list(known))
+        raise InvalidInput("table", "expected a column named time or timestamp", list(known))
     if name == "time":
         seconds = _utc(name, known[name])
     else:

@@ -13,7 +13,8 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Descriptions of variables. A variable that is not listed here is described by its name, with spaces for underscores.
+#: Descriptions of variables. For a variable that is not in this mapping, the description is the name with spaces for
+#: underscores.
 LONG_NAMES = {
     "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
@@ -78,8 +79,8 @@ def described_dataset(
     """Return a Dataset with metadata; variables and coordinates are given as `(dimensions, values, unit)`.
 
     The form `(dimensions, values, unit, description)` is also possible. If the unit is `None`, the variable has no
-    attribute `units`. Variables that are given in another form are passed to xarray unchanged. Raises `InvalidInput` if
-    xarray rejects the values.
+    attribute `units`. Variables of any other form are passed to xarray unchanged. Raises `InvalidInput` if xarray
+    rejects the values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

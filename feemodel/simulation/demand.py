@@ -50,7 +50,7 @@ class Attack:
         if whole_scalar("calldata", self.calldata, unit="bytes") > maximum * MAX_TRANSACTIONS:
             raise LimitExceeded(f"more than {MAX_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
         if max(1.0, real_scalar("compression", self.compression)) * self.calldata >= 2**53:
-            raise InvalidInput("compression", "expected compressed bytes of less than 2**53", self.compression)
+            raise InvalidInput("compression", "expected less than 2**53 compressed bytes", self.compression)
         if self.calldata >= 2**53:
             raise InvalidInput("calldata", "expected less than 2**53 bytes", self.calldata)
 
@@ -117,7 +117,7 @@ def pressure_path(
     if not isinstance(blocks, np.ndarray) or blocks.ndim != 1 or not blocks.size:
         raise InvalidInput("calldata", "expected one number per block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
-        raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
+        raise InvalidInput("calldata", "expected a sum below 2**53 bytes", int(blocks.max()))
     check_limit(terms.block_count, "blocks of a calldata window", MAX_BLOCKS)
     cost = latest = real_scalar("variable_cost", variable_cost)
     check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)

@@ -323,5 +323,5 @@ def _axis(name: str, values: Any) -> RealArray:
     """Return the values of an axis. Raises `InvalidInput` for an axis without values."""
     axis = np.atleast_1d(np.asarray(real(name, values)))
     if axis.ndim != 1 or not axis.size:
-        raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)
+        raise InvalidInput(name, "expected a one-dimensional array with at least one value", axis.shape)
     return axis

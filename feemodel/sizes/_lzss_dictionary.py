@@ -30,7 +30,7 @@ from feemodel.sizes._lzss_primitives import (
 from feemodel.sizes._lzss_suffixes import suffix_order
 
 KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
-FILTER_BITS_PER_SLOT = 4  # the Bloom filter sets two bits for each key; 64 KiB for a published dictionary
+FILTER_BITS_PER_SLOT = 4  # bits of the Bloom filter for each slot of the hash table
 
 # An entry of the hash table of keys has 32 bits. The highest bit of an entry is 1 if several suffixes have the key. The
 # next `_TAG_BITS` bits of an entry are part of the hash of the key. The low `_POSITION_BITS` bits are 1 + the start of

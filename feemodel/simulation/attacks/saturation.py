@@ -209,7 +209,7 @@ def base_fee_after_block(base_fee: int, gas_used_ratio: float) -> int:
     """
     fee, share = whole_scalar("base_fee", base_fee, unit="wei"), real_scalar("gas_used_ratio", gas_used_ratio)
     if share > 1.0:
-        raise InvalidInput("gas_used_ratio", "expected at most 1, a full block", gas_used_ratio)
+        raise InvalidInput("gas_used_ratio", "expected at most 1, which is a full block", gas_used_ratio)
     if share == 1 / ELASTICITY:
         return fee
     return int(next_base_fee(fee, int(share * GAS_LIMIT), GAS_LIMIT))

@@ -142,7 +142,7 @@ class Caps(NamedTuple):
 
 
 class PolicyTerms(NamedTuple):
-    """Attributes of a policy that the loop applies; the functions of the policy must not apply them again."""
+    """Attributes of a policy that the loop applies, and that the functions of the policy must not apply."""
 
     level: float  #: factor by which the data price is multiplied [1]
     l1_lag: int  #: delay with which the policy observes L1 fees [steps]

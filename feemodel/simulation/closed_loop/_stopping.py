@@ -3,8 +3,8 @@
 Waiting has a cost. Dynamic programming over the distribution of future costs finds the best time to submit, as in
 Mamageishvili and Felten, "Efficient Rollup Batch Posting Strategy on L1" (arXiv 2212.10337). In the paper by
 Mamageishvili and Felten, the state of the dynamic program includes the number of waiting batches. In this module, the
-state is only the time until the deadline of one submission. Submissions do not affect each other here: each submission
-has its own waiting cost, and L1 accepts any number of submissions.
+state is only the time until the deadline of one submission. Submissions do not affect each other: each submission has
+its own waiting cost, and L1 accepts any number of submissions.
 
 The forecast of the logarithm of the cost is a curve over the time of day plus a deviation that decays:
 

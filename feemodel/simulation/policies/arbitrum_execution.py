@@ -48,7 +48,7 @@ class ArbitrumExecution(ExecutionPrice):
         check_fields(self, maximum={"min_base_fee": MAX_PRICE})
         for index, one in enumerate(sequence("constraints", self.constraints)):
             if instance("constraints", one, GasConstraint).target * one.window > INT64_MAX:
-                raise InvalidInput("constraints", "expected target · window within 64 bits", one, (index,))
+                raise InvalidInput("constraints", "expected target · window to fit into 64 bits", one, (index,))
 
     def start(self, setting: Setting) -> ExecutionState:
         """Return the initial state, for the start of a path."""
