@@ -52,7 +52,7 @@ else:  # type variables have defaults since Python 3.13
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
-    """Return an integer, or integers as an int64 array; a float is not valid even if its value is whole.
+    """Check and return an integer, or integers as an int64 array; a float is not valid even if its value is whole.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
 
 
 def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float | RealArray:
-    """Return a finite double, or finite doubles as a float64 array.
+    """Check and return a finite double, or finite doubles as a float64 array.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
 
 
 def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, unit: str = "") -> int:
-    """Return one integer in a range; an array is not valid.
+    """Check and return one integer in a range; an array is not valid.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None
 
 
 def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float:
-    """Return one finite double of at least a minimum; an array is not valid.
+    """Check and return one finite double of at least a minimum; an array is not valid.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str
 
 
 def above_zero(name: str, value: Any, *, unit: str = "") -> float:
-    """Return one finite double above 0."""
+    """Check and return one finite double above 0."""
     number = real_scalar(name, value, unit=unit)
     if number == 0.0:
         raise InvalidInput(name, "expected a number above 0", value)
@@ -207,7 +207,7 @@ def above_zero(name: str, value: Any, *, unit: str = "") -> float:
 
 
 def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
-    """Return a value that is an instance of a class."""
+    """Check and return a value that must be an instance of `kind`."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
         raise InvalidInput(name, f"expected {article} {kind.__name__}", value)
@@ -215,7 +215,7 @@ def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
 
 
 def choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """Return a name that is one of the choices.
+    """Check and return a name that must be one of the choices.
 
     Parameters
     ----------
@@ -239,28 +239,28 @@ def choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def text(name: str, value: Any) -> str:
-    """Return text."""
+    """Check and return text."""
     if not isinstance(value, str):
         raise InvalidInput(name, "expected text", value)
     return value
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a bool."""
+    """Check and return a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInput(name, "expected true or false", value)
     return bool(value)
 
 
 def sequence(name: str, value: Any, of: str = "") -> tuple[Any, ...]:
-    """Return the items of a list or tuple; `of` describes valid items, for the error."""
+    """Check and return the items of a list or tuple; `of` describes valid items in the error."""
     if not isinstance(value, (list, tuple)):
         raise InvalidInput(name, f"expected a list of {of}" if of else "expected a list", value)
     return tuple(value)
 
 
 def mapping(name: str, value: Any) -> Mapping[Any, Any]:
-    """Return a mapping, such as a dict.
+    """Check and return a mapping, such as a dict.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def mapping(name: str, value: Any) -> Mapping[Any, Any]:
 
 
 def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
-    """Return a JSON object whose fields all have known names."""
+    """Check and return a JSON object; all fields must have known names."""
     if not isinstance(value, MAPPINGS):
         raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
     for field in value:
@@ -323,7 +323,7 @@ def check_int64(name: str, value: int) -> int:
 
 
 def share(name: str, value: Any) -> float:
-    """Return one double between 0 and 1, both excluded."""
+    """Check and return one double between 0 and 1, both excluded."""
     if not 0.0 < real_scalar(name, value) < 1.0:
         raise InvalidInput(name, "expected between 0 and 1, both excluded", value)
     return float(value)
@@ -348,7 +348,7 @@ def check_indexes(values: Mapping[str, Any]) -> None:
 
 
 def function(name: str, value: Function) -> Function:
-    """Return a callable."""
+    """Check and return a callable."""
     if not callable(value):
         raise InvalidInput(name, "expected a function", value)
     return value

@@ -118,7 +118,7 @@ class Transaction:
     data: bytes = b""
     access_list: AccessList = ()
     signature: Signature | None = None
-    authorizations: tuple[Authorization, ...] = ()  #: type 4 has at least one, other types have none
+    authorizations: tuple[Authorization, ...] = ()  #: authorizations: at least one in type 4, none in other types
 
     def __post_init__(self) -> None:
         if self.type not in _FIELDS:

@@ -1,7 +1,7 @@
 """Preparation of calls as geth and Besu do it: gas price, checks before execution, upper bound of the search.
 
-In this module, the clients of both nodes check the balance after the state override. The real Besu checks the balance
-before it applies the override, so Besu's check ignores a balance in an override.
+In this module, the upfront cost is compared with the balance after the state override, for geth and for Besu. The real
+Besu checks the balance before it applies the override, so Besu's check ignores a balance in an override.
 
 Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.

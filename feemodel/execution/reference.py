@@ -243,7 +243,7 @@ def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, by
 
 
 def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:
-    """Return the specification's state with these accounts replaced."""
+    """Return the specification's state with the given accounts replaced."""
     for key, account in accounts.items():
         address = rules.fork_types.Address(key)
         rules.state.destroy_account(state, address)

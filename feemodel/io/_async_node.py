@@ -211,7 +211,7 @@ class AsyncNode:
                 if any(map(_changes_state, methods)):  # the node may have executed a part of the batch
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
-            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node refused only the batch
+            self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node accepts the call, but not the batch
         together = max(1, self._requests // 8)  # few calls at a time, so that none waits long for a connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]

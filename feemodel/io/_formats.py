@@ -233,8 +233,8 @@ def sources(
 
     Columns of the table that are not in the file are left out of the result.
 
-    Raises `InvalidInput` if several columns of the file match one column of the table, unless `values`, the values of a
-    single row, shows that the matching columns have equal values.
+    Raises `InvalidInput` if several columns of the file match one column of the table. With `values`, the values of a
+    single row, several columns may match if their values are equal.
     """
     for ours, source in given.items():
         if source.name not in found:

@@ -88,7 +88,7 @@ class Head:
         """Return the base fee of the next block [wei / gas].
 
         If the node announces the base fee of the next block, the announced value is returned, because chains may differ
-        from EIP-1559. If the node does not announce the next base fee, it is computed by EIP-1559 with Ethereum's
+        from EIP-1559. Without an announced base fee, the next base fee is computed by EIP-1559 with Ethereum's
         parameters. Raises `UpstreamError` for a block without the necessary fields.
         """
         if self.announced is not None:

@@ -352,8 +352,9 @@ CODE_UNIT = 128  # number of bytes of code that count as one account in the size
 RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a spool [byte]
-#: The record of an account starts with the hash of the address. The offsets of the next parts are: nonce and balance;
-#: address; index of the remaining fields in their spool; end of the record.
+#: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
+#: the balance, ADDRESS that of the address, and REST that of the index of the remaining fields in their spool. RECORD
+#: is the length of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 

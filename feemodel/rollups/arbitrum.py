@@ -33,7 +33,7 @@ ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
 STORAGE_WRITE_GAS = 20_000  # gas for a storage slot; a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # other calldata of the call that posts a batch
+FLOOR_EXTRA_BYTES = 172  # calldata bytes of the posting call in addition to the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +213,8 @@ def batch_gas(
 ) -> Whole:
     """Return the L1 gas that a batch report states for the batch [gas].
 
-    The L1 gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version,
-    where a word has 32 bytes. Since ArbOS 50, the L1 gas is at least gas_floor_per_token · (zero + 4 · nonzero + 172) +
-    21,000.
+    The L1 gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version. A
+    word has 32 bytes. Since ArbOS 50, the L1 gas is at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The node software is archived. The node computed products of integers as unsigned 64-bit integers, and products with a
 configured factor as doubles. The product in `effective_gas_price` was computed with Go's big.Float, whose mantissa has
-64 bits, or as many bits as the longest operand. The functions of this module give exactly the results of the node,
+as many bits as the longest operand, but at least 64. The functions of this module give exactly the results of the node,
 except for products of more than 64 bits: the node's result wrapped around, and this module raises `Int64Overflow`.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.

@@ -54,7 +54,7 @@ class Listed:
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """Return attributes that describe the axis in a result that does not have the values of the axis."""
+        """Return attributes that describe the axis, for results without the values of the axis."""
         return {f"{self.dim}_values": self.described}
 
 

@@ -41,7 +41,7 @@ from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MAX_HISTORIES = 10_000  # maximum number of resampled histories
-BLOCKS = (DAY, 3 * DAY)  # one day keeps the daily cycle; three days also keep periods of high fees
+BLOCKS = (DAY, 3 * DAY)  # blocks of one day keep the daily cycle; blocks of three days also keep high-fee periods
 MAX_PATHS = 1 << 24
 
 
@@ -253,8 +253,8 @@ def calibrate_histories(
     """Calibrate the margin on a history of L1 fees and on resampled histories, for several block lengths.
 
     A resampled history is drawn from the history by a circular block bootstrap, and is as long as the history. Paths
-    are drawn from each resampled history by a bootstrap with the same block length. The margins differ because the
-    paths are random and because the history is short.
+    are drawn from each resampled history by a bootstrap with the same block length. The margins of the resampled
+    histories differ because the paths are random and because the history is short.
 
     Parameters
     ----------

@@ -118,8 +118,8 @@ class _Description:
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
-        # Keep a reference to each object. Otherwise, Python could delete the object and give the same id to another
-        # object.
+        # Keep a reference to each object, because Python could otherwise delete the object and give the same id to
+        # another object.
         self._paths_by_id: dict[int, tuple[str, Any]] = {}
 
     def add(self, path: str, value: Any) -> None:
@@ -144,7 +144,7 @@ class _Description:
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
         compiled = getattr(value, "gufunc_builder", value)  # function made by `numba.guvectorize`
-        if hasattr(compiled, "targetoptions"):  # made by `numba.njit`, `numba.vectorize` or `numba.guvectorize`
+        if hasattr(compiled, "targetoptions"):  # compiled by `numba.njit`, `numba.vectorize` or `numba.guvectorize`
             self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
             self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):

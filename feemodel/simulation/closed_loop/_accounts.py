@@ -163,7 +163,7 @@ class Path(NamedTuple):
 
     execution: Any  #: state of the rule for the execution price, an `ExecutionState`
     l1: L1
-    activity: RealArray  #: factor for demand in each step, or one factor, from L1 fees and time of day [1]
+    activity: RealArray  #: demand factor that depends on L1 fees and time of day, for each step or for all steps [1]
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms

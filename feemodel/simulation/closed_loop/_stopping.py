@@ -134,7 +134,7 @@ def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
 def _transition(points: RealArray, following: RealArray) -> RealArray:
     """Return the transition probabilities between grid points.
 
-    If the deviation is now at grid point i, its next value is one of the equally likely values in row i of `following`.
+    If the deviation is at grid point i, the next deviation is one of the equally likely values in row i of `following`.
     The probability of each value is divided between the two nearest grid points by linear interpolation.
     """
     position = np.interp(following, points, np.arange(len(points)))

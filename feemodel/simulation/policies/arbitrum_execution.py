@@ -38,7 +38,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
 class ArbitrumExecution(ExecutionPrice):
     """Arbitrum's L2 base fee, which depends on a backlog of gas for each gas constraint.
 
-    The block time is one second.
+    A block is assumed to take one second.
     """
 
     min_base_fee: int = 20_000_000  #: minimum L2 base fee [wei / gas]
