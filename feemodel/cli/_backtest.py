@@ -263,7 +263,7 @@ _LABELS = {
 
 
 def _read_workload(options: argparse.Namespace) -> "Workload":
-    """Return the transactions in the package, or those in a file with compressed sizes or payloads to compress."""
+    """Return the transactions in the package, or transactions from a file with compressed sizes or payloads."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions

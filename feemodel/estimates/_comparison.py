@@ -35,7 +35,7 @@ from feemodel.sizes._lzss import packed_size
 
 Found = TypeVar("Found")
 
-#: Forks of Linea's chains. If a capture does not name its fork, all forks in this tuple are tried.
+#: Forks of Linea's chains, which are tried for a capture that does not name its fork.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 
@@ -52,7 +52,7 @@ class Comparison:
     estimate: RollupEstimate | None  #: estimate with the fee; `None` after a failure or without a pricing record
     size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
     wallet: str | None  #: name of a wallet that would compute the recorded fees from this estimate
-    stages: tuple[Verdict, ...]  #: whether the pool and the block selection accept the transaction
+    stages: tuple[Verdict, ...]  #: whether the transaction pool and the block builder accept the transaction
 
     @property
     def same_outcome(self) -> bool:

@@ -32,7 +32,7 @@ IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 class Implausible(NamedTuple):
     """First fee of a column that lies outside the plausible range of the column."""
 
-    position: int  #: index in the flat array
+    position: int  #: index of the fee in the flattened column
     value: float
     expected: str
 

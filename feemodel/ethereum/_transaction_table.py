@@ -77,7 +77,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
     ----------
     table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with the same
         column names.
-    chain_id : chain id of transactions that have no chain id in the table.
+    chain_id : chain id for transactions without a chain id in the table.
     set_code : whether transactions of type 4 are accepted, for rollups that price them.
 
     Returns
@@ -179,7 +179,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
     Parameters
     ----------
     table : a table of transactions.
-    name : field of the column.
+    name : name of the field in the column.
     partly : whether to return `None` if some values are missing; by default, a missing value is an error.
 
     Returns

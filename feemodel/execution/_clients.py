@@ -150,7 +150,7 @@ class Geth(NodeClient):
         return _message(request, price, base_fee if price else 0, pays=True)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the call's `gas`, or else the block's gas limit, limited by balance, fork and `gas_cap`."""
+        """Return the call's `gas`, or else the block's gas limit, limited by the balance, the fork and `gas_cap`."""
         call = request.call
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
@@ -214,7 +214,7 @@ class Besu(NodeClient):
         return _message(request, price, base_fee, pays=call.sender is not None)
 
     def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the block's gas limit, limited by balance, fork and `gas_cap`; the call's `gas` is ignored."""
+        """Return the block's gas limit, limited by the balance, the fork and `gas_cap`; ignore the call's `gas`."""
         call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:

@@ -60,7 +60,7 @@ class EnginePool:
             raise InvalidInput("processes", "expected at least 1", processes)
         self._deadline = check_seconds("deadline", deadline)
         self._all = [_Child() for _ in range(processes)]
-        self._free = [*self._all]  # in order of last use
+        self._free = [*self._all]  # free children; the child used last is at the end
         self._change = threading.Condition()  # notified when `_free` changes
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:

@@ -11,7 +11,9 @@ HIDDEN = "(not shown)"
 
 
 def check_address(name: str, url: str) -> None:
-    """Raise `InvalidInput` for a text that is not the address of a node. The error message does not show the text.
+    """Raise `InvalidInput` for a text that is not the address of a node.
+
+    The error message does not show the text, which may contain a password.
 
     >>> check_address("node", "ws://user:password@localhost")
     Traceback (most recent call last):

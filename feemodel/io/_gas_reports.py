@@ -49,7 +49,7 @@ class Use(NamedTuple):
 
 
 class Project(NamedTuple):
-    """Transactions, functions and deployments of a project, with notes on assumptions and omissions (`said`)."""
+    """Transactions, functions and deployments of a project; `said` contains notes on assumptions and omissions."""
 
     uses: list[Use]
     said: list[str]
@@ -235,7 +235,7 @@ class Artifacts:
     def init_code(self, contract: str, file: str = "") -> bytes | None:
         """Return a contract's init code without constructor arguments.
 
-        Return `None` if the artifact is missing or not linked.
+        Return `None` if the artifact is missing, or if its libraries are not linked.
         """
         name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
         for path in sorted(self.folder.rglob(f"{contract}.json")):

@@ -140,8 +140,8 @@ Value = TypeVar("Value", bound=Dated)
 class Polled(Generic[Value]):
     """Last value that was fetched from a node, and its age.
 
-    If the chain has stopped, polls succeed but the block gets older. If the node cannot be reached, polls fail. A value
-    is therefore used only if both its block and the last successful poll are recent enough.
+    If the chain has stopped, polls succeed, but the newest block gets older. If the node cannot be reached, polls fail.
+    A value is therefore used only if both its block and the last successful poll are recent enough.
 
     Parameters
     ----------

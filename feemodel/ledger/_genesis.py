@@ -353,8 +353,8 @@ RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each ra
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a spool [byte]
 #: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
-#: the balance, ADDRESS that of the address, and REST that of the index of the remaining fields in their spool. RECORD
-#: is the length of the record.
+#: the balance, ADDRESS the offset of the address, and REST the offset of the index of the remaining fields in their
+#: spool. RECORD is the length of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 

@@ -28,7 +28,7 @@ HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
 PIECE_SIZE = 16  # size of the pieces in which code is hashed [byte]
-NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
+NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of the head and tail leaves, hkey of the head leaf
 
 
 class StoredPath(NamedTuple):
@@ -68,7 +68,7 @@ class Scheme:
     address_word : function that converts an address to a number for a message.
     pieces : function that encodes concatenated 16-byte pieces of code for a message.
     empty_code_hash : code hash of an account without code, which is the hash of one zero block.
-    empty_sub_root : sub root of a tree that has only head and tail.
+    empty_sub_root : sub root of a tree that has only a head leaf and a tail leaf.
     empty_root : root of an empty tree.
     """
 
@@ -211,7 +211,7 @@ class Scheme:
 def path_links(
     digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
 ) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Return the messages of a path with their expected hashes, and the hashes of the last node and of its sibling.
+    """Return the messages of a path with their expected hashes, and the hashes of the lowest node and its sibling.
 
     Parameters
     ----------

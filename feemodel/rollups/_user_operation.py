@@ -48,7 +48,7 @@ class UserOperation:
     pre_verification_gas: int = 0  #: [gas]
     max_fee_per_gas: int = 0  #: [wei / gas]
     max_priority_fee_per_gas: int = 0  #: [wei / gas]
-    paymaster_and_data: bytes = b""  #: in 0.7: paymaster, two gas limits of 16 bytes each, paymaster's data
+    paymaster_and_data: bytes = b""  #: for 0.7: paymaster, its two gas limits of 16 bytes each, and its data
     signature: bytes = b""
     entry_point: str = "0.7"
     delegate: bytes = b""  #: address in the EIP-7702 authorization (20 bytes); empty: no authorization
@@ -201,7 +201,7 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
 def alto_filled(operation: UserOperation) -> UserOperation:
     """Return the operation whose bytes alto counts.
 
-    In the gas fields, the paymaster data and the signature, all bits are 1.
+    All bits of the gas fields, the paymaster data and the signature are 1.
 
     For entry point 0.6, alto counts the paymaster data and the signature as hexadecimal text with "0x": each character
     of the text counts as one byte.

@@ -25,7 +25,7 @@ UINT16_MAX = 2**16 - 1
 
 CALLDATA_GAS_PER_BYTE = 16
 USABLE_BLOB_BYTES = GAS_PER_BLOB - 406 - 1_028  # usable bytes of a blob in the published calculator
-BLOBS_PER_TRANSACTION = 5  # maximum in the published calculator
+BLOBS_PER_TRANSACTION = 5  # maximum number of blobs in the published calculator
 HOURS = 24.0
 STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # L1 gas of a state output, without and with fault proofs
 

@@ -42,7 +42,7 @@ class GasPricing:
     zero_byte_gas_cost: int = 4  #: L1 gas of a zero byte [gas]
     net_profit: float = 1.0  #: factor by which the break-even price is multiplied [1]
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: no fixed price [wei / gas]
-    transfer_l1_factor: float = 0.0  #: price of a plain transfer / L1 gas price; 0: no such price [1]
+    transfer_l1_factor: float = 0.0  #: price of a plain transfer / L1 gas price; 0: no separate price [1]
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -121,9 +121,9 @@ def calibrate(
 ) -> Calibration:
     """Find the smallest margin at which at most the share `loss_probability` of the L1 fee paths has a loss.
 
-    A path has a loss if its total counted fees are below its total posting cost. All margins are evaluated with the
-    same transactions and L1 fees. The confidence interval covers the random error from drawing paths, but not the risk
-    that future L1 fees differ from the history.
+    A path has a loss if the sum of the fees named by `counted` is below the total posting cost of the path. All margins
+    are evaluated with the same transactions and L1 fees. The confidence interval covers the random error from drawing
+    paths, but not the risk that future L1 fees differ from the history.
 
     Parameters
     ----------

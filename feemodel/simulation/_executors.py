@@ -52,7 +52,7 @@ THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # submitted tasks per worker; a worker always has a waiting task
 RESTARTS = 3  # maximum number of restarts between two results
 CLUSTER_TIMEOUT = 5  # seconds
-MAX_WORKERS = 1_024  # a larger number is probably a mistake
+MAX_WORKERS = 1_024  # more than 1,024 workers are probably a mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
         import distributed
     except ImportError:
         raise InvalidInput("executor", f"expected Dask to be installed: {install_command('dask')}", where) from None
-    dask: Any = distributed  # many functions have no type annotations
+    dask: Any = distributed  # many functions of Dask have no type annotations
     try:
         client = dask.Client(where, timeout=CLUSTER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:

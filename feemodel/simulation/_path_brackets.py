@@ -27,7 +27,7 @@ FINEST = 1e-5  # relative width of a bracket at which the bisection stops
 
 
 class Bracket(NamedTuple):
-    """Bounds of a path's break-even margin: the path has a loss at margin `loses`, and has no loss at `pays` [1]."""
+    """Bounds of a path's break-even margin: the path has a loss at the margin `loses`, but not at `pays` [1]."""
 
     loses: float
     pays: float  #: infinite if the path has a loss at every margin that was tried
@@ -73,7 +73,7 @@ class PathBrackets:
         return self._of_cost_margin(size_part, gas, cost)
 
     def _bounds(self, size_part: float, gas: float, estimate_margin: float) -> tuple[float, float]:
-        """Return the lower and the upper bound of the counted fees [wei]."""
+        """Return a lower and an upper bound of the fees named by `counted` [wei]."""
         scaled = estimate_margin * size_part
         if self.counted == "revenue":
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas

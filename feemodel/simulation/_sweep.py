@@ -445,7 +445,7 @@ def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
     >>> compiled_kernels()[priority_fee].__name__
     'sweep_priority_fee'
     """
-    from feemodel.linea import from_l1, kernels, priority  # most sweeps need no numba
+    from feemodel.linea import from_l1, kernels, priority  # imports numba, which most sweeps do not need
 
     return {
         priority.priority_fee: kernels.sweep_priority_fee,

@@ -195,7 +195,7 @@ def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Sche
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
-        if following >= excess:  # nothing changes in later blocks
+        if following >= excess:  # the excess no longer falls in any later block
             return None
         excess, blocks = following, blocks + 1
     return blocks

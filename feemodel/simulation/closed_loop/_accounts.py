@@ -137,7 +137,7 @@ class Caps(NamedTuple):
     base_fee_percentile: RealArray  #: rolling percentile of base fees in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
     hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: for a submission that is full at step i, element i is the cheapest step to post it
+    cheapest: NDArray[np.int64]  #: element i: the cheapest step to post a submission that is full at step i
     limits: StoppingLimits  #: maximum costs at which the policy "forecast" posts
 
 

@@ -25,7 +25,7 @@ CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a n
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
-    """Return the value of an array for step `k`.
+    """Return the value for step `k` from an array.
 
     An array with one element has the same value for all steps.
     """
