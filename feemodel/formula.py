@@ -61,7 +61,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
-        if annotation in WRITTEN:  # `help` then shows this short name and not the whole union type
+        if annotation in WRITTEN:  # `help` shows the short name, not the whole union type
             function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)

@@ -293,8 +293,8 @@ def read_each_row(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield the readable rows of a Parquet or CSV file as tables, and an error for each row that cannot be read.
 
-    Each item is a pair. The first element is the number of a row in the file, counted from 1. The second element is the
-    table that starts with this row, or the error for this row.
+    Each item is a pair of a row number, counted from 1, and the table that starts with this row or the error for this
+    row.
     """
     chosen, read, table = _read_table(path, container, formats, columns)
     pieces = [(1, table)] if table.num_rows else []

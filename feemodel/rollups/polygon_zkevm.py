@@ -158,8 +158,8 @@ def _break_even_gas_price(
     of_bytes: Whole, gas: Whole, own_price: Whole, l1_price: Whole, pricing: GasPricing
 ) -> Whole:  # fmt: skip
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # Plain transfers with a separate price and transactions with 0 gas do not need the total. Set the total of these
-    # transactions to 0, so that it cannot raise an error by overflowing.
+    # Plain transfers with a separate price and transactions with 0 gas do not need the total, so set their total to 0
+    # to avoid an overflow error.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
     execution = multiply("total_price", gas, min_price)

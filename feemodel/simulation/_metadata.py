@@ -78,9 +78,9 @@ def described_dataset(
 ) -> "xarray.Dataset":
     """Return a Dataset with metadata; variables and coordinates are given as `(dimensions, values, unit)`.
 
-    The form `(dimensions, values, unit, description)` is also possible. If the unit is `None`, the variable has no
-    attribute `units`. Variables of any other form are passed to xarray unchanged. Raises `InvalidInput` if xarray
-    rejects the values.
+    A description may follow the unit: `(dimensions, values, unit, description)`. If the unit is `None`, the variable
+    has no attribute `units`. Variables that are not tuples with a unit are passed to xarray unchanged. Raises
+    `InvalidInput` if xarray rejects the values.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source

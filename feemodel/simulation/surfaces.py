@@ -167,7 +167,7 @@ class Submission:
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
         """Return the cost of posting a byte: cost of a submission / capacity [wei / byte].
 
-        The coordinator's variable cost is slightly lower than this cost, because the coordinator divides by
+        The coordinator's variable cost is slightly lower than the result, because the coordinator divides by
         `COORDINATOR.bytes_per_submission` instead of `capacity`.
 
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))

@@ -90,8 +90,8 @@ def _key_table(data: Data, runs: Positions, order: Positions) -> tuple[NDArray[n
     """Return the table of keys, the groups of suffixes with the same key, and the filter of keys.
 
     Suffixes with the same key are adjacent in `order`, except suffixes that start with a run longer than `LONGEST`
-    bytes: suffixes are sorted by only their first `LONGEST` bytes. The exceptions do not change compressed sizes,
-    because no match is longer than `LONGEST` bytes.
+    bytes: suffixes are sorted by only their first `LONGEST` bytes. The order of suffixes with equal first `LONGEST`
+    bytes does not change compressed sizes, because no match is longer than `LONGEST` bytes.
     """
     slots = 64
     while slots < 2 * len(order):

@@ -29,8 +29,7 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
-    posting : posting policy of kind "price-cap", "forecast" or "clairvoyant". Policies of all other kinds do not wait
-        for lower fees.
+    posting : posting policy of a kind that waits for lower fees: "price-cap", "forecast" or "clairvoyant".
     interval : time between the due times of two submissions. The first byte of a submission arrives when the previous
         submission is due [s].
     first_due : time at which the first submission is due [s].
