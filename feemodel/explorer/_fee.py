@@ -1,47 +1,24 @@
-"""Compute the fees that the explorer shows: one fee, the fee along an input, and the fee over a month of L1 fees.
+"""Compute fees and the recovery of their L1 cost as columns; a single fee is a column of one value.
 
-The formulas are those of `feemodel.linea`. Every method computes columns; a single fee is a column of one value.
+The formulas are those of `feemodel.linea`.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from feemodel.checks import RealArray, choice, real, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.estimates.json_types import parse
-from feemodel.explorer._inputs import (
-    L1_FEES,
-    RATIOS,
-    TRANSACTION,
-    BytePoint,
-    Point,
-    VerificationPoint,
-    expect,
-    expect_none,
-    names_of,
-    naming,
-    read_point,
-    to_wire,
-)
-from feemodel.explorer._presets import means
-from feemodel.io.shipped import L1_FEES as SHIPPED
-from feemodel.io.shipped import L1Sample, shipped_l1_samples
+from feemodel.checks import RealArray, real
+from feemodel.errors import InvalidInput
+from feemodel.explorer._inputs import BytePoint, Point, VerificationPoint
 from feemodel.linea import CostPerByte, VerificationCost, recorded_cost, variable_cost
-from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.simulation.recovery import Revenue, break_even_margin
+from feemodel.simulation.recovery import break_even_margin
 
 POSTED = "blob submission at these L1 fees"
 VERIFIED = "verification at these L1 fees"
 ASSUMED = "verification at the L1 price that the form assumes"
-MAX_POINTS = 500  # of a curve
-CURVE = ("axis", "from", "to", "points", "scale")
-DOUBLE_EXACT = 2**53  # doubles represent all integers up to this value exactly
 
 
 class L1Cost(NamedTuple):
@@ -65,6 +42,7 @@ class Columns(NamedTuple):
 def price(point: Point, count: int = 1) -> Columns:
     """Return the fees along a curve of `count` points; inputs that are not arrays are repeated.
 
+    >>> from feemodel.explorer._inputs import read_point
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
     >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
@@ -209,187 +187,9 @@ def _break_even(point: Any, form: Form, cost: float) -> float | None:
         return None
 
 
-def fee(given: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any]:
-    """Compute a fee: parts and total, and recovery of the L1 cost.
-
-    Parameters
-    ----------
-    given : an object with `compressedSize` [byte], `gas` [gas] and other inputs of the pricing form.
-    form : pricing form of the server.
-    preset : pricing preset of the server.
-
-    Returns
-    -------
-    dict : the result, with fees as hexadecimal quantities [wei], [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an input is unknown or not valid; the message has its path.
-
-    >>> from feemodel.linea.parameters import linea_preset
-    >>> from feemodel.linea.pricing_forms import form_of
-    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
-    >>> answer = fee({"compressedSize": 128, "gas": "0x5208"}, **own)
-    >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
-    (43314285, 909600132000)
-    """
-    point: Any = read_point(given, "point", form=form, preset=preset)
-    expect(point, TRANSACTION, "point")
-    with naming("point"):
-        found = price(point)
-        per_gas = {name: fees[0] for name, fees in found.per_gas.items()}
-        priority = per_gas.pop("priority")
-        paid = Revenue(**{part: one * point.gas for part, one in per_gas.items()})
-        answer = {
-            "pricing": found.form.name,
-            "inputs": {
-                "pricing": found.form.name,
-                **{name: to_wire(name, getattr(point, own)) for name, own in names_of(point).items()},
-            },
-            "feePerGas": quantities({**per_gas, "priority": priority, "total": sum(per_gas.values())}),
-            "feeWei": quantities({**paid._asdict(), "total": paid.total}),
-            "shares": paid.shares(),
-            "recovery": recovery_of(point, found),
-        }
-        if isinstance(point, BytePoint) and point.variable_cost_from == "l1":
-            answer["variableCost"] = _variable_cost(point, found.form)
-    return answer
-
-
-def _variable_cost(point: BytePoint, form: CostPerByte) -> dict[str, Any]:
+def bounded_cost(point: BytePoint, form: CostPerByte) -> dict[str, Any]:
     """Return the variable cost computed from L1 fees, and the name of the bound that limits the cost."""
     cost = unrounded_variable_cost(point)
     free = unrounded_variable_cost(msgspec.structs.replace(point, lower_bound=None, upper_bound=None))
     held = None if cost == free else "lowerBound" if cost > free else "upperBound"
     return {"recorded": hex(form.variable_cost), "unrounded": cost, "unbounded": free, "heldBy": held}
-
-
-def curve(given: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any]:
-    """Compute the fee along one input, as columns of equal length.
-
-    Parameters
-    ----------
-    given : the inputs of `feemodel_fee`, and `axis`, the input that varies; `from`, `to`, `points` (at most 500;
-        default 101) and `scale` ("linear" or "log"). Values of an integer input are rounded, and duplicates are
-        removed.
-    form : pricing form of the server.
-    preset : pricing preset of the server.
-
-    Returns
-    -------
-    dict : the columns, with fees as hexadecimal quantities [wei], [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an input is unknown or not valid, the pricing form does not use the axis, or the range is not
-        valid. The message has the path of the input.
-    LimitExceeded : more than 500 points.
-
-    >>> from feemodel.linea.parameters import linea_preset
-    >>> from feemodel.linea.pricing_forms import form_of
-    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
-    >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}
-    >>> [int(fee, 16) for fee in curve(sweep, **own)["feePerGas"]["priority"]]
-    [36000000, 41714284, 47428570]
-    """
-    if not isinstance(given, Mapping):
-        raise InvalidInput("curve", "expected an object", given)
-    inputs = {name: value for name, value in given.items() if name not in CURVE}
-    point = read_point(inputs, "curve", form=form, preset=preset)
-    expect(point, TRANSACTION, "curve")
-    axis, values = _axis(given, point)
-    with naming("curve"):
-        found = price(msgspec.structs.replace(point, **{names_of(point)[axis]: values}), len(values))
-    return {
-        "pricing": found.form.name,
-        "axis": axis,
-        "values": [to_wire(axis, value) for value in values.tolist()],
-        "feePerGas": {name: [hex(fee) for fee in fees] for name, fees in found.per_gas.items()},
-        "feeWei": [hex(total) for total in found.totals],
-        "recovery": recoveries(found),
-    }
-
-
-def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:
-    """Return the name and the values of the input that varies along a curve."""
-    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(point)}
-    axis = choice("curve.axis", given.get("axis"), [name for name in kinds if name != "variableCostFrom"])
-    scale = choice("curve.scale", given.get("scale", "linear"), ("linear", "log"))
-    points = whole_scalar("curve.points", given.get("points", 101), minimum=2)
-    if points > MAX_POINTS:
-        raise LimitExceeded(f"curve.points: at most {MAX_POINTS} a curve, got {points:,}")
-    low, high = (parse(f"curve.{end}", given.get(end), kinds[axis]) for end in ("from", "to"))
-    if low is None or high is None or not low < high:
-        raise InvalidInput("curve.to", "expected more than curve.from", given.get("to"))
-    if high > DOUBLE_EXACT:
-        raise InvalidInput("curve.to", "expected at most 2**53", given["to"])
-    if scale == "log" and low <= 0:
-        raise InvalidInput("curve.from", "expected more than 0 on a log scale", given["from"])
-    values = np.geomspace(low, high, points) if scale == "log" else np.linspace(low, high, points)
-    return axis, values if axis in RATIOS else np.unique(np.rint(values).astype(np.int64))
-
-
-def fee_history(given: Any, *, form: Form, preset: LineaPreset) -> dict[str, Any]:
-    """Compute the fee, its recovery and the deficit for every hour of the package's month of L1 fees.
-
-    Parameters
-    ----------
-    given : the inputs of `feemodel_fee` without the L1 fees. The L1 fees are those of each hour.
-    form : pricing form of the server.
-    preset : pricing preset of the server.
-
-    Returns
-    -------
-    dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
-        [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost: `cost` [wei],
-        `recovery` (fee / cost) and `sizeRecovery` [1] of each hour; `deficit`, the cumulative cost minus the cumulative
-        fee if one transaction is sent per hour [wei]; `recoveryOfAll`, the recovery over the whole month [1]; and
-        `below`, the number of hours in which the fee was below the cost.
-
-    Raises
-    ------
-    InvalidInput : an input is unknown, missing or not valid; the message has its path.
-
-    >>> from feemodel.linea.parameters import linea_preset
-    >>> from feemodel.linea.pricing_forms import form_of
-    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
-    >>> month = fee_history({"compressedSize": 128, "gas": "0x5208"}, **own)
-    >>> len(month["times"]), month["times"][0], int(month["feeWei"][0], 16)
-    (724, '2026-01-07T14:00:00Z', 909600132000)
-    """
-    expect_none(given, L1_FEES, "point")
-    times, *fees = zip(*_hours(), strict=True)
-    base_fees, blob_base_fees = (np.rint(column).astype(np.int64) for column in fees)
-    any_fee = dict.fromkeys(L1_FEES, "0x0")
-    point = read_point({**given, **any_fee}, "point", form=form, preset=preset)
-    expect(point, TRANSACTION, "point")
-    with naming("point"):
-        along = msgspec.structs.replace(point, l1_base_fee=base_fees, blob_base_fee=blob_base_fees)
-        found = price(along, len(times))
-    return {
-        "pricing": found.form.name,
-        "source": f"Ethereum mainnet, means of an hour; {SHIPPED}",
-        "times": [f"{time}:00:00Z" for time in times],
-        "l1BaseFee": [hex(one) for one in base_fees.tolist()],
-        "blobBaseFee": [hex(one) for one in blob_base_fees.tolist()],
-        "priorityFeePerGas": [hex(one) for one in found.per_gas["priority"]],
-        "feeWei": [hex(total) for total in found.totals],
-        "recovery": [
-            {**one, **_deficits(found.totals, cost.cost)}
-            for one, cost in zip(recoveries(found), found.l1_costs, strict=True)
-        ],
-    }
-
-
-def _deficits(totals: list[int], costs: list[float]) -> dict[str, Any]:
-    missing = [cost - paid for paid, cost in zip(totals, costs, strict=True)]
-    return {
-        "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],
-        "recoveryOfAll": ratio(sum(totals), sum(costs)),
-        "below": sum(short > 0 for short in missing),
-    }
-
-
-@cache
-def _hours() -> list[L1Sample]:
-    return means(shipped_l1_samples(), len("YYYY-MM-DDTHH"))

@@ -99,7 +99,7 @@ def defaults_of(pricing: str, form: Form, preset: LineaPreset) -> dict[str, Any]
     return found
 
 
-def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset) -> Point:
+def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset, without: tuple[str, ...] = ()) -> Point:
     """Parse the inputs of a fee; missing inputs are taken from the server's pricing.
 
     Parameters
@@ -108,6 +108,7 @@ def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset) -> Poi
     path : path of the object, for error messages.
     form : pricing form of the server.
     preset : pricing preset of the server.
+    without : further fields of the object, which are no inputs of a fee.
 
     Returns
     -------
@@ -122,9 +123,12 @@ def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset) -> Poi
     >>> read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own).variable_cost
     1000000000
     """
-    pricing = choice(f"{path}.pricing", given["pricing"], FORMS) if "pricing" in _object(given, path) else form.name
-    known_fields(path, given, sorted({"pricing", *names_of(POINTS[pricing])}))
-    point: Point = parse(path, {**defaults_of(pricing, form, preset), **given}, POINTS[pricing])
+    if not isinstance(given, Mapping):
+        raise InvalidInput(path, "expected an object", given)
+    pricing = choice(f"{path}.pricing", given.get("pricing", form.name), FORMS)
+    inputs = {name: value for name, value in given.items() if name not in without}
+    known_fields(path, inputs, sorted({"pricing", *names_of(POINTS[pricing])}))
+    point: Point = parse(path, {**defaults_of(pricing, form, preset), **inputs}, POINTS[pricing])
     if isinstance(point, BytePoint) and point.variable_cost_from == "l1":
         expect(point, L1_FEES, path)
     return point
@@ -138,16 +142,12 @@ def expect(point: Point, names: tuple[str, ...], path: str) -> None:
 
 
 def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
-    """Raise `InvalidInput` for the first of some inputs that a method determines itself."""
-    for name in names:
-        if name in _object(given, path):
-            raise InvalidInput(f"{path}.{name}", "expected none: it is found by the method", given[name])
-
-
-def _object(given: Any, path: str) -> Mapping[str, Any]:
+    """Raise `InvalidInput` for the first of some inputs that a method determines itself, or if there is no object."""
     if not isinstance(given, Mapping):
         raise InvalidInput(path, "expected an object", given)
-    return given
+    for name in names:
+        if name in given:
+            raise InvalidInput(f"{path}.{name}", "expected none: it is found by the method", given[name])
 
 
 def to_wire(name: str, value: Any) -> Any:

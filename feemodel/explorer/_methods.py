@@ -4,20 +4,45 @@ The page at `GET /` uses these methods; other clients may call them too. Integer
 quantities; negative integers (margin below 1) have a minus sign. Bytes and ratios are plain numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
+import msgspec
+import numpy as np
+
+from feemodel.checks import choice, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.estimates.json_types import parse
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
-from feemodel.explorer._fee import curve as along
-from feemodel.explorer._fee import fee, fee_history
-from feemodel.explorer._inputs import FORMS
+from feemodel.explorer._fee import bounded_cost, price, quantities, ratio, recoveries, recovery_of
+from feemodel.explorer._inputs import (
+    FORMS,
+    L1_FEES,
+    RATIOS,
+    TRANSACTION,
+    BytePoint,
+    Point,
+    expect,
+    expect_none,
+    names_of,
+    naming,
+    read_point,
+    to_wire,
+)
 from feemodel.explorer._month import simulate_month
-from feemodel.explorer._presets import presets
+from feemodel.explorer._presets import hourly_means, presets
 from feemodel.explorer._subject import AskNode, Estimate, Subjects
+from feemodel.io.shipped import L1_FEES as SHIPPED
 from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import Form, form_of
+from feemodel.simulation.recovery import Revenue
 from feemodel.sizes import Codec, get_codec
+
+MAX_POINTS = 500  # of a curve
+CURVE = ("axis", "from", "to", "points", "scale")
+DOUBLE_EXACT = 2**53  # doubles represent all integers up to this value exactly
 
 
 def explorer_methods(
@@ -84,13 +109,154 @@ class Explorer:
         return presets(form=self.form(), preset=self.preset, chain_id=self.chain_id())
 
     def fee(self, point: Any) -> dict[str, Any]:
-        """Compute a fee: parts and total, and recovery of the L1 cost, see `feemodel.explorer._fee.fee`."""
-        return fee(point, form=self.form(), preset=self.preset)
+        """Compute a fee: parts and total, and recovery of the L1 cost.
+
+        Parameters
+        ----------
+        point : an object with `compressedSize` [byte], `gas` [gas] and other inputs of the pricing form.
+
+        Returns
+        -------
+        dict : the result, with fees as hexadecimal quantities [wei], [wei / gas].
+
+        Raises
+        ------
+        InvalidInput : an input is unknown or not valid; the message has its path.
+
+        >>> answer = explorer_methods()["feemodel_fee"]({"compressedSize": 128, "gas": "0x5208"})
+        >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
+        (43314285, 909600132000)
+        """
+        read = self._read(point, "point")
+        with naming("point"):
+            found = price(read)
+            per_gas = {name: fees[0] for name, fees in found.per_gas.items()}
+            priority = per_gas.pop("priority")
+            paid = Revenue(**{part: one * read.gas for part, one in per_gas.items()})
+            inputs = {name: to_wire(name, getattr(read, own)) for name, own in names_of(read).items()}
+            answer = {
+                "pricing": found.form.name,
+                "inputs": {"pricing": found.form.name, **inputs},
+                "feePerGas": quantities({**per_gas, "priority": priority, "total": sum(per_gas.values())}),
+                "feeWei": quantities({**paid._asdict(), "total": paid.total}),
+                "shares": paid.shares(),
+                "recovery": recovery_of(read, found),
+            }
+            if isinstance(read, BytePoint) and read.variable_cost_from == "l1":
+                answer["variableCost"] = bounded_cost(read, found.form)
+        return answer
 
     def curve(self, curve: Any) -> dict[str, Any]:
-        """Compute the fee along one input, see `feemodel.explorer._fee.curve`."""
-        return along(curve, form=self.form(), preset=self.preset)
+        """Compute the fee along one input, as columns of equal length.
+
+        Parameters
+        ----------
+        curve : the inputs of `feemodel_fee`, and `axis`, the input that varies; `from`, `to`, `points` (at most 500;
+            default 101) and `scale` ("linear" or "log"). Values of an integer input are rounded, and duplicates are
+            removed.
+
+        Returns
+        -------
+        dict : the columns, with fees as hexadecimal quantities [wei], [wei / gas].
+
+        Raises
+        ------
+        InvalidInput : an input is unknown or not valid, the pricing form does not use the axis, or the range is not
+            valid. The message has the path of the input.
+        LimitExceeded : more than 500 points.
+
+        >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}
+        >>> [int(fee, 16) for fee in explorer_methods()["feemodel_curve"](sweep)["feePerGas"]["priority"]]
+        [36000000, 41714284, 47428570]
+        """
+        read = self._read(curve, "curve", also=CURVE)
+        axis, values = _axis(curve, read)
+        with naming("curve"):
+            found = price(msgspec.structs.replace(read, **{names_of(read)[axis]: values}), len(values))
+        return {
+            "pricing": found.form.name,
+            "axis": axis,
+            "values": [to_wire(axis, value) for value in values.tolist()],
+            "feePerGas": {name: [hex(fee) for fee in fees] for name, fees in found.per_gas.items()},
+            "feeWei": [hex(total) for total in found.totals],
+            "recovery": recoveries(found),
+        }
 
     def history(self, point: Any) -> dict[str, Any]:
-        """Compute the fee over a month of L1 fees, see `feemodel.explorer._fee.fee_history`."""
-        return fee_history(point, form=self.form(), preset=self.preset)
+        """Compute the fee, its recovery and the deficit for every hour of the package's month of L1 fees.
+
+        Parameters
+        ----------
+        point : the inputs of `feemodel_fee` without the L1 fees. The L1 fees are those of each hour.
+
+        Returns
+        -------
+        dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
+            [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost: `cost`
+            [wei], `recovery` (fee / cost) and `sizeRecovery` [1] of each hour; `deficit`, the cumulative cost minus the
+            cumulative fee if one transaction is sent per hour [wei]; `recoveryOfAll`, the recovery over the whole month
+            [1]; and `below`, the number of hours in which the fee was below the cost.
+
+        Raises
+        ------
+        InvalidInput : an input is unknown, missing or not valid; the message has its path.
+
+        >>> month = explorer_methods()["feemodel_feeHistory"]({"compressedSize": 128, "gas": "0x5208"})
+        >>> len(month["times"]), month["times"][0], int(month["feeWei"][0], 16)
+        (724, '2026-01-07T14:00:00Z', 909600132000)
+        """
+        expect_none(point, L1_FEES, "point")
+        times, *fees = zip(*hourly_means(), strict=True)
+        base_fees, blob_base_fees = (np.rint(column).astype(np.int64) for column in fees)
+        read = self._read({**point, **dict.fromkeys(L1_FEES, "0x0")}, "point")
+        with naming("point"):
+            read = msgspec.structs.replace(read, l1_base_fee=base_fees, blob_base_fee=blob_base_fees)
+            found = price(read, len(times))
+        return {
+            "pricing": found.form.name,
+            "source": f"Ethereum mainnet, means of an hour; {SHIPPED}",
+            "times": [f"{time}:00:00Z" for time in times],
+            "l1BaseFee": [hex(one) for one in base_fees.tolist()],
+            "blobBaseFee": [hex(one) for one in blob_base_fees.tolist()],
+            "priorityFeePerGas": [hex(one) for one in found.per_gas["priority"]],
+            "feeWei": [hex(total) for total in found.totals],
+            "recovery": [
+                {**one, **_deficits(found.totals, cost.cost)}
+                for one, cost in zip(recoveries(found), found.l1_costs, strict=True)
+            ],
+        }
+
+    def _read(self, given: Any, path: str, also: tuple[str, ...] = ()) -> Any:
+        """Return the inputs of a transaction's fee, without the fields that the method reads itself."""
+        read = read_point(given, path, form=self.form(), preset=self.preset, without=also)
+        expect(read, TRANSACTION, path)
+        return read
+
+
+def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:
+    """Return the name and the values of the input that varies along a curve."""
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(point)}
+    axis = choice("curve.axis", given.get("axis"), [name for name in kinds if name != "variableCostFrom"])
+    scale = choice("curve.scale", given.get("scale", "linear"), ("linear", "log"))
+    points = whole_scalar("curve.points", given.get("points", 101), minimum=2)
+    if points > MAX_POINTS:
+        raise LimitExceeded(f"curve.points: at most {MAX_POINTS} a curve, got {points:,}")
+    low, high = (parse(f"curve.{end}", given.get(end), kinds[axis]) for end in ("from", "to"))
+    if low is None or high is None or not low < high:
+        raise InvalidInput("curve.to", "expected more than curve.from", given.get("to"))
+    if high > DOUBLE_EXACT:
+        raise InvalidInput("curve.to", "expected at most 2**53", given["to"])
+    if scale == "log" and low <= 0:
+        raise InvalidInput("curve.from", "expected more than 0 on a log scale", given["from"])
+    values = np.geomspace(low, high, points) if scale == "log" else np.linspace(low, high, points)
+    return axis, values if axis in RATIOS else np.unique(np.rint(values).astype(np.int64))
+
+
+def _deficits(totals: list[int], costs: list[float]) -> dict[str, Any]:
+    """Return the cumulative deficit, and the recovery over all hours."""
+    missing = [cost - paid for paid, cost in zip(totals, costs, strict=True)]
+    return {
+        "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],
+        "recoveryOfAll": ratio(sum(totals), sum(costs)),
+        "below": sum(short > 0 for short in missing),
+    }

@@ -118,6 +118,12 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
 
 
 @cache
+def hourly_means() -> list[L1Sample]:
+    """Return the hourly means of the L1 fees that are part of the package."""
+    return means(shipped_l1_samples(), len("YYYY-MM-DDTHH"))
+
+
+@cache
 def shipped_days() -> list[dict[str, Any]]:
     """Return `l1_days` of the L1 fees that are part of the package."""
     return l1_days(shipped_l1_samples())

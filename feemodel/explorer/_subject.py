@@ -121,8 +121,7 @@ class Subjects:
         options = {} if options is None else options
         expect_none(options, ("compressedSize",), "options")
         own = parse("options", {name: options[name] for name in NAMES[Options] if name in options}, Options)
-        inputs = {name: value for name, value in options.items() if name not in NAMES[Options]}
-        point = read_point(inputs, "options", form=self.form(), preset=self.preset)
+        point = read_point(options, "options", form=self.form(), preset=self.preset, without=NAMES[Options])
         margins = {"pool_margin": own.pool_margin, "selection_margin": own.selection_margin}
         preset = replace(
             self.preset, estimate_margin=point.margin,

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
 from feemodel._extras import need
-from feemodel.ethereum._quantities import from_quantity
+from feemodel.ethereum import from_quantity
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer._methods import explorer_methods
 from feemodel.explorer._month import simulate_month

@@ -15,9 +15,8 @@ from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
-from feemodel.explorer._fee import MAX_POINTS
 from feemodel.explorer._inputs import FORMS, POINTS, names_of
-from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer._methods import MAX_POINTS, explorer_methods
 from feemodel.explorer._page import STATIC
 from feemodel.explorer._presets import DAY
 from feemodel.explorer._subject import MAX_BYTES
