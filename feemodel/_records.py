@@ -22,7 +22,7 @@ SHOWN_BYTES = 16
 def compared_by_value(cls: Record) -> Record:
     """Decorate a dataclass or named tuple so that arrays are compared by type, shape and elements.
 
-    A named tuple equals a plain tuple of equal elements. The decorator does not change the hash of the class; a class
+    A named tuple equals a plain tuple of equal elements. The decorator does not change `__hash__`. Instances
     with mutable arrays should not be hashable.
 
     >>> from typing import NamedTuple

@@ -149,7 +149,7 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
     if options.only == "all" and options.at is None:
         if what_if is not None:
             raise InvalidInput(
-                "--only", "expected names of chains with --rules, which does not change past upgrades", "all"
+                "--only", "expected names of chains, because --rules does not change past upgrades", "all"
             )
         return list(all_rules().values()), {}, said
     names = options.only.split(",")

@@ -393,7 +393,7 @@ def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
 
 
 def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any:
-    """Return a value in the file: the value of an option, parsed as on the command line, or a table.
+    """Parse a value of the simulation file; a table is returned unchanged, other values are parsed like an option.
 
     Raises `InvalidInput` for an unknown key, and for a value that the option does not accept.
     """

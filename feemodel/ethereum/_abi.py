@@ -14,7 +14,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
 WORD = 32  # bytes
-NUMBER_BYTES = 8  # nonzero bytes in an example of a longer number type: most amounts are below 2**64
+NUMBER_BYTES = 8  # nonzero bytes in a number of more than 8 bytes, because most amounts are below 2**64
 TEXT_BYTES = 32  # length of a value of type `bytes` or `string`
 MAX_VALUES = 4_096  # maximum number of values in one call
 MAX_NESTED = 8  # maximum depth of nested arrays and tuples

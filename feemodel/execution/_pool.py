@@ -93,7 +93,7 @@ class EnginePool:
         """Stop all children; running and waiting tasks fail with `RuntimeError`."""
         for child in self._all:
             child.end()
-        with self._change:  # the threads whose tasks fail release their children
+        with self._change:  # each running task fails now, and then its thread frees the child
             self._change.wait_for(lambda: len(self._free) == len(self._all))
             for child in self._all:
                 child.stop()

@@ -176,7 +176,8 @@ class _Frame:
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
-        self.limit = self.start = int(evm.message.gas)  # `start`: gas left after the last halt of a child frame
+        # `start` is at first the gas limit, and later the gas left after the last halt of a child frame.
+        self.limit = self.start = int(evm.message.gas)
         self.required = self.required_of_calls = 0  # minimum of `start` [gas]
         self.burns: list[_Burn] = []
         self.call: _TracedCall | None = None

@@ -22,7 +22,9 @@ from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import CallState, Overlay
 
-LOOK = 1_000  # milliseconds between checks that the parent exists: the pipe stays open while another child holds it
+# Milliseconds between checks that the parent still runs. It is not enough to wait until the pipe is closed, because the
+# pipe stays open if another child has a copy of the parent's end.
+LOOK = 1_000
 
 
 def main(descriptor: int) -> None:

@@ -243,7 +243,7 @@ def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str
 
 
 def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
-    """Convert values that `cell` returned to an array for `make_table`."""
+    """Return an array for `make_table` from results of `cell`."""
     if kind in OBJECTS:
         return objects(values)
     return fees(values, whole=True) if kind == "fee" else pa.array(values, ARROW_TYPES[kind])

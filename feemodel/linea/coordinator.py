@@ -338,7 +338,7 @@ def calldata_sum(
     Parameters
     ----------
     block_sizes : size of each block, oldest first [byte].
-    block_count : number of blocks that are summed.
+    block_count : number of newest blocks whose calldata is added up.
     overhead : size of a block without calldata [byte].
 
     Returns

@@ -8,7 +8,7 @@ Format of a file:
     checked = 2026-11-24            # day of the last comparison with the sources; a row may set its own day
     note = "…"                      # optional, as are `archived` and `without_set_code`
 
-    [confirmed]                     # parameter = day until which sources confirm its values
+    [confirmed]                     # parameter = last day for which sources confirm the parameter's values
     base_fee_scalar = 2026-08-20
 
     [[rows]]

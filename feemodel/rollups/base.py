@@ -22,7 +22,7 @@ def denim_parameters(gas_limit: int, denominator: int) -> BlockParameters:
     """Return the parameters of Denim's first block: the gas limit is divided by 10, the denominator multiplied by 10.
 
     The arguments are the parameters of the last block before Denim. Denim does not change the elasticity or the minimum
-    base fee. Later blocks of Denim use the parameters that the block headers state. Raises `InvalidInput` for a gas
+    base fee. From Denim's second block on, the block headers state the parameters. Raises `InvalidInput` for a gas
     limit below 10 or a denominator below 1.
 
     Base had a gas limit of 400 million and a denominator of 100 before Denim:

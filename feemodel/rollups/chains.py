@@ -60,7 +60,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Parameters that changed on a chain at one time."""
+    """Parameters of a chain that changed together, at one point in time."""
 
     since: str  #: ISO 8601, UTC: a time, or a day if the time is not known; or `UNKNOWN`
     values: Mapping[str, Any] = field(hash=False)  #: values by parameter name

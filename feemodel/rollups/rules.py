@@ -241,8 +241,8 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
     """Return the rule of a ZKsync OS chain, which charges pubdata in native units, and converts native units to gas.
 
     The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
-    This rule assumes that execution uses all native units that the gas of the execution pays for, so the transaction
-    pays for every byte of pubdata. On the chain, pubdata costs less if execution uses fewer native units.
+    The gas of the execution pays for some native units. If the execution does not use all these units, the unused units
+    pay for pubdata on the chain. This rule assumes that no units are unused, so all pubdata is charged in addition.
 
     A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. 200 bytes of pubdata cost 200 · 788 = 157,600 native
     units, which are 1,576 gas at a gas price of 100 wei:

@@ -119,7 +119,7 @@ def calibrate(
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
-    """Find the smallest margin at which at most the share `loss_probability` of the L1 fee paths has a loss.
+    """Find the smallest margin with which the share of L1 fee paths that have a loss is at most `loss_probability`.
 
     A path has a loss if the sum of the fees named by `counted` is below the total posting cost of the path. All margins
     are evaluated with the same transactions and L1 fees. The confidence interval covers the random error from drawing
@@ -354,7 +354,7 @@ def smallest_margin(
     tolerance: float = 1e-3,
     brackets: Sequence[Bracket] | None = None,
 ) -> Calibration:
-    """Find the smallest margin at which at most a given share of paths has a loss, with a confidence interval.
+    """Find the smallest margin that limits the share of paths with a loss, and a confidence interval.
 
     The paths must be independent.
 

@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
     savings: Positions  # bits that the best reference saves, if tabulated
-    heads: NDArray[np.int64]  # latest position of each hashed key (from 1 for the first payload), with the rank
+    heads: NDArray[np.int64]  # for each hashed key: latest position, counted from 1 for the first payload, and `rank`
     last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
     last_pairs: Positions  # [2 · 256]: latest position of each pair of a reserved byte and the next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte

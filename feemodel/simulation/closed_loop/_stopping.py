@@ -38,7 +38,7 @@ ROUNDING = 1e-9  # minimum saving by waiting, as a fraction of the cost, so that
 class StoppingLimits(NamedTuple):
     """Maximum costs at which to submit."""
 
-    costs: RealArray  #: (bins, waits): maximum cost in each bin, by number of bins until the deadline [wei]
+    costs: RealArray  #: element i, n: maximum cost in bin i if the deadline is n bins later [wei]
     steps: int  #: number of steps in a bin
 
 

@@ -80,7 +80,7 @@ DAY_SECONDS = 86_400.0
 MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
 MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # largest value in the distribution of waiting times; longer waits are counted there [steps]
+LONGEST_WAIT = 1 << 15  # maximum number of elements in `Found.waits`; the last element includes longer waits
 DAYS = ("elapsed", "utc")
 LONGEST_ERROR = 200  # characters; longer error messages of the compiler are shortened
 

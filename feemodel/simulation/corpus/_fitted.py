@@ -28,7 +28,7 @@ class ShapeFit:
     dynamic_fee : share of the real transactions of this shape that have type 2 (EIP-1559) [1].
     with_value : share of the real transactions of this shape that transfer ether [1].
     execution_gas : gas used minus intrinsic gas: the mean in each stratum of the distribution [gas].
-    tail : number of words in the tail: the mean in each stratum of the distribution; empty if the shape has no tail.
+    tail : mean number of words in the tail in each stratum of the distribution; empty if the shape has no tail.
     mixture : mapping from the name of a word to its share of the words in the tail [1].
     """
 
