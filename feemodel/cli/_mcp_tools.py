@@ -150,7 +150,7 @@ class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """List the chains with known fee rules, or all dated rows of one chain."""
+    """List the chains with known fee rules, or the parameters of one chain with the dates of their changes."""
 
     chain: str | None = None
 

@@ -89,7 +89,7 @@ the part of the cost of posting at once, negative where waiting costs."""
 
 
 def _defaults() -> dict[str, Any]:
-    """Return the values of the options that neither the command line nor the file sets, as in the Python API."""
+    """Return the default values of the options; an option that the Python API also has takes the API's default."""
     from feemodel.simulation.closed_loop._costs import Costs
     from feemodel.simulation.closed_loop.baseline import baseline_posting
     from feemodel.simulation.closed_loop.demand import Demand

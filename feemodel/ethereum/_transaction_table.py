@@ -1,6 +1,7 @@
 """Conversion of tables, such as those that the readers of `feemodel.io` return, to transactions.
 
-A table has one column for each field, with any name of the field in `feemodel.ethereum._transaction_fields`.
+A table has one column for each field. The column's name is one of the names that
+`feemodel.ethereum._transaction_fields` lists for the field.
 Alternatively, a table has the column `raw` (the signed encoding) or `sender_and_unsigned_transaction`. Other columns
 are ignored. A column whose name is a misspelt field name is refused.
 """

@@ -27,7 +27,7 @@ class GasEstimate(NamedTuple):
     gas_used: int  #: gas used at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
     executions: int  #: number of gas limits with which the call was executed
     engine: str
-    proven: int = 0  #: number of gas limits not executed, because an earlier execution proved their outcome
+    proven: int = 0  #: number of gas limits that were not tried, because an earlier execution proved their outcome
 
 
 def estimate_gas(

@@ -66,7 +66,7 @@ GETH = SearchRules(
 BESU = SearchRules(
     name="besu",
     used=lambda outcome: outcome.gas_used,
-    # Besu computes the ratio 64 / 63 and then the product in double precision.
+    # Besu multiplies the gas by the ratio 64 / 63. Both the ratio and the product are doubles.
     optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
     always_optimistic=True,
     skewed=False,

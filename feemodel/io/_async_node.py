@@ -29,7 +29,7 @@ HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, or an unavailable gateway or service
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
-LONGEST_RETRY_AFTER = 60.0  # longest wait that a node may ask for [s]; otherwise the request is not retried
+LONGEST_RETRY_AFTER = 60.0  # maximum wait [s]; if a node asks for a longer wait, the request is not retried
 WITHOUT_BATCHES = 600.0  # time after a refused batch during which calls are sent one by one [s]
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 

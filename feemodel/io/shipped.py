@@ -90,7 +90,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
 
 
 def month_l1_fees(quantile: float = 0.5) -> L1Fees:
-    """Return the median L1 base fee and blob base fee of the shipped 30 days, or another quantile of both [wei / gas].
+    """Return the median, or another quantile, of each L1 fee over the 30 days in the package [wei / gas].
 
     >>> month_l1_fees()
     L1Fees(base_fee=69335406, blob_base_fee=4002699)

@@ -444,7 +444,7 @@ class _Verification:
             indices, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
             try:
                 self._compare("leaf", indices, hashed(listed), hvals, "value of ")
-            except InvalidInput:  # an element is not in the field
+            except InvalidInput:  # a value is not in the field of the hash function
                 self._compare("leaf", indices, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:

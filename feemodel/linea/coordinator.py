@@ -51,7 +51,8 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Raises
     ------
-    InvalidInput : there are fewer fees than ratios, or more than one extra fee; or a value is negative or not finite.
+    InvalidInput : the number of fees is neither the number of ratios nor one more; or a value is negative or not
+        finite.
 
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
@@ -82,8 +83,8 @@ def average_fees(
 
     Raises
     ------
-    InvalidInput : a column of fees has fewer values than ratios, or more than one extra value; or a value is negative
-        or not finite.
+    InvalidInput : the number of values in a column of fees is neither the number of ratios nor one more; or a value is
+        negative or not finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
@@ -307,8 +308,8 @@ def usage_weighted_gas_price(
 
     Raises
     ------
-    InvalidInput : a column of fees has fewer values than ratios, or more than one extra value; a value is negative or
-        not finite; or `execution_gas` is 0.
+    InvalidInput : the number of values in a column of fees is neither the number of ratios nor one more; a value is
+        negative or not finite; or `execution_gas` is 0.
 
     >>> usage_weighted_gas_price(
     ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
@@ -485,7 +486,7 @@ def weighted_moving_average_fee(
 
     Raises
     ------
-    InvalidInput : `base_fees` is empty, there are fewer priority fees than ratios or more than one extra fee, or a
+    InvalidInput : `base_fees` is empty; the number of priority fees is neither the number of ratios nor one more; or a
         value is negative or not finite.
 
     >>> weighted_moving_average_fee(

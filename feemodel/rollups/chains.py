@@ -92,7 +92,7 @@ class Parameters:
     ----------
     chain : the chain.
     entries : `Parameter` objects (values with their status) by parameter name.
-    row : latest row of the chain at the time of the parameters.
+    row : newest row of the chain that starts at or before this time.
     """
 
     def __init__(self, chain: "Chain", entries: Mapping[str, Parameter], row: Row) -> None:

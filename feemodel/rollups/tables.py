@@ -533,7 +533,8 @@ def _inputs(
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # The L2 fee, gas · gas_price + extra, is linear in each factor, so sums of L2 fees follow from sums of the factors.
+    # The L2 fee is gas · gas_price + extra. The price does not depend on the transaction, and gas and extra do not
+    # depend on the sample of L1 fees, so sums of L2 fees are computed from sums of the factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())

@@ -20,8 +20,8 @@ HEAD_BYTES = 65_536  # maximum size of a request line with headers; a body may h
 HEADERS = 100  # maximum number of headers of a request
 LOOK = 0.5  # maximum pause between two checks of the connections [s]
 HEAD_SLICE = 1_024  # bytes of a request's head that are read before other connections have their turn
-FRAME_SLICE = 256  # the same for a WebSocket, where every two bytes may be a frame
-SLICE = 4_096  # the same for the body of a request or frame, whose bytes are only stored
+FRAME_SLICE = 256  # bytes read at a time from a WebSocket; few, because two bytes can be a whole frame
+SLICE = 4_096  # bytes read at a time of the body of a request or frame; many, because they are only stored
 FRAMES = 256  # maximum number of WebSocket frames in `FRAME_SECONDS`, plus one for each `FRAME_BYTES` received
 FRAME_SECONDS, FRAME_BYTES = 10.0, 32
 UNSENT = 48 << 20  # maximum size of all unread answers [byte]; beyond it, the longest-waiting connections are closed
@@ -150,7 +150,7 @@ class Http(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self.of_worker: Connections = self.config.loaded_app.connections
         self.reading_since: float | None = self.loop.time()  #: start of the request that is being read
-        self._request_bytes, self._is_head = 0, True  # both for the request that is being read
+        self._request_bytes, self._is_head = 0, True  # state of the request that is being read
 
     @property
     def is_idle(self) -> bool:

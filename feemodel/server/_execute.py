@@ -1,9 +1,10 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
 While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
-there with a small amount of gas, whatever the gas limit of the call. For most calls this gas is enough, and the trace
-shows that a larger limit gives the same result. All other calls are executed again in a thread, where the native engine
-releases the global interpreter lock. The reference engine does not release the lock, so it runs in child processes.
+there with a small amount of gas, whatever the gas limit of the call. For most calls, the small amount is enough, and
+the trace shows that a larger limit gives the same result. All other calls are executed again in a thread, where the
+native engine releases the global interpreter lock. The reference engine does not release the lock, so it runs in child
+processes.
 """
 
 import asyncio
@@ -97,7 +98,7 @@ class _SlowCodes:
         self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code → time at which it stops counting as slow
 
     def note(self, code: bytes, seconds: float) -> None:
-        """Record the time that a call of this code took."""
+        """Record how long a call to a contract with this code took."""
         if seconds <= self._seconds or not code:
             return
         self.until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)

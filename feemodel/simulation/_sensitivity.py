@@ -246,7 +246,10 @@ def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
 
 
 def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> "xarray.Dataset":
-    """Return the estimates (result × 3 × index) as a Dataset over the inputs."""
+    """Return indices as a Dataset over the inputs.
+
+    `found` has the shape (result, 3, index); the 3 are the estimate and the two ends of its confidence interval.
+    """
     count = len(inputs)
     orders = {"first_order": found[..., :count], "total_order": found[..., count : 2 * count]}
     coordinates = {"result": names, "input": inputs}

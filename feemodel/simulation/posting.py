@@ -177,7 +177,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     tick = above_zero("tick", tick, unit="s")
     stream = np.asarray(real("stream", stream, unit="bytes"))
     if stream.ndim != 1 or not stream.size or stream[-1] == 0.0:
-        raise InvalidInput("stream", "expected one number per tick, above 0 at the end", stream.shape)
+        raise InvalidInput("stream", "expected one number per tick, the last above 0", stream.shape)
     if (falls := np.diff(stream) < 0.0).any():
         raise_first("stream", "expected cumulative sums, which do not decrease", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:

@@ -108,8 +108,9 @@ class Workload:
 
         Notes
         -----
-        If the table has the gas used by all transactions, `gas` is the gas used; otherwise, `gas` is the gas limit,
-        which is at least as high. Timestamps are kept if the table has the timestamps of all transactions.
+        If the table has the gas used by each transaction, `gas` is the gas used; otherwise, `gas` is the gas limit,
+        which is at least as high as the gas used. Timestamps are kept if the table has the timestamps of all
+        transactions.
 
         Raises
         ------

@@ -207,8 +207,9 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     break
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
-                # Continue with the positions of the key before the candidate if the match contains the key, otherwise
-                # with the positions before `i`.
+                # The key may have changed. If the match contains the key, the key also occurs in the candidate, so
+                # continue with the previous occurrence. Otherwise, go back from `i` to the last occurrence before the
+                # candidate.
                 index = candidate if shift + SHORTEST_NEAR <= length else i
                 following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:

@@ -80,7 +80,7 @@ def trailing_zeros(_typing: Any, _word: Any) -> Any:
 
 @_instruction
 def borrowed(_typing: Any, arrays: Any) -> Any:
-    """Return the same named tuple of arrays without reference counts.
+    """Return the named tuple with the same arrays, whose references numba does not count.
 
     Whenever an array is passed to a function, numba updates the reference count of the array atomically, which is slow
     in inner loops. The original arrays must exist as long as the returned tuple, so pass only arguments of the calling

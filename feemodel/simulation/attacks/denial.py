@@ -301,7 +301,7 @@ class FinalityDelay(NamedTuple):
     """Effects of two attacks with the same budget: filling a rollup's blocks, and filling L1's blob space."""
 
     attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
-    clearing: int  #: number of L1 blocks in which the backlog is posted afterwards
+    clearing: int  #: number of L1 blocks that posting the backlog takes after the attack
     saturated: int  #: number of L1 blocks whose blob space the budget fills
 
 

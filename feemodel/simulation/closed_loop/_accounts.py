@@ -51,7 +51,7 @@ ACCOUNTS = np.dtype(
         ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day
         ("steps_left_in_day", np.int64),
-        ("refused", np.int64),  # number of the step with an invalid price, from 1; 0: none
+        ("refused", np.int64),  # step with an invalid price, counted from 1; 0 if there is no such step
     ],
     align=True,
 )
