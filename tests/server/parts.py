@@ -25,6 +25,7 @@ from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.loaded import Extension, Loaded, load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
+from tests.helpers import node_server
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a busy machine
@@ -35,6 +36,15 @@ def head_block(age: float = 0.0, **fields: Any) -> dict[str, Any]:
     """The newest block of a node as far as the server reads it; `age` of its time [s]."""
     fixed = {"number": "0x5", "extraData": "0x", "baseFeePerGas": "0x7", "gasUsed": "0x0", "gasLimit": hex(30_000_000)}
     return fixed | {"timestamp": hex(int(time.time() - age))} | fields
+
+
+def answering(node: node_server.NodeServer, **results: Any) -> None:
+    """Have a node answer these methods, with a result or with what a function makes of the parameters."""
+    known = {
+        "eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x0", "eth_blockNumber": "0x5",
+        "net_version": "1337", "eth_getBlockByNumber": lambda params: head_block(),
+    }  # fmt: skip
+    node.always = node_server.results(**known | results)
 
 
 def request(method: str, *params: Any, **fields: Any) -> bytes:
@@ -115,9 +125,12 @@ class Client:
 
         return [answer.json() for answer in self.loop.run(all_of_them())]
 
-    def wait(self, seconds: float) -> None:
-        """Let the server do what it does without being asked."""
-        self.loop.run(asyncio.sleep(seconds))
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Let the server run until something holds."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, what
+            self.loop.run(asyncio.sleep(0.02))
 
 
 def gauge(client: Client, name: str) -> Any:

@@ -163,15 +163,6 @@ def test_an_answer_without_a_body_arrives(server):
         assert status(connection) == "200"
 
 
-def test_a_client_that_asks_whether_to_send_its_body_is_told(server):
-    body = request("web3_clientVersion")
-    length = b"Content-Length: %d\r\nExpect: 100-continue" % len(body)
-    with dial(server, BEGUN[:-1].replace(b"Content-Length: 100", length)) as connection:
-        assert connection.recv(1 << 16) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        connection.sendall(body)
-        assert b"feemodel" in connection.recv(1 << 16)
-
-
 def test_answers_that_are_not_read_are_limited_for_all_connections_together(monkeypatch):
     monkeypatch.setattr(deadlines, "UNSENT", 100)
     closed: list[int] = []

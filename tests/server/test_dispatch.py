@@ -8,7 +8,6 @@ import weakref
 
 import pytest
 
-from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.server._errors import CallError
 from feemodel.server._metrics import ERRORS, REGISTRY
 from feemodel.server.dispatch import BATCH_GAS, Dispatcher, Method
@@ -79,19 +78,6 @@ def test_an_id_comes_back_as_it_was_sent(identity):
 )  # fmt: skip
 def test_what_is_not_a_call_is_refused_by_the_specification(body, code):
     assert code == respond(body)["error"]["code"]
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [(InvalidInput("gas", "expected less", 5), -32602), (LimitExceeded("too much"), -32005),
-     (UpstreamError("gone"), -32002)],
-)  # fmt: skip
-def test_errors_of_the_package_keep_their_message(error, code):
-    def fail():
-        raise error
-
-    answer = asyncio.run(Dispatcher({"fail": Method(fail)}).answer(request("fail")))
-    assert {"code": code, "message": str(error)} == json.loads(answer)["error"]
 
 
 def test_an_error_is_freed_with_its_answer_and_not_by_the_next_garbage_collection():

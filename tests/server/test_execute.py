@@ -8,14 +8,12 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates._chain import ChainState
-from feemodel.estimates.json_types import CallObject, parse, read_overrides
-from feemodel.ethereum._block_id import read_block
+from feemodel.estimates.json_types import CallObject, parse
 from feemodel.execution._clients import node_named
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Request, parse_request
 from feemodel.execution._state import Account, CallState
 from feemodel.server import _execute as execute
-from feemodel.server._errors import CallError
 from feemodel.server._execute import Executor, Work, work_of
 from feemodel.server.dispatch import BATCH_GAS, GasMeter
 from feemodel.server.settings import Settings
@@ -132,12 +130,17 @@ def test_calls_of_code_that_is_not_the_chains_leave_a_thread_to_others():
     assert len(running) == 3
 
 
-def test_a_call_that_finds_the_queue_full_is_refused_at_once():
+def held(executor):
+    """The event until which the executor's engine runs."""
     release = threading.Event()
+    executor._native = None
+    executor._pool = type("E", (), {"run": lambda *_: release.wait(30), "close": release.set})()
+    return release
 
+
+def test_a_call_that_finds_the_queue_full_is_refused_at_once():
     async def use(executor):
-        executor._native = None
-        executor._pool = type("E", (), {"run": lambda *_: release.wait(30), "close": release.set})()
+        release = held(executor)
         tasks = [asyncio.create_task(executor._in_thread(None, Work(b"", 0, True), STATE)) for _ in range(3)]
         await asyncio.sleep(0.01)  # one is executed, two wait
         with pytest.raises(LimitExceeded, match="calls that wait to be executed: at most 2"):
@@ -149,11 +152,8 @@ def test_a_call_that_finds_the_queue_full_is_refused_at_once():
 
 
 def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
-    release = threading.Event()
-
     async def use(executor):
-        executor._native = None
-        executor._pool = type("E", (), {"run": lambda *_: release.wait(30), "close": release.set})()
+        release = held(executor)
         first = asyncio.create_task(executor._in_thread(None, Work(b"", 0, True), STATE))
         await asyncio.sleep(0)
         with pytest.raises(LimitExceeded, match=r"a call may wait 0.02 s to be executed"):
@@ -229,22 +229,6 @@ def replace_code(work, state, request):
     """The work without the code that stands on the chain."""
     on_chain = request.call.to is not None and STATE.account(request.call.to).code == work.code
     return Work(b"" if on_chain else work.code, work.size, work.is_known)
-
-
-def test_a_state_is_overridden_for_one_call_and_named_by_its_block():
-    async def use(executor):
-        richer = executor.state(read_block("latest"), read_overrides({ANNA: {"balance": "0x5"}}))
-        assert richer.account(bytes.fromhex(ANNA[2:])).balance == 5
-        assert executor.state(None, None) is executor.chain.call_state
-        with pytest.raises(CallError, match="header not found: 0x63, the newest block is 0x0"):
-            executor.state(read_block("0x63"), None)
-        with pytest.raises(LimitExceeded, match="overrides: at most 2 accounts, got 3"):
-            executor.state(None, read_overrides({ANNA: {}, BERT: {}, NOBODY: {}}))
-        slots = {f"0x{slot:064x}": "0x" + "00" * 32 for slot in range(5)}
-        with pytest.raises(LimitExceeded, match="overrides: at most 4 slots, got 5"):
-            executor.state(None, read_overrides({ANNA: {"stateDiff": slots}}))
-
-    run(use, state=replace(STATE, block=replace(STATE.block, number=0)))
 
 
 def test_a_state_of_another_chain_is_loaded():

@@ -23,7 +23,6 @@ from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, m
 from tests.server.parts import on_chain, opened
 from tests.server.wire import (
     ANNA,
-    AUTHORIZATION,
     BERT,
     BLOB,
     EMPTY,
@@ -168,26 +167,10 @@ def test_every_field_is_part_of_what_is_measured_or_executed(client, change):
     assert (found["gasLimit"], int(found["priorityFeePerGas"], 16)) == (hex(gas), fee)
 
 
-def test_an_authorization_is_paid_for(client):
-    """EIP-7702: 25,000 for each, whether its signature holds or not."""
-    call = {**TRANSFER, "authorizationList": [AUTHORIZATION], "type": "0x4"}
-    found = int(client.result("rollup_estimateGas", call)["gasLimit"], 16)
-    assert 46_000 <= found <= 46_000 * 1.055  # Besu's first guess: (46,000 + 2,300) * 64 / 63
-
-
 def test_blobs_take_no_execution_gas(client):
     call = {**TRANSFER, "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x1", "type": "0x3"}
     assert client.result("rollup_estimateGas", call)["gasLimit"] == "0x5208"
     assert client.result("eth_estimateGas", call) == "0x5208"
-
-
-def test_gas_bounds_geths_search_and_not_besus(client):
-    for gas in ("0x7530", "0x186a0"):
-        assert client.result("rollup_estimateGas", {**TOKENS, "gas": gas}) == client.result(
-            "rollup_estimateGas", TOKENS
-        )
-    error = client.error("eth_estimateGas", {**TOKENS, "gas": "0x7530"})
-    assert error == {"code": -32000, "message": "gas required exceeds allowance (30000)"}
 
 
 # Overrides
@@ -209,14 +192,6 @@ def test_each_field_of_an_override_holds_for_its_call(client, overrides, result)
     call = {"to": TOKEN, "data": data("balanceOf(address)", bytes.fromhex("77" * 20))}
     assert int(client.result("eth_call", call, "latest", overrides), 16) == result
     assert client.result("eth_call", call, "latest") == EMPTY  # and for no other
-
-
-def test_the_balance_that_an_override_gives_may_be_spent(client):
-    call = {"from": NOBODY, "to": BERT, "value": "0x64", "gasPrice": "0x7"}
-    enough, short = 100 + 21_000 * 7, 100 + 21_000 * 7 - 1
-    assert client.result("rollup_estimateGas", call, {NOBODY: {"balance": hex(enough)}})["gasLimit"] == "0x5208"
-    assert client.error("rollup_estimateGas", call, {NOBODY: {"balance": hex(short)}})["code"] == -32004
-    assert client.error("rollup_estimateGas", call)["code"] == -32004
 
 
 def test_what_is_measured_has_the_nonce_of_the_chain(client):
@@ -244,10 +219,17 @@ def test_the_development_genesis_is_provable(client, method, block):
         assert proven.account is None or hex(proven.account.nonce) == nonce
 
 
-def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(tmp_path):
-    """As EIP-1898 and as web3.py send it; the hash of a block that is not final is unknown."""
-    path, hashes = tmp_path / "ledger.db", [bytes([number]) * 32 for number in (1, 2)]
+@pytest.fixture
+def path(tmp_path):
+    """A copy of the ledger of the development genesis."""
+    path = tmp_path / "ledger.db"
     path.write_bytes(shipped_path(LEDGER).read_bytes())
+    return path
+
+
+def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(path):
+    """As EIP-1898 and as web3.py send it; the hash of a block that is not final is unknown."""
+    hashes = [bytes([number]) * 32 for number in (1, 2)]
     with Store(path) as store:
         root = store.block(0).root
         with store.transaction():
@@ -264,14 +246,13 @@ def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(tmp_path):
             assert to_hex(unknown) in error["message"]
 
 
-def test_a_method_that_is_not_served_names_the_option_that_serves_it(tmp_path):
-    path = tmp_path / "ledger.db"
-    path.write_bytes(shipped_path(LEDGER).read_bytes())
+def test_a_method_that_is_not_served_names_the_option_that_serves_it(path):
     needs = {
         "rollup_estimateGas": "--genesis", "linea_estimateGas": "--genesis", "eth_call": "--genesis",
         "eth_getBalance": "--genesis", "eth_estimateGas": "--genesis", "eth_getLogs": "--node",
     }  # fmt: skip
     with opened(Settings(store=str(path)), store=path, started=False) as client:
+        assert client.result("feemodel_pricing")["source"] == "configured"
         for method, option in needs.items():
             error = client.error(method)
             assert error["code"] == -32601
@@ -283,10 +264,8 @@ def test_a_method_that_is_not_served_names_the_option_that_serves_it(tmp_path):
             assert expected == client.error(method)["message"]
 
 
-def test_of_long_proofs_one_is_begun_at_a_time(tmp_path, monkeypatch):
+def test_of_long_proofs_one_is_begun_at_a_time(path, monkeypatch):
     """Each step holds the event loop for milliseconds: sixty that begin together would delay other callers."""
-    path = tmp_path / "ledger.db"
-    path.write_bytes(shipped_path(LEDGER).read_bytes())
     begun, most = [], []
 
     def counted(*arguments, **options):
@@ -301,15 +280,6 @@ def test_of_long_proofs_one_is_begun_at_a_time(tmp_path, monkeypatch):
         answers = client.together(*[("rollup_getProof", ANNA, keys, "latest")] * 3)
     assert all("result" in answer for answer in answers)
     assert most == [1, 1, 1]
-
-
-def test_a_ledger_alone_answers_proofs_and_prices(tmp_path):
-    path = tmp_path / "ledger.db"
-    path.write_bytes(shipped_path(LEDGER).read_bytes())
-    with opened(Settings(store=str(path)), store=path, started=False) as client, Store(path, read_only=True) as store:
-        check_proof(client.result("rollup_getProof", ANNA, [], "latest"), root=to_hex(store.block(0).root))
-        assert client.result("feemodel_pricing")["source"] == "configured"
-        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32601
 
 
 # Real blocks

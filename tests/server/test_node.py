@@ -1,12 +1,10 @@
 """What a server says of the chain behind it: the base fee, its age, which chain it is."""
 
 import json
-import time
 from contextlib import contextmanager
 
 import pytest
 
-from feemodel.cli import main
 from feemodel.estimates._chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
@@ -14,7 +12,7 @@ from feemodel.ledger.blocks import GenesisAccount
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
-from tests.server.parts import PATIENCE, gauge, head_block, opened
+from tests.server.parts import PATIENCE, answering, gauge, head_block, opened
 from tests.server.wire import TRANSFER
 
 GWEI = 10**9
@@ -27,14 +25,6 @@ def node():
     with node_server.running() as node:
         answering(node)
         yield node
-
-
-def answering(node, **results):
-    known = {
-        "eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x0", "eth_blockNumber": "0x5",
-        "net_version": "1337", "eth_getBlockByNumber": lambda params: head_block(),
-    }  # fmt: skip
-    node.always = node_server.results(**known | results)
 
 
 @contextmanager
@@ -236,10 +226,7 @@ def test_a_node_that_comes_back_with_another_chain_is_refused_until_it_has_the_r
         assert client.http("GET", "/ready").status == 503
         assert (gauge(client, "node_up"), gauge(client, "node_block_age_seconds")) == (0.0, None)
         answering(node)
-        end = time.monotonic() + PATIENCE
-        while client.http("GET", "/ready").status != 200:
-            assert time.monotonic() < end
-            client.wait(0.02)
+        client.until(lambda: client.http("GET", "/ready").status == 200, "the node is asked again")
         assert client.result("eth_blockNumber") == "0x5"
 
 
@@ -255,32 +242,6 @@ def ledger(tmp_path):
     return path
 
 
-def serve_check(capsys, node, ledger, *more):
-    """The exit code of a start with a node and a ledger, and what was said."""
-    code = main(["serve", "--node", node.url, "--store", str(ledger), "--check", *more])
-    printed = capsys.readouterr()
-    return code, printed.out + printed.err
-
-
-def test_a_ledger_of_another_chain_than_the_node_is_refused_at_the_start(node, ledger, capsys):
-    blocks = {"0x1": head_block(number="0x1", hash=to_hex(block_hash(1)))}
-
-    def by_number(params):
-        return blocks.get(params[0], None if params[0].startswith("0x") else head_block())
-
-    answering(node, eth_getBlockByNumber=by_number)
-    assert serve_check(capsys, node, ledger)[0] == 0
-    answering(node, eth_getBlockByNumber=by_number, eth_chainId="0x1")
-    code, said = serve_check(capsys, node, ledger)
-    assert (code, "its chain id is 1, the chain that is served has 1337" in said) == (1, True)
-    answering(node, eth_getBlockByNumber=by_number)
-    blocks["0x1"]["hash"] = to_hex(block_hash(7))
-    code, said = serve_check(capsys, node, ledger)
-    assert (code, f"its block 1 has the hash {to_hex(block_hash(7))}" in said) == (1, True)
-    del blocks["0x1"]  # a node that is behind, or keeps no old blocks
-    assert serve_check(capsys, node, ledger)[0] == 0
-
-
 def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_is_there(node, ledger):
     settings = Settings(node=node.url, store=str(ledger), poll_seconds=0.05, node_timeout=PATIENCE)
     wrong = lambda params: head_block(hash=to_hex(block_hash(7)))  # noqa: E731
@@ -294,9 +255,11 @@ def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_i
             assert client.error("rollup_estimateGas", TRANSFER)["message"].startswith(message)
             assert client.http("GET", "/ready").status == 503
             assert "accountProof" in client.result("rollup_getProof", to_hex(address(2)), [], "finalized")
-    answering(node, eth_getBlockByNumber=lambda params: head_block(hash=to_hex(block_hash(1))))
-    with opened(settings, store=ledger) as client:
-        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
+    behind = lambda params: None if params[0] == "0x1" else head_block()  # noqa: E731 or it keeps no old blocks
+    for right in (lambda params: head_block(hash=to_hex(block_hash(1))), behind):
+        answering(node, eth_getBlockByNumber=right)
+        with opened(settings, store=ledger) as client:
+            assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
 def test_an_l1_node_of_another_chain_is_refused(node):
@@ -305,10 +268,7 @@ def test_an_l1_node_of_another_chain_is_refused(node):
     with opened(Settings(costs="l1", l1_node=node.url, poll_seconds=0.05)) as client:
         assert client.http("GET", "/ready").status == 200
         answering(node, eth_feeHistory=history, eth_chainId="0xaa36a7")
-        end = time.monotonic() + PATIENCE
-        while client.http("GET", "/ready").status == 200:
-            assert time.monotonic() < end
-            client.wait(0.02)
+        client.until(lambda: client.http("GET", "/ready").status != 200, "the other chain is seen")
         assert "its chain id is 11155111" in client.error("rollup_estimateGas", TRANSFER)["message"]
 
 
@@ -319,6 +279,39 @@ def test_the_chain_of_the_node_is_what_an_explanation_measures(node):
     answering(node, eth_chainId=hex(2**100))
     with on(node) as client:
         assert short + 11 == client.result("feemodel_explain", call)["measuredBytes"]  # 13 bytes and their length, or 2
+
+
+# Forwarded
+
+
+def test_the_nodes_answer_is_the_servers(node):
+    answering(node, eth_getLogs=[{"data": "0x"}], linea_getProof={"accountProof": {}})
+    with on(node) as client:
+        assert client.result("eth_getLogs", {}) == [{"data": "0x"}]
+        assert client.result("linea_getProof", "0x", [], "latest") == {"accountProof": {}}
+        assert "WebSocket" in client.error("eth_subscribe", "newHeads")["message"]
+
+
+def test_the_nodes_error_is_the_servers(node):
+    with on(node) as client:
+        node.always = node_server.rpc_error(-32000, "nonce too low")
+        assert client.error("eth_sendRawTransaction", "0x02f8") == {"code": -32000, "message": "nonce too low"}
+
+
+@pytest.mark.parametrize(
+    "method", ["debug_traceCall", "admin_peers", "personal_sign", "eth_sign", "eth_sendTransaction"]
+)
+def test_what_operates_a_node_or_signs_for_it_is_not_forwarded(node, method):
+    with on(node) as client:
+        assert client.error(method)["code"] == -32601
+    assert method not in node.methods
+
+
+def test_an_answer_that_is_too_long_is_not_read(node):
+    answering(node, eth_getLogs=["0x" + "00" * 10_000])
+    with on(node, node_bytes=10_000) as client:
+        expected = {"code": -32002, "message": "the node: the answer is longer than 10,000 bytes"}
+        assert client.error("eth_getLogs", {}) == expected
 
 
 # Without batches

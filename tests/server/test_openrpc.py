@@ -1,7 +1,5 @@
 """The document at /openrpc.json: it describes the methods that are served, and answers are as it says."""
 
-import json
-
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -102,12 +100,6 @@ def test_a_call_and_its_answer_are_as_described(client, document, name, params):
         if value is not None or parameter["required"]:
             assert validator(document, parameter["schema"]).is_valid(value), parameter["name"]
     assert list(validator(document, method["result"]["schema"]).iter_errors(client.result(name, *params))) == []
-
-
-def test_parameters_are_taken_by_name(client):
-    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": {"block": "latest", "address": ANNA}}
-    answer = client.http("POST", "/", json.dumps(body).encode()).json()
-    assert answer["result"] == client.result("eth_getBalance", ANNA)
 
 
 WORD = "0x" + "00" * 32

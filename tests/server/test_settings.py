@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -200,16 +198,6 @@ def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, messa
     assert "s3cret" not in str(refused.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"missing.toml: no such file"):
-        load_settings(file=tmp_path / "missing.toml")
-    with pytest.raises(UnreadableFile, match="a folder, not a file"):
-        load_settings(file=tmp_path)
-    (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UnreadableFile, match="binary: not TOML: 'utf-8' codec"):
-        load_settings(file=tmp_path / "binary")
-
-
 def test_the_assumptions_name_settings_that_there_are():
     """A table that names a flag of an earlier server sends its reader to an option that is refused."""
     section = (ROOT / "ASSUMPTIONS.md").read_text(encoding="utf-8").partition("## The server")[2].partition("\n## ")[0]
@@ -299,14 +287,6 @@ def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, mo
     assert checked(capsys, *flags) == (code, "", f"feemodel: {message}\n")
 
 
-def test_a_genesis_without_a_record_cannot_be_priced_by_it(capsys, tmp_path):
-    path = tmp_path / "genesis.json"
-    path.write_text(json.dumps({"config": {"chainId": 1}, "gasLimit": "0x5208", "alloc": {}}))
-    assert checked(capsys, "--genesis", str(path))[0] == 0
-    expected = "feemodel: extra_data: expected 32 bytes, counted 0, got '0x'\n"
-    assert checked(capsys, "--genesis", str(path), "--costs", "record") == (2, "", expected)
-
-
 def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
     """From whichever source; of an address no more than where it is."""
     path = written(tmp_path, '[pricing]\ncosts = "l1"\n')
@@ -342,17 +322,6 @@ def test_the_help_names_every_flag_and_its_default(capsys):
     assert ended.value.code == 0
     for name in SECTION:
         assert f"--{name.replace('_', '-')}" in said
-
-
-def test_a_server_that_cannot_begin_ends_with_one_line(tmp_path):
-    """What only its workers meet: they say it once, whatever their number, and without a trace."""
-    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--workers", "2"]
-    done = subprocess.run(
-        [*command, "--replay", "missing.json"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}
-        | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (3, "", "feemodel: missing.json: no such file\n")
 
 
 def test_settings_alone_are_checked_without_the_node(capsys):
