@@ -15,10 +15,12 @@ from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._pool import EnginePool
 from feemodel.execution._state import Account, CallState
-from tests.helpers.development import development_state
+from tests.helpers import anvil
+from tests.helpers.development import GENESIS, development_state
 from tests.helpers.engine_differences import Case, cases
 from tests.helpers.execution_engines import ENGINES, address
 from tests.helpers.generated_calls import generated_calls
+from tests.system.clients import require
 
 SENDER, TARGET, CALLEE, OTHER = address(0x5E17DE5), address(0x7A67), address(0xCA11), address(0x07E4)
 RICH = Account(balance=10**24, nonce=1)
@@ -226,3 +228,30 @@ def test_all_engines_answer_generated_calls_alike():
                 except ExecutionFailed as error:
                     answers.append(error.message)
             assert all(answer == answers[0] for answer in answers), generated
+
+
+def accounts_of(answer):
+    """Accounts with their slots, and the gas with them."""
+    return {entry["address"]: set(entry["storageKeys"]) for entry in answer["accessList"]}, answer["gasUsed"]
+
+
+def test_access_lists_are_those_of_anvil():
+    """Where anvil is as geth: it takes no override, gives back for consents that are listed, keeps warm accounts that a
+    caller lists, answers senders without funds, and gives no list of a call that fails."""
+    require(anvil.binary())
+    state, compared = development_state(), 0
+    with anvil.running(GENESIS) as peer:
+        for generated in generated_calls(7, 120):
+            call = generated.call
+            if generated.overrides or "authorizationList" in call or "accessList" in call:
+                continue
+            try:
+                found = create_access_list(call, state)
+            except ExecutionFailed:
+                continue
+            if not found.outcome.succeeded:
+                continue
+            theirs = peer.ask("eth_createAccessList", call, "latest")["result"]
+            assert accounts_of(found.reply()) == accounts_of(theirs), generated
+            compared += 1
+    assert compared > 40

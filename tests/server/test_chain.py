@@ -1,25 +1,17 @@
 """A chain that stands still: its block and accounts on the wire, from a genesis, a replay, or a recorded state."""
 
 import pytest
-from ethereum.crypto.hash import keccak256 as specified_hash
-from ethereum.forks.osaka.blocks import Header
-from ethereum_rlp import rlp
-from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
-from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.estimates._chain import (
     LEDGER,
     ChainState,
-    development_genesis,
     replay_chain,
 )
-from feemodel.ethereum._quantities import from_hex, to_hex
-from feemodel.ethereum._trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Block, CallState
 from feemodel.execution._forks import fork_named
 from feemodel.io._replay import read_replay
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger._store import Store
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS
@@ -33,28 +25,6 @@ HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
 def client():
     with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
         yield client
-
-
-def test_the_block_is_the_genesis_and_its_hash_is_that_of_its_header(client):
-    block = client.result("eth_getBlockByNumber", "latest", False)
-    with Store(shipped_path(LEDGER), read_only=True) as store:
-        root = store.block(0).root
-    genesis = development_genesis()
-
-    assert {name: genesis[name] for name in ("timestamp", "gasLimit", "extraData", "mixHash", "baseFeePerGas")} == {
-        name: block[name] for name in ("timestamp", "gasLimit", "extraData", "mixHash", "baseFeePerGas")
-    }
-    assert (block["number"], block["stateRoot"], block["transactions"]) == ("0x0", to_hex(root), [])
-    header = Header(
-        parent_hash=Bytes32(bytes(32)), ommers_hash=Bytes32(EMPTY_UNCLES), coinbase=Bytes20(bytes(20)),
-        state_root=Bytes32(root), transactions_root=Bytes32(EMPTY_TRIE), receipt_root=Bytes32(EMPTY_TRIE),
-        bloom=Bytes256(bytes(256)), difficulty=Uint(0), number=Uint(0), gas_limit=Uint(2_000_000_000), gas_used=Uint(0),
-        timestamp=U256(int(genesis["timestamp"], 16)), extra_data=from_hex(genesis["extraData"]),
-        prev_randao=Bytes32(bytes(32)), nonce=Bytes8(bytes(8)), base_fee_per_gas=Uint(7),
-        withdrawals_root=Bytes32(EMPTY_TRIE), blob_gas_used=U64(0), excess_blob_gas=U64(0),
-        parent_beacon_block_root=Bytes32(bytes(32)), requests_hash=Bytes32(EMPTY_REQUESTS),
-    )  # fmt: skip
-    assert block["hash"] == to_hex(specified_hash(rlp.encode(header)))
 
 
 NOT_FOUND = -32000

@@ -8,12 +8,11 @@ from collections import Counter
 
 import pytest
 
-from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution._access_list import create_access_list
 from tests.helpers import anvil
-from tests.helpers.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, development_state, encoded
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, encoded
 from tests.helpers.generated_calls import KINDS, generated_calls
+from tests.system.clients import require
 from tests.system.start import serving
 
 CALLS, SEED = 528, 7
@@ -26,12 +25,7 @@ TRANSFER = to_hex(encoded("transfer(address,uint256)", bytes.fromhex(STRANGER[2:
 
 @pytest.fixture(scope="module")
 def peer():
-    if not anvil.binary().exists():
-        if anvil.needed():
-            pytest.fail(
-                f"{anvil.binary()}: not there, although FEEMODEL_PEERS is 1; scripts/install-peers puts it there"
-            )
-        pytest.skip("needs anvil: scripts/install-peers puts it into tests/peers/")
+    require(anvil.binary())
     with anvil.running(GENESIS) as node:
         yield node
 
@@ -139,27 +133,3 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-def listed(answer):
-    """Accounts with their slots, and the gas with them."""
-    return {entry["address"]: set(entry["storageKeys"]) for entry in answer["accessList"]}, answer["gasUsed"]
-
-
-def test_access_lists_are_those_of_anvil(peer):
-    """Where anvil is as geth: it takes no override, gives back for consents that are listed, keeps warm accounts that a
-    caller lists, answers senders without funds, and gives no list of a call that fails."""
-    call_state, compared = development_state(), 0
-    for generated in generated_calls(SEED, 120):
-        call = generated.call
-        if generated.overrides or "authorizationList" in call or "accessList" in call:
-            continue
-        try:
-            found = create_access_list(call, call_state)
-        except ExecutionFailed:
-            continue
-        if not found.outcome.succeeded:
-            continue
-        assert listed(found.reply()) == listed(peer.ask("eth_createAccessList", call, "latest")["result"]), generated
-        compared += 1
-    assert compared > 40

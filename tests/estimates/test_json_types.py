@@ -1,4 +1,4 @@
-"""Parameters of the methods: what is taken, and what is refused in which words."""
+"""Types of JSON parameters: what is taken, and what is refused in which words."""
 
 import re
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput
 from feemodel.estimates import json_types
 from feemodel.estimates.json_types import CallObject, decoded, parse
-from feemodel.server._rollup import EstimateOptions, estimate_options
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
 WIRES = {name: getattr(json_types, name) for name in ("Address", "Target", "Data", "Hash", "Uint64", "Uint256")}
@@ -118,51 +117,6 @@ def test_an_error_names_the_field_and_shows_its_value(value, name, shown):
     with pytest.raises(InvalidInput) as caught:
         parse("call", value, CallObject)
     assert (caught.value.name, caught.value.value) == (name, shown)
-
-
-OVERRIDE = {ANNA: {"nonce": "0x1"}}
-
-
-@pytest.mark.parametrize(
-    ("given", "block", "overrides", "blocks"),
-    [
-        ([None, None, None], None, None, None),
-        (["latest", None, None], "latest", None, None),
-        ([OVERRIDE, None, None], None, OVERRIDE, None),
-        (["0x5", OVERRIDE, None], "0x5", OVERRIDE, None),
-        ([None, OVERRIDE, None], None, OVERRIDE, None),
-        ([OVERRIDE, {"blocks": "0x3"}, None], None, OVERRIDE, 3),
-        ([{"blocks": 64}, None, None], None, None, 64),
-        ([{"blockNumber": "0x5"}, OVERRIDE, {"blocks": 1}], {"blockNumber": "0x5"}, OVERRIDE, 1),
-        ([{}, None, None], None, {}, None),
-    ],
-)
-def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(given, block, overrides, blocks):
-    found = estimate_options(*given)
-    assert (found.block and found.block.given, found.overrides and found.overrides.given, found.blocks) == (
-        block, overrides, blocks,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ([OVERRIDE, OVERRIDE, None], "parameter 3"), (["latest", OVERRIDE, OVERRIDE], "parameter 4"),
-        (["latest", OVERRIDE, {"blocks": 1, "more": 2}], "parameter 4"), ([{"blocks": 0}, None, None], "blocks"),
-        ([{"blocks": 65}, None, None], "blocks"), ([{"blocks": -1}, None, None], "blocks"),
-        ([{"blocks": True}, None, None], "blocks"), ([{"blocks": "5"}, None, None], "blocks"),
-        ([{"blocks": None}, None, None], "blocks"), (["newest", None, None], "block"),
-        (["latest", "x", None], "overrides"),
-    ],
-)  # fmt: skip
-def test_parameters_behind_the_call_that_are_not_valid_are_refused(given, name):
-    with pytest.raises(InvalidInput) as caught:
-        estimate_options(*given)
-    assert caught.value.name == name
-
-
-def test_no_parameters_are_no_options():
-    assert estimate_options(None, None, None) == EstimateOptions()
 
 
 def test_every_type_of_a_parameter_has_a_schema():
