@@ -1,0 +1,116 @@
+"""`feemodel serve` before it serves: a description, an exit code, or one line that says what is wrong."""
+
+import json
+
+import msgspec
+import pytest
+
+from feemodel._processors import cores
+from feemodel.cli import main
+from feemodel.server.settings import DEFAULTS, Settings
+from tests.server.test_settings import SECRETS, bare, written
+
+pytestmark = pytest.mark.usefixtures(bare.__name__)
+
+
+def checked(capsys, *flags):
+    """Exit code, standard output and standard error of `serve --check`."""
+    code = main(["serve", "--check", *flags])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_server_that_would_answer_is_described_and_is_0(capsys):
+    code, said, errors = checked(capsys, "--json", "--port", "0")
+    found = json.loads(said)
+    assert (code, errors, found["unready"]) == (0, "", [])
+    assert found["settings"] == json.loads(msgspec.json.encode(Settings(port=0)))
+    assert {"rollup_estimateGas", "rollup_getProof", "feemodel_explain"} <= set(found["methods"])
+
+    code, said, errors = checked(capsys)
+    assert (code, errors) == (0, "")
+    assert "gas_cap                50,000,000\n" in said
+    assert f"{len(found['methods'])} methods: eth_accounts, eth_blobBaseFee, eth_blockNumber, " in said
+
+
+def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
+    flags = ["--node", "http://us3r:pa55@127.0.0.1:1/s3cret", "--node-timeout", "1"]
+    code, said, _ = checked(capsys, "--json", *flags)
+    assert code == 1
+    (reason,) = json.loads(said)["unready"]
+    assert reason.startswith("the newest block: none yet, the node: no connection (")
+    code, said, _ = checked(capsys, *flags)
+    assert (code, "\nnot ready: the newest block: none yet, the node: no connection (" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
+        (["--genesis", "g", "--replay", "r"], 2, "replay: expected either this or genesis, got 'r'"),
+        (["--genesis", "missing.json"], 3, "missing.json: no such file"),
+        (["--replay", "missing.json"], 3, "missing.json: no such file"),
+        (["--store", "missing.db"], 3, "missing.db: no such ledger"),
+        (["--config", "missing.toml"], 3, "missing.toml: no such file"),
+        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
+        (["--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
+        (["--pricing", "verification-cost", "--min-gas-price", "6"], 2,
+         "min_gas_price: expected at least the base fee, got 6"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, monkeypatch, flags, code, message):
+    monkeypatch.chdir(tmp_path)
+    assert checked(capsys, *flags) == (code, "", f"feemodel: {message}\n")
+
+
+def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
+    """From whichever source; of an address no more than where it is."""
+    path = written(tmp_path, '[pricing]\ncosts = "l1"\n')
+    monkeypatch.setenv("FEEMODEL_NODE", "http://us3r:pa55@127.0.0.1:1/s3cret?of=s3cret")
+    flags = ["--config", str(path), "--l1-node", "http://us3r:pa55@127.0.0.1:2/s3cret", "--node-timeout", "1"]
+    for form in (["--json"], []):
+        code, said, errors = checked(capsys, *form, *flags)
+        assert code == 1
+        assert not any(secret in said + errors for secret in SECRETS)
+        assert all(shown in said for shown in ("http://127.0.0.1:1", "http://127.0.0.1:2"))
+
+
+def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FEEMODEL_CONFIG", str(written(tmp_path, "[server]\nworkers = 7\nport = 1\n")))
+    monkeypatch.setenv("FEEMODEL_PORT", "2")
+    code, said, _ = checked(capsys, "--json", "--packed", "--prefix", "mine")
+    found = json.loads(said)["settings"]
+    assert (code, found["workers"], found["port"], found["prefix"], found["packed"]) == (0, 7, 2, "mine", True)
+    code, said, _ = checked(capsys, "--json", "--no-packed", "--config", str(written(tmp_path, "")))
+    found = json.loads(said)["settings"]
+    assert (code, found["workers"], found["packed"]) == (0, cores(), False)
+
+
+def test_a_list_may_be_given_several_times(capsys):
+    code, said, _ = checked(capsys, "--json", "--allowed-hosts", "a,b", "--allowed-hosts", "c")
+    assert (code, json.loads(said)["settings"]["allowed_hosts"]) == (0, ["a", "b", "c"])
+
+
+def test_the_help_names_every_flag_and_its_default(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    for name in DEFAULTS:
+        assert f"--{name.replace('_', '-')}" in said
+
+
+def test_settings_alone_are_checked_without_the_node(capsys):
+    """A node that is down is no fault of the settings: `ExecStartPre` must let the server start and wait for it."""
+    flags = ["serve", "--check-settings", "--json", "--node", "http://127.0.0.1:1", "--node-timeout", "1"]
+    assert main(flags) == 0
+    assert json.loads(capsys.readouterr().out)["unready"] == []
+    assert main(["serve", "--check-settings", "--prefix", "eth"]) == 2
+    assert main(["serve", "--check-settings", "--genesis", "missing.json"]) == 3
+
+
+@pytest.mark.parametrize(("flags", "variable"), [(["--config", ""], None), ([], "FEEMODEL_CONFIG")])
+def test_an_empty_name_of_the_file_is_refused(capsys, monkeypatch, flags, variable):
+    if variable is not None:
+        monkeypatch.setenv(variable, "")
+    assert (2, "", f"feemodel: {variable or '--config'}: expected a file, got ''\n") == checked(capsys, *flags)
