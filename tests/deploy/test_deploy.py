@@ -9,15 +9,18 @@ import sys
 import tomllib
 
 import pytest
+import yaml
 
 from feemodel.cli import main
 from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
+from tests.server.parts import opened
 
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
 UNIT = (DEPLOY / "feemodel.service").read_text(encoding="utf-8")
 UNITS = sorted(DEPLOY.glob("*.service"))
+SITE = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
 SETTINGS = {name: section for section, names in SECTIONS.items() for name in names}
 OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
@@ -125,9 +128,12 @@ def test_the_signal_to_stop_goes_to_the_parent_alone():
 
 
 def test_the_image_is_built_from_what_is_there_and_pinned():
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for sources in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, flags=re.MULTILINE):
         for source in sources.split():
             assert (ROOT / source).exists(), source
+            assert f"!{source}" in ignored, source
+    assert ignored[1] == "*"
     bases = re.findall(r"^(?:FROM |COPY --from=)(\S+)", IMAGE, flags=re.MULTILINE)
     assert {"python:3.12.12-bookworm", "python:3.12.12-slim-bookworm", "rust:1.95.0-slim-bookworm", "build"} == set(
         bases
@@ -142,6 +148,53 @@ def test_the_image_runs_as_nobody_s_root_and_serves():
     environment = dict(re.findall(r"(FEEMODEL_\w+)=(\S+)", instruction("ENV")))
     assert load_settings(environment=environment).host == "0.0.0.0"
     assert instruction("EXPOSE") == str(load_settings(environment=environment).port)
+
+
+def test_kubernetes_probes_what_the_server_answers():
+    deployment, service = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8"))
+    pod = deployment["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    environment = {variable["name"]: variable["value"] for variable in container["env"]}
+    assert all(name.startswith(ENVIRONMENT_PREFIX) for name in environment)
+    settings = load_settings(environment=environment)
+    (port,) = container["ports"]
+    assert (port["containerPort"], settings.host) == (settings.port, "0.0.0.0")
+    assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(settings.port)
+    assert deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == service["spec"]["selector"]
+    assert service["spec"]["ports"] == [{"name": "rpc", "port": settings.port, "targetPort": port["name"]}]
+    assert service["metadata"]["name"] in settings.allowed_hosts
+    assert pod["spec"]["terminationGracePeriodSeconds"] > settings.stop_seconds
+    flags = [flag for flag in container["args"] if flag.startswith("--")]
+    assert {flag[2:] for flag in flags} <= set(Settings.__struct_fields__)
+    probes = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert {probe["port"] for probe in probes.values()} == {port["name"]}
+    with opened(started=False) as client:
+        assert {client.http("GET", probe["path"]).status for probe in probes.values()} == {200}
+
+
+def test_the_documented_command_is_the_one_that_is_tried():
+    """Read-only but for one folder of temporary files."""
+    (command,) = re.findall(r"docker run (.*?)feemodel\n", IMAGE.replace("\\\n#", ""), flags=re.DOTALL)
+
+    assert command.split().count("--tmpfs") == 1
+    assert {"--read-only", "/tmp"} <= set(command.split())
+
+
+def seconds(name, text=SITE):
+    (found,) = re.findall(rf"^\s*{name} (\d+)s;", text, flags=re.MULTILINE)
+    return int(found)
+
+
+def test_times_and_sizes_of_nginx_fit_the_server_s():
+    settings = Settings()
+    upstream = SITE[SITE.index("upstream") : SITE.index("server {")]
+
+    assert seconds("keepalive_timeout", upstream) < settings.idle_seconds
+    assert seconds("client_body_timeout") == settings.body_seconds
+    assert seconds("send_timeout") == settings.write_seconds
+    assert seconds("proxy_read_timeout") > settings.batch_seconds
+    assert "client_max_body_size 1m;" in SITE
+    assert settings.body_limit == 1 << 20
 
 
 def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():

@@ -1,4 +1,4 @@
-"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the server and to the node; and Kubernetes."""
+"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the server and to the node."""
 
 import json
 import re
@@ -11,17 +11,13 @@ from contextlib import contextmanager
 
 import pytest
 import urllib3
-import yaml
 from websockets.sync.client import connect
 from websockets.sync.server import serve
 
-from feemodel.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
-from tests.conftest import ROOT
-from tests.system.nginx import BINARY, HOST, KEYS, SITE, Shipped, free_port, shipped
+from tests.system.nginx import BINARY, HOST, KEYS, Shipped, free_port, shipped
 from tests.system.start import started
 
 needs_nginx = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
-DEPLOY = ROOT / "deploy"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
 NODE_ANSWER = "from the node"
 
@@ -131,53 +127,3 @@ def test_no_log_has_a_key(front: Shipped, pool):
 
     assert " wallet POST 200 " in log
     assert KEYS["wallet"] not in log
-
-
-def seconds(name, text=SITE):
-    (found,) = re.findall(rf"^\s*{name} (\d+)s;", text, flags=re.MULTILINE)
-    return int(found)
-
-
-def test_times_and_sizes_of_nginx_fit_the_server_s():
-    settings = Settings()
-    upstream = SITE[SITE.index("upstream") : SITE.index("server {")]
-
-    assert seconds("keepalive_timeout", upstream) < settings.idle_seconds
-    assert seconds("client_body_timeout") == settings.body_seconds
-    assert seconds("send_timeout") == settings.write_seconds
-    assert seconds("proxy_read_timeout") > settings.batch_seconds
-    assert "client_max_body_size 1m;" in SITE
-    assert settings.body_limit == 1 << 20
-
-
-def test_kubernetes_probes_what_the_server_answers():
-    deployment, service = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8"))
-    pod = deployment["spec"]["template"]
-    (container,) = pod["spec"]["containers"]
-    environment = {variable["name"]: variable["value"] for variable in container["env"]}
-    assert all(name.startswith(ENVIRONMENT_PREFIX) for name in environment)
-    settings = load_settings(environment=environment)
-    (port,) = container["ports"]
-    assert (port["containerPort"], settings.host) == (settings.port, "0.0.0.0")
-    assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(settings.port)
-    assert deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == service["spec"]["selector"]
-    assert service["spec"]["ports"] == [{"name": "rpc", "port": settings.port, "targetPort": port["name"]}]
-    assert service["metadata"]["name"] in settings.allowed_hosts
-    assert pod["spec"]["terminationGracePeriodSeconds"] > settings.stop_seconds
-    flags = [flag for flag in container["args"] if flag.startswith("--")]
-    assert {flag[2:] for flag in flags} <= set(Settings.__struct_fields__)
-    probes = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
-    assert {probe["port"] for probe in probes.values()} == {port["name"]}
-    with started("--workers", "1") as server:
-        for probe in probes.values():
-            assert urllib3.request("GET", server.address + probe["path"]).status == 200
-
-
-def test_what_the_image_copies_is_not_ignored():
-    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    kept = {line[1:] for line in lines if line.startswith("!")}
-    image = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-    copied = {source for line in re.findall(r"^COPY (?!--from)(.*) \S+$", image, flags=re.MULTILINE)
-              for source in line.split()}  # fmt: skip
-    assert lines[1] == "*"
-    assert copied == kept

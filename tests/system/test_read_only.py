@@ -1,20 +1,14 @@
 """The package on a read-only root where no kernel can be kept, in a mount namespace of its own; see test_image.py."""
 
-import json
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import urllib3
 
 from tests.conftest import ROOT
-from tests.system.start import START
 
-COMPILED = 4 * START  # seconds for a first proof where the worker compiles the hashing anew
-IMAGE = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
 #: Shows the root and the image read-only, but for a temporary folder, and runs a command there.
 NAMESPACE = """
 set -e
@@ -61,11 +55,6 @@ def environment():
     }
 
 
-def feemodel(folder):
-    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--workers", "1", "--json"]
-    return {"args": inside(folder, *command), "env": environment(), "cwd": "/"}
-
-
 def test_the_library_computes_where_no_kernel_can_be_kept(image):
     """Nothing can be written, so every kernel module must be defined without numba's cache."""
     modules = sorted(
@@ -87,33 +76,3 @@ print(feemodel.compressed_size(bytes(1_000), feemodel.FastLz()))
 
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.split() == ["True", "21"]
-
-
-def test_a_read_only_root_serves_without_kernels(image):
-    with (
-        subprocess.Popen(**feemodel(image), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server,
-        urllib3.PoolManager(timeout=COMPILED, retries=3) as pool,
-    ):
-        try:
-            text = ""
-            while not text.endswith("}\n"):
-                line = server.stdout.readline()
-                assert line, server.stderr.read()
-                text += line
-            asked = {"jsonrpc": "2.0", "id": 1, "method": "rollup_getProof", "params": ["0x" + "11" * 20, [], "latest"]}
-            reply = pool.request("POST", json.loads(text)["address"], json=asked).json()
-        finally:
-            server.terminate()
-            server.wait(START)
-        said = server.stderr.read()
-    assert reply["result"]["accountProof"]
-    assert (server.returncode, said) == (0, "")  # it logs warnings and errors only
-
-
-def test_the_documented_command_is_the_one_that_is_tried():
-    """Read-only but for one folder of temporary files."""
-    (command,) = re.findall(r"docker run (.*?)feemodel\n", IMAGE.replace("\\\n#", ""), flags=re.DOTALL)
-
-    assert command.split().count("--tmpfs") == 1
-    assert {"--read-only", "/tmp"} <= set(command.split())
-    assert Path("/mnt").is_dir()
