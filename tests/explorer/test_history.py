@@ -15,8 +15,8 @@ from feemodel.explorer._presets import SIGNED, TOKENS, example_subjects
 from feemodel.io.shipped import shipped_l1_samples
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import form_of
+from tests.explorer.behind_anvil import SENT as EXAMPLES
 from tests.helpers.development import ALDER, CHAIN_ID, HOLDERS
-from tests.server.behind_anvil import SENT as EXAMPLES
 
 METHODS = explorer_methods()
 TRANSFER = {"compressedSize": 128, "gas": "0x5208"}

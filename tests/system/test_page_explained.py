@@ -6,9 +6,9 @@ import pytest
 
 from feemodel.explorer._presets import SIGNED
 from feemodel.linea._measure import fee_bytes, fee_size
+from tests.explorer.behind_anvil import SENT, behind_anvil
 from tests.helpers.anvil import binary
 from tests.helpers.browser import Tab
-from tests.server.behind_anvil import SENT, behind_anvil
 from tests.server.wire import NOBODY
 from tests.system.clients import require
 
