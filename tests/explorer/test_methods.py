@@ -29,9 +29,8 @@ from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
 from feemodel.rollups.chains import timestamp
 from feemodel.rollups.rules import rules_at
-from feemodel.server.dispatch import Method
+from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.simulation.surfaces import Submission
-from tests.server.parts import respond
 
 METHODS = explorer_methods()
 PRESET = linea_preset()
@@ -524,7 +523,8 @@ def test_the_methods_answer_over_json_rpc():
         {"jsonrpc": "2.0", "id": 3, "method": "feemodel_explain", "params": [CALL]},
         {"jsonrpc": "2.0", "id": 4, "method": "feemodel_fee", "params": [{**TRANSFER, "gas": "1"}]},
     ]
-    answers = respond(json.dumps(calls).encode(), {name: Method(one, typed=False) for name, one in METHODS.items()})
+    dispatcher = Dispatcher({name: Method(one, typed=False) for name, one in METHODS.items()})
+    answers = json.loads(asyncio.run(dispatcher.answer(json.dumps(calls).encode())))
 
     assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
     assert answers[0]["result"] == fee(**L1)

@@ -46,7 +46,6 @@ const reads = {
 
 const scenarios = {
   behind: {
-    feeData,
     mined: async () => {
       const sent = { from: holder.address, to: stranger, value: '0x5' }
       const estimate = await provider.send('rollup_estimateGas', [sent])

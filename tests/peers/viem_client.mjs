@@ -156,7 +156,6 @@ const scenarios = {
   },
   // The server asks a node, to which a transaction made of its answers is sent.
   behind: {
-    estimate: () => estimateGas(client, { account: holder.address, to: stranger, value: 5n }),
     mined: () => sentToNode(wallet(parameters.chainId)),
     minedByGasPrice: () => sentToNode(wallet(parameters.chainId), { type: 'legacy' }),
     minedWithoutEstimate: () => sentToNode(createWalletClient({ account: holder, transport: transport() })),

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,14 @@ from typing import Any
 from uvicorn import Server
 
 from feemodel.estimates._chain import ChainState
-from feemodel.estimates._rollup import Measuring
 from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server._app import App
-from feemodel.server._eth import ChainMethods
-from feemodel.server._execute import Executor
-from feemodel.server._prices import FixedPrices, configured_prices
-from feemodel.server._rollup import ChainEstimates, both_names
 from feemodel.server._workers import bound, config_of
-from feemodel.server.dispatch import Dispatcher, Method
+from feemodel.server.dispatch import Method
 from feemodel.server.loaded import Extension, Loaded, load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
+from feemodel.sizes._codecs import Zstd
 from tests.helpers import node_server
 
 JSON = {"content-type": "application/json", "host": "localhost"}
@@ -146,6 +142,11 @@ def opened(settings: Settings | None = None, *, store: Path | None = None, start
         yield client
 
 
+def on_chain(chain: ChainState) -> AbstractContextManager[Client]:
+    """The application on any chain, which need not be in a file."""
+    return serving(Loaded(Settings(processes=2), chain, None, None, None, Zstd()), started=False)
+
+
 @contextmanager
 def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
     """The application of what was loaded."""
@@ -169,32 +170,6 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
 
 
 @contextmanager
-def on_chain(chain: ChainState) -> Iterator[Client]:
-    """The methods on any chain, which need not be in a file."""
-    settings = Settings(processes=2)
-
-    async def made() -> tuple[Executor, Dispatcher]:
-        pricing = FixedPrices(settings, lambda: configured_prices(settings), lambda: 0)
-        executor = Executor(chain, settings)
-        estimates = ChainEstimates(executor, pricing, Measuring())
-        methods = ChainMethods(executor, pricing).methods()
-        return executor, Dispatcher(methods | both_names("rollup", "estimateGas", Method(estimates.estimate)))
-
-    with asyncio.Runner() as loop:
-        executor, dispatcher = loop.run(made())
-
-        async def app(scope: Any, receive: Any, send: Any) -> None:
-            answer = await dispatcher.answer((await receive())["body"])
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": answer})
-
-        try:
-            yield Client(app, loop)
-        finally:
-            executor.close()
-
-
-@contextmanager
 def behind(
     settings: Settings, *, store: Path | None = None, extensions: tuple[Callable[[Any], Extension], ...] = ()
 ) -> Iterator[str]:
@@ -212,9 +187,3 @@ def behind(
             server.should_exit = True
             thread.join(PATIENCE)
             assert not thread.is_alive()
-
-
-def respond(body: bytes, methods: Mapping[str, Method]) -> Any:
-    """The response of methods to the bytes of a request."""
-    answer = asyncio.run(Dispatcher(methods).answer(body))
-    return None if answer is None else json.loads(answer)

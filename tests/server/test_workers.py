@@ -8,12 +8,9 @@ import sys
 import time
 
 from feemodel._extras import has_native
-from feemodel.ethereum._quantities import to_hex
 from feemodel.server._workers import set_up_log
-from tests.helpers.development import HOLDERS
 from tests.system.start import serving
 
-HOLDER = to_hex(HOLDERS[0])
 KERNELS = 2  # of the ledger's hashing
 COMPILED = 120.0  # the first of them, at the latest [s]
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from feemodel.ethereum._quantities import to_hex
-from tests.helpers.development import ALDER, HOLDERS, RECORDS
+from tests.helpers.development import ALDER, HOLDERS
 from tests.system import evm_programs as programs
 from tests.system.attack import Attack, repeated
 from tests.system.client import Target, rpc
@@ -23,7 +23,6 @@ BODY_LIMIT = 1 << 20  # bytes of a request, the server's default
 LARGEST = (BODY_LIMIT - 1_000) // 2  # bytes of calldata that fit
 SLOW_BATCH, LARGE_BATCH, LONG_BATCH = 8, 10, 1_000  # calls
 
-LIMITED = frozenset({"-32005"})
 HALTED = frozenset({"-32000", "-32005", "HTTP 503 -32005"})
 ANY_END = HALTED | {"ok"}
 INVALID = frozenset({"-32602"})
@@ -94,7 +93,6 @@ def executions() -> list[Attack]:
     same = always(
         "rollup_estimateGas", {"from": HOLDER, "to": ADDRESS}, {ADDRESS: {"code": to_hex(programs.ECMUL_LOOP)}}
     )
-    accounts = [*HOLDERS[1:], ALDER, RECORDS]
     return [
         Attack("an infinite loop", repeated(running(programs.LOOP)), HALTED),
         Attack("an infinite loop, eth_call", repeated(running(programs.LOOP, "eth_call")), HALTED),
@@ -104,7 +102,6 @@ def executions() -> list[Attack]:
         Attack("megabytes returned", repeated(running(programs.LARGE_ANSWER, "eth_call")), ANY_END),
         Attack("deep recursion", repeated(running(programs.RECURSION)), ANY_END),
         Attack("hashing", repeated(running(programs.KECCAK_LOOP)), HALTED),
-        Attack("accounts met one by one", repeated(running(programs.one_by_one(accounts))), ANY_END),
         Attack("the same slow code", repeated(same), HALTED),
     ]
 

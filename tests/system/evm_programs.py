@@ -84,24 +84,3 @@ MEMORY_LOOP = loop(push(65_536) + b"\x01\x80\x51\x50", push(0))
 LARGE_ANSWER = push(2_600_000) + push(0) + b"\xf3"
 #: Calls itself twice, with all the gas that is left.
 RECURSION = (b"\x5f\x5f\x5f\x5f\x5f\x30\x5a\xf1\x50" * 2) + b"\x00"
-
-
-def one_by_one(accounts: list[bytes]) -> bytes:
-    """Goes on to the next account only if it has found something at the one before, else burns its gas.
-
-    An engine that loads accounts when they are first asked for executes it anew for each of them.
-    """
-    code = b""
-    for account in accounts:
-        begin = len(code)
-        here = b"\x73" + account + b"\x31"  # BALANCE
-        after = begin + len(here) + 4
-        code += here + b"\x61" + (after + len(_burning())).to_bytes(2) + b"\x57" + _burning(after) + b"\x5b"
-    return code + b"\x00"
-
-
-def _burning(at: int = 0) -> bytes:
-    """A loop over ECMUL that begins at that place of the code, of the same size wherever that is."""
-    before = in_memory(words(*G1, ORDER))
-    body = precompile(ECMUL, 96)
-    return before + b"\x5b" + body + b"\x61" + (at + len(before)).to_bytes(2) + b"\x56"

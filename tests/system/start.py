@@ -29,14 +29,13 @@ START = 180.0  # seconds until a server answers; kernels may be compiled first, 
 ANNOUNCED = re.compile(r"http://127\.0\.0\.1:(\d+)")  # on standard output, when all workers have answered
 STOP = 40.0  # seconds that a server may take to end
 ANSWER = 120.0  # seconds of a call, which may compile first
-FEEMODEL = (sys.executable, "-m", "feemodel.cli")
 VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
 
 
 def command() -> tuple[str, ...]:
     """Return the command line of the server under test, without its flags."""
     named = os.environ.get("FEEMODEL_SERVER_COMMAND")
-    return tuple(shlex.split(named)) if named else (*FEEMODEL, "serve")
+    return tuple(shlex.split(named)) if named else (sys.executable, "-m", "feemodel.cli", "serve")
 
 
 def free_port() -> int:
@@ -154,15 +153,6 @@ def wait_until(happened: Callable[[], object], what: str, *, patience: float = P
         assert time.monotonic() - began < patience, f"waited {patience:g} s in vain until {what}"
         time.sleep(0.02)
     return time.monotonic() - began
-
-
-def feemodel(
-    *arguments: str, before: Sequence[str] = (), limit: int | None = None
-) -> "subprocess.CompletedProcess[str]":
-    """Run a command of this package; `limit` is that of the size of a file [byte]."""
-    limited = () if limit is None else ("prlimit", f"--fsize={limit}")
-    line = [*before, *limited, *FEEMODEL, *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE * 3, check=False)
 
 
 def may(*line: str) -> bool:

@@ -61,6 +61,24 @@ def contract(node):
     return {"abi": built["abi"], "bytecode": "0x" + built["evm"]["bytecode"]["object"]}
 
 
+def test_the_estimate_has_the_base_fee_that_the_node_announces(server, node):
+    """After its genesis anvil has the same one again, though by EIP-1559 an empty block lets it fall by an eighth."""
+    announced = node.ask("eth_feeHistory", "0x1", "latest", [])["result"]["baseFeePerGas"][-1]
+    assert server.ask("rollup_estimateGas", {"to": RECEIVER})["result"]["baseFeePerGas"] == announced
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_transactions_that_a_client_makes_of_the_answers_are_mined(server, node, client):
+    """On a node whose base fee is 1 gwei; the client sends them to the node itself."""
+    require("node", PEERS / "node_modules" / client)
+    about = {"stranger": RECEIVER, "node": node.url, "chainId": CHAIN_ID}
+    steps = told(["node", script(f"{client}_client.mjs")], server.address, "behind", **about)
+    assert len(steps) > 1
+    for step in steps:
+        assert value(steps, step)["status"] in ("success", 1)
+        assert value(steps, step)["effectiveGasPrice"] > 0
+
+
 def test_cast_sends(server, node):
     require(anvil.binary("cast"))
     receipt = run(

@@ -9,7 +9,7 @@ import urllib3
 
 from tests.helpers import node_server, prometheus
 from tests.helpers.prometheus import DEPLOY, dashboard
-from tests.server.parts import head_block
+from tests.server.parts import answering
 from tests.system.start import serving
 
 NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
@@ -23,9 +23,7 @@ CONDITIONAL = {
 def exported():
     """The names of what a server with a node shows, and the text."""
     with node_server.running() as node:
-        node.always = node_server.results(
-            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
-        )
+        answering(node)
         with serving("--workers", "1", "--node", node.url) as server:
             server.ask("eth_blockNumber")
             answer = urllib3.request("GET", f"{server.address}/metrics")
@@ -61,9 +59,7 @@ def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(tmp_path):
     rules = re.sub(r"for: \d+[sm]", "for: 2s", (DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     (tmp_path / "alerts.yml").write_text(rules)
     with node_server.running() as node:
-        node.always = node_server.results(
-            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
-        )
+        answering(node)
         with (
             serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server,
             prometheus.running(tmp_path, server.address.removeprefix("http://"), rules) as told,

@@ -5,7 +5,6 @@ import gzip
 import json
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,6 +14,7 @@ import pytest
 
 from tests.helpers import node_server
 from tests.helpers.node_server import Fault, Handler, NodeServer
+from tests.server.parts import head_block
 from tests.system.client import Connection, alone, post, run, timed
 from tests.system.processes import MIB, memory, workers
 from tests.system.start import started, wait_until
@@ -30,12 +30,6 @@ ESTIMATE = post("rollup_estimateGas", {"from": "0x" + "11" * 20, "to": "0x" + "2
 FORWARDED = post("eth_getLogs", {})
 SEND = post("eth_sendRawTransaction", "0x02")
 OWN = post("web3_clientVersion")
-
-
-def head_block(**fields: Any) -> dict[str, Any]:
-    """Return the newest block of a node, as far as a server reads it."""
-    fixed = {"number": "0x5", "extraData": "0x", "baseFeePerGas": "0x7", "gasUsed": "0x0", "gasLimit": hex(30_000_000)}
-    return fixed | {"timestamp": hex(int(time.time()))} | fields
 
 
 def replies(payload: Any) -> Any:
