@@ -17,6 +17,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -35,6 +36,7 @@ from feemodel.server.service import Service
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+KNOWN_HOSTS = 64  # maximum number of Host headers whose check is cached
 LARGE = 1 << 16  # minimum size of a large request [byte]
 HELD = 16 << 20  # large requests are refused while the requests in progress exceed this total size [byte]
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
@@ -61,7 +63,8 @@ class App:
         settings = service.settings
         self._service, self._dispatcher = service, service.dispatcher()
         self.connections = Connections(settings)
-        self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
+        hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
+        self._is_allowed = lru_cache(KNOWN_HOSTS)(partial(_is_allowed, hosts))
         self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
@@ -170,11 +173,9 @@ class App:
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
-        host = hosts[0].decode("latin-1")
-        found = _HOST.fullmatch(host)
-        name = (found[1] or found[2]).lower() if found else ""
-        if "*" not in self._hosts and name not in self._hosts and not _is_address(name):
-            raise Refusal(403, f"the host {host[:100]!r} is not one of those that are answered")
+        if not self._is_allowed(hosts[0]):
+            shown = hosts[0][:100].decode("latin-1")
+            raise Refusal(403, f"the host {shown!r} is not one of those that are answered")
 
     async def _refuse(self, send: Send, refusal: Refusal) -> None:
         metrics.count_refusal(refusal.status)
@@ -222,6 +223,13 @@ class App:
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _is_allowed(allowed: frozenset[str], host: bytes) -> bool:
+    """Return whether a Host header has an allowed name or an IP address."""
+    found = _HOST.fullmatch(host.decode("latin-1"))
+    name = (found[1] or found[2]).lower() if found else ""
+    return "*" in allowed or name in allowed or _is_address(name)
 
 
 def _is_address(name: str) -> bool:
