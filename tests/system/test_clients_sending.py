@@ -71,7 +71,7 @@ def test_the_estimate_has_the_base_fee_that_the_node_announces(server, node):
 def test_transactions_that_a_client_makes_of_the_answers_are_mined(server, node, client):
     """On a node whose base fee is 1 gwei; the client sends them to the node itself."""
     require("node", PEERS / "node_modules" / client)
-    about = {"stranger": RECEIVER, "node": node.url, "chainId": CHAIN_ID}
+    about = {"stranger": "0x" + "58" * 20, "node": node.url, "chainId": CHAIN_ID}
     steps = told(["node", script(f"{client}_client.mjs")], server.address, "behind", **about)
     assert len(steps) > 1
     for step in steps:
