@@ -4,9 +4,6 @@ import subprocess
 import sys
 import threading
 
-import pytest
-import urllib3
-
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
@@ -19,21 +16,7 @@ ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
 BLOCKS = 60
 
 
-def post(pool, address, method, *params):
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return pool.request("POST", address, json=body).json()
-
-
-@pytest.fixture
-def pool():
-    """Connections that are tried again: a worker that dies takes with it those that it has not answered."""
-    with urllib3.PoolManager(
-        maxsize=8, timeout=20, retries=urllib3.Retry(8, backoff_factor=0.1, allowed_methods=None)
-    ) as pool:
-        yield pool
-
-
-def test_answers_hold_while_another_process_imports(pool, tmp_path):
+def test_answers_hold_while_another_process_imports(tmp_path):
     path = tmp_path / "ledger.db"
     roots = {}
     with Store(path) as store:
@@ -42,12 +25,12 @@ def test_answers_hold_while_another_process_imports(pool, tmp_path):
         roots[0] = genesis.root
         failures, answers, done = [], [], threading.Event()
 
-        def ask(address, seed):
+        def ask(server, seed):
             place = seed
             while not done.is_set() or len(answers) < 200:
                 place += 1
                 account, known = "0x" + ADDRESSES[place % len(ADDRESSES)].hex(), max(roots)
-                reply = post(pool, address, "linea_getProof", account, ["0x1"], hex(known))
+                reply = server.ask("linea_getProof", account, ["0x1"], hex(known))
                 try:
                     proven = check_proof(reply["result"], root=roots[known], address=account, storage_keys=[1])
                     assert proven.account is not None
@@ -57,7 +40,7 @@ def test_answers_hold_while_another_process_imports(pool, tmp_path):
                     return
 
         with serving("--store", str(path), "--workers", "2") as server:
-            askers = [threading.Thread(target=ask, args=(server.address, seed)) for seed in range(4)]
+            askers = [threading.Thread(target=ask, args=(server, seed)) for seed in range(4)]
             for asker in askers:
                 asker.start()
             balance = 1
