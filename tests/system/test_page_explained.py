@@ -23,10 +23,10 @@ def test_a_signed_transaction_is_explained(open_tab):
     facts = tab.text("#told .facts")
     assert f"{answer['compressedSize']} bytes" in facts
     assert "60,000" in facts
-    assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓ accepted"] * 3
+    assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓\u00a0accepted"] * 3
     tab.explain(SIGNED[59_144])
     checks = tab.page.locator(".checks .verdict").all_text_contents()
-    assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
+    assert checks == ["…\u00a0less than the node suggests", "✓\u00a0accepted", "✓\u00a0accepted"]
     answer = tab.answer("feemodel_explain")
     compared = tab.answer("feemodel_compare")
     priced = [one for one in compared["rules"] if "error" not in one]
@@ -35,7 +35,7 @@ def test_a_signed_transaction_is_explained(open_tab):
     assert tab.page.locator(".checks .verdict").count() == 4
     tab.page.select_option("#chain", "linea-mainnet-2025-02")  # what is explained follows the sliders
     tab.settled()
-    assert "✗ refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
+    assert "✗\u00a0refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
     tab.page.get_by_role("button", name="Use its size and gas above").click()
     tab.settled()
     assert (answer["compressedSize"], "0xf230") == (

@@ -2,7 +2,6 @@
 
 import { $, el, say } from "./dom.js";
 import { digits, wei } from "./numbers.js";
-import { changed } from "./state.js";
 
 const STEPS = 1000; // of a slider
 
@@ -13,7 +12,7 @@ export const fields = new Map();
 const isQuantity = ({ kind }) => kind === undefined;
 const factor = ({ unit }) => (unit?.startsWith("gwei") ? 1e9 : 1);
 
-export const isActive = ({ input }) => !input.matches(":disabled");
+const isActive = ({ input }) => !input.matches(":disabled");
 export const toServer = (field, number) =>
   (isQuantity(field) ? `0x${BigInt(Math.round(number * factor(field))).toString(16)}` : Number(number));
 export const fromServer = (field, value) => (isQuantity(field) ? wei(value) / factor(field) : value);
@@ -25,8 +24,7 @@ export function point() {
   if (found.pricing === "cost-per-byte") found.variableCostFrom = choices.get("variableCostFrom");
   for (const field of [...fields.values()].filter(isActive)) {
     const { value } = field.input;
-    if (value || !field.isOptional) found[field.name] = toServer(field, value);
-    else found[field.name] = null;
+    found[field.name] = !value && field.isOptional ? null : toServer(field, value);
   }
   return found;
 }
@@ -53,7 +51,7 @@ function buildControl(node) {
   label.textContent = text;
   unitText.textContent = unit ?? "";
   error.id = `${name}-error`;
-  Object.assign(label, { htmlFor: name });
+  label.htmlFor = name;
   Object.assign(input, { id: name, name, min, step: field.isWhole ? 1 : kind ? "any" : 1 / factor(field), required: !field.isOptional });
   input.setAttribute("aria-describedby", error.id);
   slider.ariaLabel = `${text}, slider`;

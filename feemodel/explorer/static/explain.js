@@ -101,7 +101,7 @@ function factsOf({ gas, recovery: [first], totalWei, ...answer }) {
 function checksOf({ offeredPricePerGas: offered, stages }) {
   const verdict = ({ accepted, outcome }) => {
     const [look, sign] = accepted ? ["good", "✓"] : outcome.startsWith("refused") ? ["bad", "✗"] : ["wait", "…"];
-    return el("span", { className: `verdict ${look}` }, `${sign} ${outcome}`);
+    return el("span", { className: `verdict ${look}` }, `${sign}\u00a0${outcome}`);
   };
   const price = offered === null ? "the suggested price" : `the ${grouped(offered)} wei / gas that it offers`;
   return table(`Checks of a node, at ${price}`, ["Check", "Margin", "Requires, wei / gas", "Result"],

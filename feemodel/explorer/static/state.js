@@ -1,7 +1,5 @@
 /** The form elements are the state of the page. The address contains each value that differs from its default. */
 
-import { $ } from "./dom.js";
-
 const LONGEST = 6000; // characters of a value that the address may contain
 let defaults, timer = 0;
 
