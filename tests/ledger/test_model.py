@@ -155,5 +155,6 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
             raise AssertionError("a block that is not final was proven")
 
 
-LedgerAgainstDictionaries.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+# `tests/system` runs more.
+LedgerAgainstDictionaries.TestCase.settings = settings(max_examples=5, stateful_step_count=25, deadline=None)
 TestLedgerAgainstDictionaries = LedgerAgainstDictionaries.TestCase

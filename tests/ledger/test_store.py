@@ -6,7 +6,6 @@ import resource
 import signal
 import sqlite3
 import sys
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -311,26 +310,6 @@ def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
         os.truncate(path, path.stat().st_size // 2)
         with pytest.raises(LedgerDamaged, match="malformed"):
             get_proof(reader, to_hex(address(2)), [], "finalized")
-
-
-def test_a_proof_reads_as_much_from_a_large_ledger_as_from_a_small_one(tmp_path):
-    """Counted in instructions of SQLite's machine, once a reader keeps what it keeps."""
-    instructions = []
-    for size in (10_000, 100_000):
-        path = tmp_path / f"{size}.db"
-        with Store(path) as store:
-            import_genesis(store, (GenesisAccount(address(number), 0, number) for number in range(size)))
-            store.finalize(0)
-        with Store(path, read_only=True) as reader:
-            for number in range(0, size, -(-size // 20_000)):
-                get_proof(reader, to_hex(address(number)), [], "finalized")
-            counted = count()
-            reader.database._connection.set_progress_handler(lambda counted=counted: next(counted) < 0, 1)
-            for number in range(1, size, size // 200):
-                get_proof(reader, to_hex(address(number)), [], "finalized")
-            instructions.append(next(counted))
-    small, large = instructions
-    assert 200 * 300 < large < 1.05 * small
 
 
 @pytest.mark.parametrize("hashing", ["poseidon2", "mimc"])

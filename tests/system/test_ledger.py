@@ -1,0 +1,39 @@
+"""Ledgers that are large, and many operations on one."""
+
+from itertools import count
+
+from hypothesis import settings
+
+from feemodel.ethereum._quantities import to_hex
+from feemodel.ledger import Store, get_proof, import_genesis
+from feemodel.ledger.blocks import GenesisAccount
+from tests.helpers.ledger_blocks import address
+from tests.ledger.test_model import LedgerAgainstDictionaries
+
+
+class LongerAgainstDictionaries(LedgerAgainstDictionaries):
+    pass
+
+
+LongerAgainstDictionaries.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestLongerAgainstDictionaries = LongerAgainstDictionaries.TestCase
+
+
+def test_a_proof_reads_as_much_from_a_large_ledger_as_from_a_small_one(tmp_path):
+    """Counted in instructions of SQLite's machine, once a reader keeps what it keeps."""
+    instructions = []
+    for size in (10_000, 100_000):
+        path = tmp_path / f"{size}.db"
+        with Store(path) as store:
+            import_genesis(store, (GenesisAccount(address(number), 0, number) for number in range(size)))
+            store.finalize(0)
+        with Store(path, read_only=True) as reader:
+            for number in range(0, size, -(-size // 20_000)):
+                get_proof(reader, to_hex(address(number)), [], "finalized")
+            counted = count()
+            reader.database._connection.set_progress_handler(lambda counted=counted: next(counted) < 0, 1)
+            for number in range(1, size, size // 200):
+                get_proof(reader, to_hex(address(number)), [], "finalized")
+            instructions.append(next(counted))
+    small, large = instructions
+    assert 200 * 300 < large < 1.05 * small
