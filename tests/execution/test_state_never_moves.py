@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution import EnginePool, Native, engine_named
+from feemodel.execution import Native, engine_named
 from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
 from feemodel.execution._estimate import GasEstimate
@@ -114,8 +114,12 @@ def random_action(rng: Random) -> Action:
     return Action(rng.choice(["call", "estimate"]), call | {"accessList": listed}, overrides, PATIENT, None)
 
 
-@pytest.mark.parametrize("name", ["auto", "children"])
-def test_no_call_on_real_contracts_moves_the_state(name):
+def test_no_call_on_real_contracts_moves_the_state():
+    """`tests/system` executes them in children too."""
+    check_no_call_on_real_contracts_moves_the_state(engine_named("auto"))
+
+
+def check_no_call_on_real_contracts_moves_the_state(engine):
     """Transfers, swaps, creations, reverts, overrides, delegations: a round of every kind, two on four threads."""
     call_state = development_state()
     calls = [*generated_calls(seed=11, count=100)]
@@ -124,13 +128,9 @@ def test_no_call_on_real_contracts_moves_the_state(name):
     ]
     addresses = [*HOLDERS[:3], *call_state.accounts.keys() - {*HOLDERS}]
     expected = [ended(action, call_state, engine_named("auto")) for action in asked]
-    with EnginePool(processes=2, deadline=SECONDS) as pool:
-        engine = engine_named("auto") if name == "auto" else pool
-        with unmoved(engine, call_state, addresses):
-            rows = in_rows(asked)
-            found = together(
-                [[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows]
-            )
+    with unmoved(engine, call_state, addresses):
+        rows = in_rows(asked)
+        found = together([[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows])
     assert found == in_rows(expected)
     assert sum(isinstance(end, bytes | GasEstimate) for end in expected) > len(expected) // 2
 

@@ -7,6 +7,12 @@ import pytest
 from feemodel.errors import LimitExceeded
 from feemodel.execution import EnginePool
 from tests.execution.test_pool import PATIENCE, READ, SPIN, STATE, once
+from tests.execution.test_state_never_moves import SECONDS, check_no_call_on_real_contracts_moves_the_state
+
+
+def test_no_call_on_real_contracts_moves_the_state():
+    with EnginePool(processes=2, deadline=SECONDS) as pool:
+        check_no_call_on_real_contracts_moves_the_state(pool)
 
 
 def test_one_loop_keeps_nobody_else_waiting():
