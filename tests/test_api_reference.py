@@ -27,7 +27,7 @@ LISTED = (
 )  # those with a list of public names
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
-    "feemodel.rollups._base_fee_bounds",
+    "feemodel.rollups._balance", "feemodel.rollups._base_fee_bounds",
     "feemodel.simulation._axes", "feemodel.simulation._blocks", "feemodel.simulation._executors",
     "feemodel.simulation._fingerprint", "feemodel.simulation._l1_columns",
     "feemodel.simulation.forecast._combination", "feemodel.simulation.forecast._conformal",

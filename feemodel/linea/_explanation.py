@@ -8,7 +8,7 @@ from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transact
 from feemodel.ethereum._transaction_fee import transaction_fee
 from feemodel.linea._measure import fee_bytes
 from feemodel.linea._node import Check, offered_price, verdicts
-from feemodel.linea._wallets import WALLETS, wallet_fees
+from feemodel.linea._wallets import WALLETS, _wallet_fees
 from feemodel.linea.pricing_forms import Form
 from feemodel.sizes._codecs import Codec, get_codec
 from feemodel.sizes._lzss import packed_size
@@ -95,7 +95,7 @@ def explain(
         "offeredPricePerGas": offered,
         "wallets": [
             {"wallet": fees.wallet.name, "maxPriorityFeePerGas": fees.max_priority_fee, "maxFeePerGas": fees.max_fee}
-            for fees in (wallet_fees(parts.total, base_fee=form.base_fee, wallet=wallet) for wallet in WALLETS)
+            for fees in (_wallet_fees(parts.total, form.base_fee, wallet) for wallet in WALLETS)
         ],
         "stages": [
             {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, overload
 
 from feemodel._records import printed_as_table
-from feemodel.checks import ArrayLike, Numbers, Wholes, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, maximum, minimum
@@ -170,10 +170,12 @@ def verdicts(
     >>> [(answer.required_price, answer.accepted) for answer in answers]
     [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
     """
+    size = whole_scalar("compressed_size", compressed_size, unit="bytes")
+    amounts = {name: whole_scalar("gas", amount, minimum=1, unit="gas") for name, amount in gas.items()}
     found = []
     for check in checks:
-        if check.gas in gas:
-            fee = form.parts(compressed_size, gas[check.gas], check.margin).total
+        if check.gas in amounts:
+            fee = form.fee(size, amounts[check.gas], real_scalar("margin", check.margin))
             required = form.required_price(fee)
             found.append(Verdict(check, fee, required, price, price >= required))
     return tuple(found)

@@ -63,6 +63,9 @@ def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wal
     >>> fees.max_priority_fee, fees.max_fee
     (39474069, 39474078)
     """
-    priority = int(whole_scalar("priority_fee", priority_fee) * wallet.priority_multiplier)
-    base = int(whole_scalar("base_fee", base_fee) * wallet.base_fee_multiplier)
-    return WalletFees(wallet, priority, priority + base)
+    return _wallet_fees(whole_scalar("priority_fee", priority_fee), whole_scalar("base_fee", base_fee), wallet)
+
+
+def _wallet_fees(priority_fee: int, base_fee: int, wallet: Wallet) -> WalletFees:
+    priority = int(priority_fee * wallet.priority_multiplier)
+    return WalletFees(wallet, priority, priority + int(base_fee * wallet.base_fee_multiplier))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
-from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, choice
+from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, choice, whole
 from feemodel.integers import add
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
 from feemodel.linea.priority import Breakdown, breakdown, cost_per_byte, verification_breakdown
@@ -56,6 +56,10 @@ class CostPerByte(Form):
     variable_cost: int  #: [wei / byte]
     fixed_cost: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
+
+    def __post_init__(self) -> None:
+        whole("fixed_cost", self.fixed_cost, unit="wei")
+        whole("variable_cost", self.variable_cost, unit="wei")
 
     def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         return breakdown(

@@ -14,7 +14,7 @@ from feemodel.rollups import optimism
 from feemodel.rollups._balance import Sendable
 from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import Chain, Parameters, When
-from feemodel.rollups.rules import FAMILIES, arbitrum_price_per_unit, parameters_of
+from feemodel.rollups.rules import FAMILIES, _arbitrum_price_per_unit, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
@@ -110,12 +110,12 @@ def max_send(
         raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
-        fee = max_base_fee(terms, now, blocks) + tip
+        fee = _max_base_fee(terms, now, blocks) + tip
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
     blobs = blobs_at(instance("schedule", schedule, Schedule), at)
-    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks), blobs)
+    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
     if family.data_fee == "as gas":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
@@ -133,12 +133,12 @@ def max_send(
     return _largest(balance_wei, held)
 
 
-def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
+def _l1_blocks_until(parameters: Parameters, blocks: int) -> int:
     """Return the largest number of L1 blocks that can be produced while a chain produces `blocks` blocks.
 
     If the block time of the chain is not known, the result is `blocks`. The arguments are not checked.
 
-    >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
+    >>> _l1_blocks_until(parameters_of("op-mainnet"), 20)
     4
     """
     milliseconds = parameters.get("block_milliseconds", L1_BLOCK_MILLISECONDS)
@@ -179,7 +179,7 @@ def _on_arbitrum(
     price = now.price_per_unit
     if price is None:
         batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
-        price = int(arbitrum_price_per_unit(batch, *l1_fees))
+        price = int(_arbitrum_price_per_unit(batch, *l1_fees))
     widest = replace(unsigned, value=balance_wei)
     # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
@@ -190,13 +190,13 @@ def _on_arbitrum(
     )  # fmt: skip
 
 
-def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
+def _max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     """Return the largest possible base fee of a chain after some blocks [wei / gas]; the arguments are not checked.
 
     Raises `UnknownParameter` for a parameter without a known value, and `InvalidInput` for a chain without a published
     bound.
 
-    >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
+    >>> _max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
     1008016
     """
     if not blocks:

@@ -159,7 +159,7 @@ def op_stack_data_gas(
     """
     size = int(optimism._scaled_size(whole_scalar("fastlz_size", fastlz_size, unit="bytes") + SIGNATURE_SIZE))
     size += whole_scalar("extra_bytes", extra_bytes, unit="bytes") * SCALE
-    price = optimism.weighted_price(
+    price = optimism._weighted_price(
         base_fee_scalar=whole_scalar("base_fee_scalar", base_fee_scalar),
         l1_base_fee=whole_scalar("l1_base_fee", l1_base_fee),
         blob_base_fee_scalar=whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar),

@@ -161,7 +161,7 @@ class Rule:
     @formula
     def fees_of_checked(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Fees:
         """Return the fees; arguments and errors are those of `factors_of_checked`, and `Int64Overflow`."""
-        return evaluate(self.factors_of_checked(columns, base_fee, blob_base_fee))
+        return _evaluate(self.factors_of_checked(columns, base_fee, blob_base_fee))
 
 
 def token_per_eth(parameters: Parameters) -> float | None:
@@ -181,30 +181,34 @@ def token_per_eth(parameters: Parameters) -> float | None:
 
 @formula
 def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transactions: ArrayLike) -> Fees:
-    return evaluate(rule.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
+    return _evaluate(rule.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
 
 
 def evaluate(factors: Factors) -> Fees:
-    """Return the fees for these factors, which are not checked.
+    """Return the fees for these factors.
 
     >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)
     """
+    return _evaluate(instance("factors", factors, Factors))
+
+
+def _evaluate(factors: Factors) -> Fees:
     f = factors
     quotient = multiply_divide_parts("l1_fee", f.price, f.units, f.divisor, f.offset)
-    total = with_margin(add("l1_fee", quotient, f.fixed), f.margin)
-    l1_fee = multiply("l1_fee", f.step, total - with_margin(f.fixed, f.margin))
+    total = _with_margin(add("l1_fee", quotient, f.fixed), f.margin)
+    l1_fee = multiply("l1_fee", f.step, total - _with_margin(f.fixed, f.margin))
     return Fees(
         saturated(l1_fee) if f.saturates else l1_fee, add("l2_fee", multiply("l2_fee", f.gas, f.gas_price), f.extra)
     )
 
 
-def with_margin(price: Whole, margin: float) -> Whole:
+def _with_margin(price: Whole, margin: float) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
     Whether the arguments are numbers of at least 0 is not checked.
 
-    >>> with_margin(36_095_238, 1.2)
+    >>> _with_margin(36_095_238, 1.2)
     43314285
     """
     if margin == 1.0:

@@ -17,7 +17,7 @@ from feemodel._records import compared_by_value
 from feemodel.checks import WholeArray
 from feemodel.errors import Int64Overflow
 from feemodel.integers import DIVISOR_LIMIT, MILLION
-from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
+from feemodel.rollups.factors import DOUBLE_EXACT, Factors, _with_margin
 
 CHUNK = 4_096  # transactions per task
 QUOTIENT_LIMIT = 2.0**60
@@ -54,7 +54,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     price, millionths, offset, offset_millionths, fixed = (
         _column(value, samples) for value in (*factors.price, *factors.offset, factors.fixed)
     )
-    fixed_price = _column(with_margin(factors.fixed, factors.margin), samples)
+    fixed_price = _column(_with_margin(factors.fixed, factors.margin), samples)
     has_millionths = bool(millionths.any() or offset_millionths.any())
     _check_range(units, divisor, step, price, offset, fixed, factors.margin)
     by_transaction = np.empty(transactions)

@@ -136,9 +136,9 @@ def mantle_rule(parameters: Parameters) -> Rule:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
         if not arsia:
             units = optimism._bedrock_l1_gas(*counts, overhead=terms["overhead"])
-            price = optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"] * ratio)
+            price = optimism._bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"] * ratio)
             return Factors(units, price, 1, gas, terms["l2_gas_price"])
-        price = optimism.weighted_price(
+        price = optimism._weighted_price(
             l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
             blob_base_fee_scalar=terms["blob_base_fee_scalar"],
         )  # fmt: skip

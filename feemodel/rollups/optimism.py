@@ -154,29 +154,29 @@ def bedrock_l1_fee(
     3710000000000
     """
     gas = bedrock_l1_gas(zero_bytes, nonzero_bytes, overhead=overhead, upgrade=upgrade)
-    price = bedrock_price(
+    price = _bedrock_price(
         l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"), scalar=whole("scalar", scalar)
     )  # fmt: skip
     return multiply_divide_parts("l1_fee", price, gas, 1)
 
 
-def bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
+def _bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
     """Return l1_base_fee · scalar [10⁻⁶ wei / gas]; the arguments are not checked.
 
-    >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
+    >>> _bedrock_price(l1_base_fee=10**9, scalar=684_000)
     FixedPoint(whole=684000000, millionths=0)
     """
     return product_in_parts("l1_base_fee · scalar", l1_base_fee, scalar)
 
 
-def weighted_price(
+def _weighted_price(
     *, l1_base_fee: Whole, blob_base_fee: Whole, base_fee_scalar: Whole, blob_base_fee_scalar: Whole
 ) -> FixedPoint:
     """Return 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 
     The arguments are not checked.
 
-    >>> weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
+    >>> _weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     FixedPoint(whole=32030, millionths=0)
     """
     scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, base_fee_scalar)
@@ -188,7 +188,7 @@ def weighted_price(
 def _checked_price(
     *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
 ) -> FixedPoint:
-    return weighted_price(
+    return _weighted_price(
         base_fee_scalar=whole("base_fee_scalar", base_fee_scalar),
         blob_base_fee_scalar=whole("blob_base_fee_scalar", blob_base_fee_scalar),
         l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"),

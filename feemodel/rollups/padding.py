@@ -17,7 +17,7 @@ from feemodel.checks import EMPTY, above_zero, check_table, instance, mapping, s
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MAINNET, BlobRules, Schedule
 from feemodel.rollups import _balance as balance
-from feemodel.rollups._sending import Now, l1_blocks_until, max_base_fee
+from feemodel.rollups._sending import Now, _l1_blocks_until, _max_base_fee
 from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import Fees, Rule
@@ -139,10 +139,10 @@ def _highest(
     price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant
     try:
-        rise = max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
+        rise = _max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
     except InvalidInput:
         return None
-    count = l1_blocks_until(rule.parameters, blocks)
+    count = _l1_blocks_until(rule.parameters, blocks)
     bounds = [
         (balance.l1_base_fee_bound(fee, count), balance.blob_base_fee_bound(behind, count, blobs))
         for fee, behind in zip(fees["base_fee"].tolist(), excess, strict=True)

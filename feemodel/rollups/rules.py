@@ -34,7 +34,7 @@ from feemodel.linea.extra_data import _recorded_cost
 from feemodel.rollups import _base_fee_bounds as bounds
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
 from feemodel.rollups.chains import CHAINS, Chain, Parameters, When, timestamp
-from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
+from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
 from feemodel.rollups.mantle import mantle_rule
 from feemodel.rollups.starknet import starknet_rule
 
@@ -84,7 +84,7 @@ def _linea_rule(parameters: Parameters) -> Rule:
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
-        base = add("gas_price", with_margin(fixed, margin), terms["l2_gas_price"])
+        base = add("gas_price", _with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
         price: FixedPoint = FixedPoint(_linea_variable_cost(terms, base_fee, blob_base_fee), 0)
         return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin)
@@ -117,8 +117,8 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
 
     def price(base_fee: Whole, blob_base_fee: Whole) -> FixedPoint:
         if l1_rule == "bedrock":
-            return optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"])
-        return optimism.weighted_price(
+            return optimism._bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"])
+        return optimism._weighted_price(
             l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
             blob_base_fee_scalar=terms["blob_base_fee_scalar"],
         )  # fmt: skip
@@ -152,14 +152,14 @@ def _arbitrum_rule(parameters: Parameters) -> Rule:
     gas_price = terms["min_base_fee"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        price = arbitrum_price_per_unit(terms, base_fee, blob_base_fee)
+        price = _arbitrum_price_per_unit(terms, base_fee, blob_base_fee)
         units = arbitrum._poster_units(columns["brotli_size"])
         return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
     return Rule.of(parameters, ("gas", "brotli_size"), terms, taken_apart)
 
 
-def arbitrum_price_per_unit(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
+def _arbitrum_price_per_unit(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
     """Return the equilibrium price per unit of Arbitrum's L1 pricing controller [wei / unit].
 
     Parameters
@@ -170,7 +170,7 @@ def arbitrum_price_per_unit(terms: Mapping[str, Any], base_fee: Whole, blob_base
     (1 gwei · 210,000 + 1 wei · 131,072) / 1,600,000, rounded up, plus the reward of 10 wei:
 
     >>> batch = {"batch_l1_gas": 210_000, "batch_blobs": 1, "batch_transaction_bytes": 100_000}
-    >>> arbitrum_price_per_unit(batch, 10**9, 1)
+    >>> _arbitrum_price_per_unit(batch, 10**9, 1)
     131250011
     """
     execution = multiply("batch_cost", base_fee, terms["batch_l1_gas"])
@@ -301,7 +301,7 @@ def _polygon_rule(parameters: Parameters) -> Rule:
         require("gas", "expected at least 1: a price per gas", gas, gas > 0)
         require("l1_gas_price", "expected an integer of at least 1", base_fee, base_fee > 0)
         minimum = polygon_zkevm._min_l2_gas_price(base_fee, pricing)
-        gas_price = with_margin(minimum, margin)
+        gas_price = _with_margin(minimum, margin)
         require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
         units = polygon_zkevm._byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing)
         return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin)

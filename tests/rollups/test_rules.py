@@ -25,7 +25,7 @@ from feemodel.rollups import (
     zksync_os,
 )
 from feemodel.rollups.chains import CHAINS
-from feemodel.rollups.factors import Factors, evaluate, with_margin
+from feemodel.rollups.factors import Factors, _with_margin, evaluate
 from feemodel.rollups.rules import all_rules, rule, rules_at
 from tests.helpers.optional import optional
 
@@ -294,13 +294,13 @@ def test_factors_multiply_out_by_hand() -> None:
 
 def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
     for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, 1.0, 2**60)):
-        assert with_margin(price, margin) == expected
-        assert with_margin(np.array([price]), margin).tolist() == [expected]
+        assert _with_margin(price, margin) == expected
+        assert _with_margin(np.array([price]), margin).tolist() == [expected]
     for price, margin, what in ((2**53, 0.5, "price"), (2**53 + 1, 0.5, "price"), (2**52, 2.0, "product"),
                                 (2**53 - 1, 2.0, "product")):  # fmt: skip
         for value in (price, np.array([price])):
             with pytest.raises(Int64Overflow, match=f"expected a {what}"):
-                with_margin(value, margin)
+                _with_margin(value, margin)
 
 
 def test_what_is_missing_is_named() -> None:

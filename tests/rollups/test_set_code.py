@@ -190,7 +190,7 @@ def test_the_formulas_alone_give_the_same():
     """The chains' functions, and the common form of them."""
     table = sizes_table([RAW]).iloc[0].to_dict()
     size = optimism.scaled_size(int(table["fastlz_size"]))
-    price = optimism.weighted_price(
+    price = optimism._weighted_price(
         l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"], base_fee_scalar=5_227,
         blob_base_fee_scalar=1_014_213,
     )  # fmt: skip

@@ -124,7 +124,7 @@ def test_calldata_pressure_raises_what_linea_announces_exactly():
 def test_the_op_stack_reads_its_origin_without_tip_or_average():
     found = driven(OpStackPricing(), 300)[:, 0]
     for k in range(300):
-        parts = optimism.weighted_price(
+        parts = optimism._weighted_price(
             l1_base_fee=int(FEES[k]), blob_base_fee=int(BLOB_FEES[k]), base_fee_scalar=5_227,
             blob_base_fee_scalar=1_014_213,
         )  # fmt: skip
