@@ -7,8 +7,6 @@ from feemodel.cli._options import add_codec, add_form, count, read_codec
 from feemodel.cli._output import add_out, checked_out, print_json, print_table
 from feemodel.cli._subjects import FILE_HELP, add_transaction_file, read_transaction_file
 
-CODECS = ("zstd", "brotli", "deflate", "fastlz")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
@@ -25,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     from feemodel.io._files import written_whole
-    from feemodel.sizes._codecs import compressed_sizes, get_codec
+    from feemodel.sizes._codecs import CODECS, compressed_sizes
     from feemodel.sizes._lzss import packed_size
 
     out = checked_out(options, (".csv",))
@@ -33,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     payloads, said = read.payloads(options.form), list(read.said)
     if options.form == "signed" and (bare := sum(one.transaction.signature is None for one in read.sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
-    names = CODECS if options.all else ()
-    codecs = [get_codec(name) for name in names] + ([read_codec(options)] if options.codec not in names else [])
+    named = CODECS if options.all else {}
+    codecs = [*named.values(), *([] if options.codec in named else [read_codec(options)])]
     lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
     table = pd.DataFrame({"length": lengths}, index=read.rows)
     for codec in codecs:

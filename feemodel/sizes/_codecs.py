@@ -266,7 +266,8 @@ class FastLz:
 # the compression of literals. python-zstandard has no such option, but computes the same sizes as in Scroll's tests.
 SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
 
-CODECS = MappingProxyType[str, Codec]({codec.name: codec for codec in (Zstd(), Brotli(), Deflate(), FastLz())})
+_NAMED: tuple[Codec, ...] = (Zstd(), Brotli(), Deflate(), FastLz())
+CODECS = MappingProxyType({codec.name: codec for codec in _NAMED})
 
 
 def get_codec(codec: str | Codec) -> Codec:

@@ -60,8 +60,6 @@ explain folder
 explain misspelt.csv
   3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
   columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
-explain raw.txt --codec gzip
-  2 codec: expected one of zstd, brotli, deflate, fastlz, or a codec object, got 'gzip'
 explain raw.txt --codec lzss
   2 --codec: expected --dictionary FILE with lzss (docs/guide/sizes.md names it), got 'lzss'
 sizes empty
