@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md adds a formula, a codec and a rule: each page is followed in a copy of the repository.
+"""CONTRIBUTING.md shows how to add a formula, a chain or a command: each page is followed in a copy of the repository.
 
 `tests/system/test_contributing.py` runs the tests of what the pages add.
 """
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from feemodel.errors import UnreadableFile
+from feemodel.rollups._chain_files import parse_chain
 from tests.conftest import ROOT
 from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, followed_pages, new_files, run
 
@@ -23,15 +25,37 @@ def followed(checkout: Path) -> dict[str, list[str]]:
     return followed_pages(checkout)
 
 
-def test_every_page_adds_a_module_and_its_test():
-    assert list(PAGES) == ["A formula", "A codec", "A rollup's rule", "A pricing policy"]
+def test_every_page_changes_the_package_and_its_tests():
+    assert list(PAGES) == [
+        "A formula", "A codec", "A chain", "A rollup's rule", "A pricing policy", "An RPC method", "A command",
+    ]  # fmt: skip
     for page in PAGES.values():
-        places = {Path(path).parts[0] for path in new_files(page)}
-        assert {"feemodel", "tests"} == places
+        changed = {*new_files(page), *(path for path, *_ in differences(page))}
+        assert {"feemodel", "tests"} <= {Path(path).parts[0] for path in changed}
         assert differences(page)
         assert len(new_files(page)) == len(blocks(page, "python")) + len(blocks(page, "toml")), (
             "a block without the path of its file"
         )
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["A codec", "A chain", "A pricing policy", "An RPC method", "A command"],
+)
+def test_an_addition_changes_at_most_three_files_of_the_package(title):
+    page = PAGES[title]
+    changed = {*new_files(page), *(path for path, *_ in differences(page))}
+
+    assert 1 <= sum(path.startswith("feemodel/") for path in changed) <= 3
+
+
+def test_a_chain_with_rows_in_the_wrong_order_is_rejected_as_the_page_says():
+    ((path, text),) = new_files(PAGES["A chain"]).items()
+    (message,) = blocks(PAGES["A chain"], "text")
+
+    with pytest.raises(UnreadableFile) as raised:
+        parse_chain("shape", text.replace("since = 2024-09-26", "since = 2023-09-26"), path)
+    assert message.strip() == str(raised.value)
 
 
 def test_what_the_pages_add_is_in_the_style_of_the_house(checkout, followed):

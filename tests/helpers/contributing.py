@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PAGES = dict(re.findall(r"^## (A [^\n]+)\n(.*?)(?=^## |\Z)", GUIDE, flags=re.DOTALL | re.MULTILINE))
+PAGES = dict(re.findall(r"^## (An? [^\n]+)\n(.*?)(?=^## |\Z)", GUIDE, flags=re.DOTALL | re.MULTILINE))
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "out", "node_modules")
 
 
@@ -52,7 +52,7 @@ def follow(page: str, checkout: Path) -> list[str]:
 
 def followed_pages(checkout: Path) -> dict[str, list[str]]:
     """Copy the repository to a folder and do there what each page says; returns the files by page."""
-    for name in ("feemodel", "tests", "data", "docs/gallery"):
+    for name in ("feemodel", "tests", "data", "docs/gallery", "docs/guide"):
         shutil.copytree(ROOT / name, checkout / name, ignore=NOT_COPIED)
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, checkout)

@@ -93,7 +93,14 @@ def test_every_method_is_described(client, document):
     assert client.result("rpc.discover") == document
 
 
-@pytest.mark.parametrize(("name", "params"), [(name, params) for name, calls in CALLS.items() for params in calls])
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        pytest.param(name, params, id=f"{name}-{index}")
+        for name, calls in CALLS.items()
+        for index, params in enumerate(calls)
+    ],
+)
 def test_a_call_and_its_answer_are_as_described(client, document, name, params):
     method = method_of(document, name)
     for parameter, value in zip(method["params"], params, strict=False):

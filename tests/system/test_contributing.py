@@ -12,7 +12,16 @@ TAKEN_IN = (
     "tests/sizes/test_codecs.py::test_many_equal_one_by_one[CalldataRuns()]",
     "tests/sizes/test_codecs.py::test_codecs_are_values",
     "tests/sizes/test_codecs.py::test_names_lead_to_codecs",
+    "tests/cli/test_cli.py::test_the_guide_has_a_row_for_every_verb",
+    "tests/cli/test_wrong_inputs.py::test_every_verb_is_tried",
+    "tests/cli/test_wrong_inputs.py::test_a_wrong_value_is_one_line_and_a_documented_code[calldata-gas-data]",
+    "tests/rollups/test_chains.py::test_parameters_are_those_in_force",
+    "tests/rollups/test_chains.py::test_rows_are_in_order_and_each_has_a_source[shape]",
+    "tests/rollups/test_chains.py::test_at_every_boundary_a_parameter_is_known_by_a_source_or_refused[shape]",
     "tests/rollups/test_rules.py::test_compiled_sums_are_exact_fees_added_up[blob-share]",
+    "tests/server/test_chain.py::test_a_block_has_no_transactions",
+    "tests/server/test_openrpc.py::test_every_method_is_described",
+    "tests/server/test_openrpc.py::test_a_call_and_its_answer_are_as_described[eth_getBlockTransactionCountByNumber-0]",
 )
 
 
@@ -28,7 +37,7 @@ def followed(checkout: Path) -> dict[str, list[str]]:
 
 
 def test_what_the_pages_add_passes_its_tests_and_doctests(checkout, followed):
-    """Old tests that take the additions in are run with them: of the house, of codecs, of rules."""
+    """Run the tests of the additions, and existing tests that include the additions or that a page changes."""
     added = sorted({path for page in PAGES.values() for path in new_files(page) if path.endswith(".py")})
     run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *added, *TAKEN_IN)
 
