@@ -518,8 +518,8 @@ def _inputs(
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type", *more]
-    table = {name: np.atleast_1d(whole(name, transactions[name])) for name in needed if name in transactions}
-    moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in SAMPLE_COLUMNS if name in l1_fees}
+    table = {name: _column(name, transactions[name]) for name in needed if name in transactions}
+    moments = {name: _column(name, l1_fees[name]) for name in SAMPLE_COLUMNS if name in l1_fees}
     for name, columns in (("transactions", table), ("l1_fees", moments)):
         for column, values in columns.items():
             if values.ndim != 1:
@@ -528,6 +528,12 @@ def _inputs(
         if len(set(lengths.values())) != 1 or not _rows(columns):
             raise InvalidInput(name, "expected columns of one length, at least 1", lengths)
     return chosen, table, moments
+
+
+def _column(name: str, values: Any) -> WholeArray:
+    """Return a column as an int64 array; a number is a column of one row."""
+    column = whole(name, values)
+    return np.asarray(whole(name, [column])) if isinstance(column, int) else column
 
 
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
