@@ -49,8 +49,11 @@ sphinx_gallery_conf = {
 
 
 def commands_page() -> str:
-    """What `feemodel VERB --help` says, for each verb."""
-    parts = ["# Commands\n", "`feemodel --help` lists the verbs; each one's `--help` is below.\n"]
+    """What `feemodel COMMAND --help` says, for each command."""
+    parts = [
+        "# Commands\n",
+        "`feemodel --help` lists the commands. The output of `feemodel COMMAND --help` is below.\n",
+    ]
     for verb, sentence in VERBS.items():
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):

@@ -325,7 +325,7 @@ def check_int64(name: str, value: int) -> int:
 def share(name: str, value: Any) -> float:
     """Check and return one double between 0 and 1, both excluded."""
     if not 0.0 < real_scalar(name, value) < 1.0:
-        raise InvalidInput(name, "expected between 0 and 1, both excluded", value)
+        raise InvalidInput(name, "expected a number between 0 and 1, both excluded", value)
     return float(value)
 
 
@@ -429,7 +429,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
         raise InvalidInput(name, expected, True, found)  # NumPy would convert `True` to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
-        raise_first(name, f"{expected}, and none that is masked", array, masked)
+        raise_first(name, f"{expected} that is not masked", array, masked)
     return array
 
 

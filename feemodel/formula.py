@@ -57,7 +57,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     ...     return np.add(gas, size)
     >>> in_all([1, 2], [1, 2, 3])
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: gas, size: expected shapes that broadcast, got ((2,), (3,))
+    feemodel.errors.InvalidInput: gas, size: expected shapes that can be broadcast together, got ((2,), (3,))
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
@@ -97,7 +97,9 @@ def _check_shapes(arguments: Mapping[str, Any]) -> None:
             np.broadcast_shapes(*shapes.values())
         except ValueError:
             names = ", ".join(shapes)
-            raise InvalidInput(names, "expected shapes that broadcast", tuple(shapes.values())) from None
+            raise InvalidInput(
+                names, "expected shapes that can be broadcast together", tuple(shapes.values())
+            ) from None
 
 
 def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -146,11 +148,11 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Lo
     series = _of_type(arguments, getattr(pandas, "Series", None))
     labelled = _of_type(arguments, getattr(xarray, "DataArray", None))
     if series and labelled:
-        raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
+        raise InvalidInput(", ".join((*series, *labelled)), "expected Series or DataArrays, not both", "both")
     if series and (
         frames := _of_type(arguments, getattr(pandas, "DataFrame", None))
     ):  # NumPy would match the rows of a Series with the columns of a DataFrame
-        raise InvalidInput(", ".join((*series, *frames)), "expected either Series or DataFrames", "both")
+        raise InvalidInput(", ".join((*series, *frames)), "expected Series or DataFrames, not both", "both")
     if series:
         return _from_series(pandas, series, arguments)
     if labelled:

@@ -40,10 +40,10 @@ def test_workloads_are_equal_by_value_and_have_no_hash():
 @pytest.mark.parametrize(
     ("sizes", "gas", "named"),
     [
-        ([128, 200], [21_000], "gas: expected one for each of 2 sizes, got 1"),
+        ([128, 200], [21_000], "gas: expected one value for each of 2 sizes, got 1"),
         ([], [], "workload: expected at least one transaction, got 'wrong'"),
-        ([[128]], [[21_000]], "compressed_size: expected a column"),
-        (128, 21_000, "compressed_size: expected a column"),
+        ([[128]], [[21_000]], "compressed_size: expected a one-dimensional array"),
+        (128, 21_000, "compressed_size: expected a one-dimensional array"),
         ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes.*, got 10.5"),
         ([128], [-1], r"gas\[0\]: expected whole gas of at least 0, got -1"),
         ([128], ["a"], "gas"),

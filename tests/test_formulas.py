@@ -215,7 +215,7 @@ def test_shapes_that_do_not_broadcast_are_named(formula):
     first, second = formula.arrays[:2]
     typical = formula.typical()
     wrong = {first: np.full(2, typical[first]), second: [typical[second]] * 3}
-    with pytest.raises(InvalidInput, match=r"expected shapes that broadcast.*\(2,\).*\(3,\)") as caught:
+    with pytest.raises(InvalidInput, match=r"expected shapes that can be broadcast together.*\(2,\).*\(3,\)") as caught:
         formula.function(**typical | wrong)
     assert set(wrong) <= set(caught.value.name.split(", "))
 
@@ -250,7 +250,7 @@ def test_a_series_keeps_its_index(formula):
         with pytest.raises(InvalidInput, match="equal indexes"):
             formula.function(**typical | dict(zip(arrays, series, strict=True)))
         frame = pd.DataFrame([arrays[next(iter(arrays))]])
-        with pytest.raises(InvalidInput, match="either Series or DataFrames"):
+        with pytest.raises(InvalidInput, match="Series or DataFrames, not both"):
             formula.function(**typical | dict(zip(arrays, [frame, *series[1:]], strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""The command line `feemodel VERB …`. Run the module of the command, and convert errors to exit codes.
+"""The command line `feemodel COMMAND …`. Run the module of the command, and convert errors to exit codes.
 
 0    success
 1    negative result, for the verbs in `NO`
@@ -27,13 +27,13 @@ from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, Upstrea
 from feemodel.io._bounds import showing_progress
 
 VERBS = {
-    "demo": "price generated and real transactions in both forms and compare fees with the cost of L1",
+    "demo": "price generated and real transactions with both fee formulas and compare fees with L1 costs",
     "fee": "compute the priority fee for a size and a gas limit, with its parts",
-    "explain": "explain one transaction or call: size, gas, parts of the fee, checks of a node",
+    "explain": "explain one transaction or call: size, gas, parts of the fee, and the checks of a node",
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
-    "report": "price a project's transactions and functions on every chain, with a limit for CI",
-    "chains": "list the known chains, the dated rows of one, or rows not checked for a long time",
-    "padding": "compute the factor by which the current fee must be raised to be enough some blocks later",
+    "report": "price a project's transactions and functions on every chain, with an optional limit for CI",
+    "chains": "list the known chains, the dated rows of one chain, or rows not checked for a long time",
+    "padding": "compute the factor on the current fee that makes the fee sufficient some blocks later",
     "rules": "write a chain's rule in a machine-readable format",
     "max-send": "compute the largest value that a balance can send on a rollup, and the amount reserved for fees",
     "sweep": "evaluate a formula over a grid, Sobol points or random draws, as described in a file",
@@ -44,7 +44,7 @@ VERBS = {
     "recommend": "recommend a chain's fee parameters for a probability of a loss or a margin, from a forecast",
     "sizes": "measure a file of transactions with one or all codecs",
     "train": "train a zstd dictionary on a file of transactions",
-    "replay": "execute recorded blocks again and compare gas, estimates and fees with the recorded values",
+    "replay": "execute recorded blocks again and compare gas, estimates and fees with the record",
     "follow": "import blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
     "ledger": "operate a ledger: info, verify, backup, prune, export, rollback",
@@ -52,13 +52,13 @@ VERBS = {
     "check-proof": "check a proof against a state root and print what it proves",
     "serve": "start the JSON-RPC server",
     "mcp": "serve the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
-    "fetch": "read block headers of a node into a Parquet file",
+    "fetch": "download block headers from a node to a Parquet file",
 }
 #: Meaning of exit code 1, for the commands that use this code.
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
     "calibrate": "no margin up to --highest is enough",
-    "chains": "with --stale, rows were found that were not checked for that long",
+    "chains": "with --stale, there are rows that were not checked for that many days",
     "report": "a fee is above the limit",
     "replay": "the result of a transaction differs from the record",
     "check-proof": "the proof is not valid",
@@ -68,7 +68,7 @@ NO = {
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 #: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
-FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for L1?
+FIRST_COMMANDS = """Compute the fees of rollup transactions and compare them with the cost of L1.
 
 Try:
   feemodel fee --size 128 --gas 21000      the fee for 128 compressed bytes and 21,000 gas, with its parts
@@ -78,7 +78,7 @@ Try:
                                            the same transfer under every rollup's fee rule
   feemodel demo --out feemodel-demo        price real and generated transactions and draw three figures
 
-feemodel --help lists every verb. feemodel VERB --help lists its options.
+feemodel --help lists every command. feemodel COMMAND --help lists the options of a command.
 """
 
 
@@ -106,7 +106,7 @@ class _Once(argparse.Action):
         if option_string is not None:
             given = namespace.__dict__.setdefault("_given", set())
             if self.dest in given:
-                raise argparse.ArgumentError(self, "expected once")
+                raise argparse.ArgumentError(self, "expected only once")
             given.add(self.dest)
         setattr(namespace, self.dest, values)
 
@@ -121,8 +121,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.default in (None, False) or action.default == []:
             return action.help
-        text = super()._get_help_string(action) or ""
-        return text.replace("(default: %(default)s)", "(%(default)s)")
+        return super()._get_help_string(action)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "--debug" in given:
                 raise
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return _failed(UNFORESEEN, f"unexpected error, --debug shows the traceback: {said}")
+            return _failed(UNFORESEEN, f"unexpected error (--debug shows the traceback): {said}")
 
 
 def _run(given: Sequence[str]) -> int:
@@ -160,7 +159,7 @@ def _run(given: Sequence[str]) -> int:
     except FeeModelError as error:
         return _failed(next((code for kind, code in CODES.items() if isinstance(error, kind)), 2), error)
     except MemoryError as error:
-        return _failed(2, f"not enough memory: {str(error) or 'ask for less at once'}")
+        return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "feemodel":
             raise
@@ -181,11 +180,11 @@ def verb_parser(words: Sequence[str]) -> VerbParser:
     """
     parser = VerbParser(
         prog="feemodel",
-        description="What must this rollup transaction pay, and will that pay for L1?",
-        epilog="Every verb has --json, --debug and --help.",
+        description="Compute the fees of rollup transactions and compare them with the cost of L1.",
+        epilog="Every command has --json, --debug and --help.",
     )
     parser.add_argument("--version", action="version", version=f"feemodel {feemodel.__version__}")
-    subparsers = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in words[:1] if words and words[0] in VERBS else VERBS:
         summary = VERBS[verb]
         subparser = subparsers.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
@@ -202,8 +201,11 @@ def verb_parser(words: Sequence[str]) -> VerbParser:
 def _with_exit_codes(verb: str, epilog: str | None) -> str:
     if epilog is not None and "exit codes" in epilog.lower():
         return epilog
-    no = f", 1 {NO[verb]}" if verb in NO else ""
-    codes = f"Exit codes: 0 success{no}, 2 invalid input, 3 a file, 4 a node, 70 unexpected error."
+    no = f"; 1 {NO[verb]}" if verb in NO else ""
+    codes = (
+        f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
+        "70 unexpected error."
+    )
     return codes if epilog is None else f"{epilog}\n\n{codes}"
 
 

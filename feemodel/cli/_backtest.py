@@ -53,7 +53,7 @@ class BacktestArguments(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser, scenario="history", paths=1, hours=None)
     add_statistics(parser)
-    add_out(parser, "FILE", "write every hour of every path: .csv, .parquet or .nc")
+    add_out(parser, "FILE", "write the results of every hour of every path to a .csv, .parquet or .nc file")
 
 
 def add_statistics(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_argument_group("statistics over paths")
     for name, text in (
         ("quantile", "quantile of every measure, from 0 to 1"),
-        ("cvar-lower", "mean of the lowest values of every measure; SHARE is the share of values"),
-        ("cvar-upper", "the same for the highest values"),
+        ("cvar-lower", "mean of the lowest values of every measure; SHARE is the share of the values in this mean"),
+        ("cvar-upper", "mean of the highest values of every measure; SHARE is the share of the values in this mean"),
     ):
         asked.add_argument(f"--{name}", type=number, action="append", default=[], metavar="SHARE",
                            help=f"{text}; may be repeated")  # fmt: skip
@@ -100,27 +100,34 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
 
     exponent = PricingRule().usage_exponent
     l1 = parser.add_argument_group("L1 fees")
-    add_l1(l1, "L1 base fees and blob base fees (the month of the package)")
-    l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
-                    " it, or the demand that it shows driving the rules of L1 anew")  # fmt: skip
-    l1.add_argument("--paths", type=count, default=paths, help="number of paths of a bootstrap or of demand")
-    length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
-    l1.add_argument("--hours", type=above_0, default=hours, help=length)
-    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block length of a bootstrap")
-    l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="tip on L1 (the file's, or 100000000)")
-    l1.add_argument("--usage-exponent", type=number, default=exponent, help="assumed: L1 blocks weigh fee to"
-                    " this power in averages (%(default)s)")  # fmt: skip
-    traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
+    add_l1(l1, "L1 base fees and blob base fees (default: the month in the package)")
+    l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="the history itself, a block"
+                    " bootstrap of the history, or a simulation of L1 whose demand is calibrated on the"
+                    " history")  # fmt: skip
+    l1.add_argument("--paths", type=count, default=paths, help="number of paths with --scenario bootstrap or demand")
+    whole = "" if hours is not None else ", rounded up to a whole step (default: the whole history)"
+    l1.add_argument("--hours", type=above_0, default=hours, help=f"length of a path{whole}")
+    l1.add_argument(
+        "--block-hours", type=above_0, default=BLOCK_HOURS, help="mean length of the blocks with --scenario bootstrap"
+    )
+    l1.add_argument(
+        "--tip", type=whole_from_0, metavar="WEI", help="L1 tip (default: the tips of the file, or 100000000)"
+    )
+    l1.add_argument("--usage-exponent", type=number, default=exponent, help="averages of L1 fees weight each"
+                    " block by its fee to this power, an assumption")  # fmt: skip
+    traffic = parser.add_argument_group("transactions, drawn at random over the time of the L1 fees")
     traffic.add_argument(
-        "--transactions", metavar="FILE", help=f"{FILE_HELP}; or sizes: gas_used, calldata_bytes and --size's column"
+        "--transactions",
+        metavar="FILE",
+        help=f"{FILE_HELP}; or a table with gas_used, calldata_bytes and the column of --size",
     )
     add_transaction_file(traffic)
     add_codec(parser)
-    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size")
+    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="column with the compressed size")
     traffic.add_argument(
         "--arrival-rate", type=above_0, default=Demand().rate, metavar="PER_SECOND", help="transactions per second"
     )
-    traffic.add_argument("--seed", type=whole_from_0, default=1, help="seed of all draws")
+    traffic.add_argument("--seed", type=whole_from_0, default=1, help="seed of the random numbers")
     _add_rule(parser)
     add_rules(parser)
 
@@ -131,28 +138,34 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     default = PricingRule()
     rule = parser.add_argument_group("pricing and posting")
     for name, unit, text in (
-        ("margin", None, "margin of the variable cost"),
-        ("estimate-margin", None, "margin of the fees that users pay"),
+        ("margin", None, "factor on the variable cost"),
+        ("estimate-margin", None, "factor on the fees that users pay"),
         ("update-interval", "SECONDS", "time between announced costs"),
         ("window", "SECONDS", "time over which L1 fees are averaged"),
     ):
         value = getattr(default, name.replace("-", "_"))
         rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=text)
-    rule.add_argument("--fixed-cost", type=whole_from_0, default=default.fixed_cost, metavar="WEI", help="announced")
+    rule.add_argument(
+        "--fixed-cost", type=whole_from_0, default=default.fixed_cost, metavar="WEI", help="announced fixed cost"
+    )
     for side in ("lower", "upper"):
-        text = "of the variable cost, or none"
+        text = f"{side} bound of the variable cost, or none"
         rule.add_argument(
             f"--{side}-bound", type=_bound, default=getattr(default, f"{side}_bound"), metavar="WEI", help=text
         )
-    rule.add_argument("--calldata-pressure", action="store_true", help="let full blocks raise the variable cost")
+    rule.add_argument(
+        "--calldata-pressure",
+        action="store_true",
+        help="raise the variable cost after blocks that are full of calldata",
+    )
     rule.add_argument(
         "--deadline",
         type=above_0,
         metavar="SECONDS",
-        help="post bytes that have waited this long (wait until the blob is full)",
+        help="maximum time that bytes wait to be posted (default: until the blob is full)",
     )
-    rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="bytes of the stream over those of transactions"
-                      " measured one by one; a real blob has 0.52 (1)")  # fmt: skip
+    rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="size of the posted data / sum of the sizes of"
+                      " transactions compressed one by one; about 0.52 in a real blob")  # fmt: skip
 
 
 def read_experiment(options: argparse.Namespace) -> BacktestArguments:
@@ -170,7 +183,7 @@ def read_experiment(options: argparse.Namespace) -> BacktestArguments:
     what_if = read_rules_option(options)
     gas = {} if what_if is None else submission_gas(what_if)
     if what_if is not None and not gas and options.scenario != "demand":
-        reason = "expected tables [[linea.rows]], or --scenario demand, in which a blob schedule acts"
+        reason = "expected tables [[linea.rows]]: a blob schedule has an effect only with --scenario demand"
         raise InvalidInput("--rules", reason, options.rules)
     rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure, **gas)
     submission = Submission(tip=tip, **gas)
@@ -194,7 +207,7 @@ def submission_gas(what_if: "WhatIf") -> dict[str, int]:
             raise InvalidInput("--rules", "expected tables [[linea.rows]] or [[ethereum.rows]] in a simulation", chain)
         for name in names if chain == "linea" else ():
             if name not in SUBMISSION_GAS:
-                expected = f"expected {' and '.join(SUBMISSION_GAS)} alone of Linea: other terms are options"
+                expected = f"expected only {' and '.join(SUBMISSION_GAS)} in [[linea.rows]]; options set the rest"
                 raise InvalidInput("--rules", expected, name)
     if "linea" not in what_if.changed:
         return {}
@@ -250,12 +263,12 @@ def _print_statistics(statistics: dict[str, dict[str, dict[str, float]]]) -> Non
 
 
 _STATISTIC_LABELS = {
-    "quantile": "quantile", "below": "share below", "cvarLower": "CVaR of lowest", "cvarUpper": "CVaR of highest",
+    "quantile": "quantile", "below": "share below", "cvarLower": "mean of lowest", "cvarUpper": "mean of highest",
 }  # fmt: skip
 _LABELS = {
-    "recovery": "revenue over posting cost",
-    "size_recovery": "size part over posting cost",
-    "unprofitable_share": "transactions below their cost",
+    "recovery": "revenue / posting cost",
+    "size_recovery": "size part of fees / posting cost",
+    "unprofitable_share": "share of transactions below their cost",
     "total_revenue": "revenue [ETH]",
     "total_cost": "posting cost [ETH]",
     "max_drawdown": "maximum drawdown [ETH]",
@@ -273,7 +286,7 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
     if path is None:
         table = read_shipped_transactions()
         if size not in table:
-            raise InvalidInput("--size", f"expected a column among {', '.join(map(str, table))}", size)
+            raise InvalidInput("--size", f"expected one of the columns {', '.join(map(str, table))}", size)
         known = table.dropna(subset=[size, "gas_used"])
         sizes, gas, calldata = (known[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
         return Workload(
@@ -346,7 +359,7 @@ def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
         raise InvalidInput("--hours", reason, hours)
     step = scenarios.step_seconds(history)
     if hours * HOUR <= step:
-        raise InvalidInput("--hours", f"expected more than a step of the history, {step / HOUR:.3g} h", hours)
+        raise InvalidInput("--hours", f"expected more than one step of the history, {step / HOUR:.3g} h", hours)
     return scenarios.beginning(history, hours * HOUR)
 
 

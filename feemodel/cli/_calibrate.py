@@ -19,17 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from feemodel.simulation._calibrate import calibrate
 
     parser.add_argument(
-        "--loss-probability", type=number, default=0.05, help="bound on the probability of a loss over a path"
+        "--loss-probability", type=number, default=0.05, help="maximum probability of a loss over a path"
     )
     own = {name: default_of(calibrate, name) for name in ("confidence", "vary", "counted", "highest")}
-    parser.add_argument("--confidence", type=number, default=own["confidence"], help="confidence of the interval")
-    parser.add_argument("--vary", default=own["vary"], choices=("estimate_margin", "margin"), help="(%(default)s)")
-    parser.add_argument("--counted", default=own["counted"], choices=("size_revenue", "revenue"), help="what pays for"
-                        " posting: what the size adds to fees, or all of them")  # fmt: skip
-    parser.add_argument("--highest", type=number, default=own["highest"], help="highest margin that is tried")
-    parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
-                        " interval that holds its shortness too; with blocks of --block-hours and three times"
-                        " that")  # fmt: skip
+    parser.add_argument(
+        "--confidence", type=number, default=own["confidence"], help="confidence level of the interval of the margin"
+    )
+    parser.add_argument("--vary", default=own["vary"], choices=("estimate_margin", "margin"), help="the margin to find")
+    parser.add_argument("--counted", default=own["counted"], choices=("size_revenue", "revenue"), help="the fees"
+                        " that pay for posting: their part for the size, or whole fees")  # fmt: skip
+    parser.add_argument("--highest", type=number, default=own["highest"], help="maximum margin of the search")
+    parser.add_argument("--histories", type=count, metavar="COUNT", help="also calibrate on COUNT bootstrapped"
+                        " histories, for an interval that includes the uncertainty of a short history; the blocks have"
+                        " --block-hours and three times --block-hours")  # fmt: skip
     add_executor(parser, dask=False)
     add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
 
@@ -69,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
         if found.margin is not None:
             low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
             print(
-                f"{options.vary} {found.margin:.3f} keeps P(loss) at or below {bound}: {found.losing} of {size} lose;"
+                f"{options.vary} {found.margin:.3f} keeps P(loss) at or below {bound}: "
+                f"{found.losing} of {size} have a loss;"
             )
             print(f"{found.confidence:.0%} interval {low} to {high}.")
         if found.reason:
@@ -77,7 +80,8 @@ def run(options: argparse.Namespace) -> int:
         if drawn is not None:
             count, low, high = drawn["histories"], drawn["low"], drawn["high"]
             print(
-                f"{count} histories drawn anew: {found.confidence:.0%} of their margins from {low:.3f} to {high:.3f}."
+                f"{count} bootstrapped histories: "
+                f"{found.confidence:.0%} of their margins are from {low:.3f} to {high:.3f}."
             )
         print(f"L1 fees: {made.l1_fees.attrs['source']}.")
         counted = "whole fees" if options.counted == "revenue" else "the size part of fees"

@@ -23,9 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stale",
         type=count,
         metavar="DAYS",
-        help="list rows that were not compared with their source for that many days",
+        help="list rows whose source was not checked for more than DAYS days",
     )
-    parser.epilog = "Exit codes: 0 success, 1 --stale found rows, 2 invalid input, 3 a file, 70 unexpected error."
+    parser.epilog = (
+        "Exit codes: 0 success; 1 --stale found rows; 2 invalid input; 3 a file cannot be read; 70 unexpected error."
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,7 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the result of rollup_getProof, or the whole JSON-RPC response")
     parser.add_argument("--root", required=True, metavar="HEX", help="state root of the block on L1")
     parser.add_argument("--address", metavar="HEX", help="the requested account")
-    parser.epilog = "Exit codes: 0 the proof is valid; 1 it is not; 2 a value cannot be read; 3 a file cannot be read."
+    parser.epilog = (
+        "Exit codes: 0 the proof is valid; 1 the proof is not valid; 2 invalid input; 3 a file cannot be read."
+    )
     parser.add_argument(
         "--slot",
         action="append",

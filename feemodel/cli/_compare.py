@@ -30,16 +30,22 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of transactions")
     add_transaction_file(parser)
-    parser.add_argument("--gas", type=count, help="gas used by each transaction (the file's column, or the gas limit)")
-    add_l1_fees(parser, "(median of the package's month, or of the day --at)")
-    parser.add_argument("--only", metavar="NAME,…", help="names of rules (the current ones); `all` for every upgrade")
+    parser.add_argument(
+        "--gas", type=count, help="gas used by each transaction (default: the column of the file, or the gas limit)"
+    )
+    add_l1_fees(parser, "(default: median of the month in the package, or of the day --at)")
+    parser.add_argument(
+        "--only", metavar="NAME,…", help="names of rules, or `all` for every upgrade (default: the current rules)"
+    )
     parser.add_argument(
         "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
     )
     add_chains(parser)
-    parser.add_argument("--at", metavar="DATE", help="use the rules of that day, such as 2024-06-14 (the newest)")
     parser.add_argument(
-        "--reference", metavar="RULE", help="rule to which the ratio is computed (linea, or the first rule)"
+        "--at", metavar="DATE", help="use the rules of this day, such as 2024-06-14 (default: the newest rules)"
+    )
+    parser.add_argument(
+        "--reference", metavar="RULE", help="rule in the denominator of the ratio (default: linea, or the first rule)"
     )
     add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
     add_codec(parser)
@@ -49,13 +55,13 @@ def add_chains(parser: argparse.ArgumentParser) -> None:
     """Add the options for the chains that are compared, and for their parameters."""
     from feemodel.rollups.rules import PUBDATA
 
-    parser.add_argument("--chains", metavar="FOLDER", help="also the chains of a folder of TOML files")
+    parser.add_argument("--chains", metavar="FOLDER", help="also use the chains of a folder of TOML files")
     add_rules(parser)
     parser.add_argument(
         "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
         help="set a parameter; may be repeated",
     )  # fmt: skip
-    text = "bytes of pubdata on ZKsync, an assumption"
+    text = "assumed number of bytes of pubdata on ZKsync"
     parser.add_argument("--pubdata", type=whole_from_0, default=PUBDATA, help=text)
 
 
@@ -79,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         table |= {name: np.full(len(transactions), gas) for name, gas in _starknet_gas(options.starknet_gas).items()}
     missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
     if options.only is None:
-        without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+        without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
         rules = [one for one in rules if not missing[one.name]]
     base_fee, blob_base_fee = compared_l1_fees(options)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
@@ -118,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
                f"of {of}")  # fmt: skip
     print_table(title, columns, cells, right_from=2)
     if unknown:
-        print("`feemodel chains NAME` shows what is known of a chain; --set CHAIN.PARAMETER=VALUE gives what is not.")
+        print("`feemodel chains NAME` shows the known parameters; --set CHAIN.PARAMETER=VALUE sets an unknown one.")
     for name, reason in without.items():
         if name not in unknown:
             print(f"Without {name}: {reason}")

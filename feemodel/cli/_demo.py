@@ -89,7 +89,7 @@ def _checked_folder(options: argparse.Namespace) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     there = [str(folder / name) for name in FIGURES if (folder / name).exists()]
     if there and not options.overwrite:
-        raise InvalidInput("--out", "expected a folder without these figures, or --overwrite", there)
+        raise InvalidInput("--out", "expected a folder without these figures (--overwrite replaces them)", there)
     return folder
 
 
@@ -191,32 +191,41 @@ def _print(answer: dict[str, Any]) -> None:
         _say(
             f"{form}: {row['transactions']:,} real transactions pay {_eth(row['revenueWei'])} ETH ({shares}).",
             f"{verb} their {row['compressedBytes']:,} compressed bytes on L1 costs {_eth(row['costWei'])} ETH:",
-            f"the fees cover it {row['recovery']:.2f} times,",
+            f"the fees cover this cost {row['recovery']:.2f} times,",
             f"the size part alone {row['recoveryOfSizePart']:.2f} times;",
             f"break-even margin {row['breakEvenMargin']:.3f}{why_zero}.",
         )
         if "recoveryWithFinalization" in row:
             _say(
-                f"With finalization, {FINALIZATION_GAS:,} gas more for each blob, they cover it",
+                f"With {FINALIZATION_GAS:,} gas per blob for finalization, the fees cover the cost",
                 f"{row['recoveryWithFinalization']:.2f} times,",
                 f"the size part {row['recoveryOfSizePartWithFinalization']:.2f} times;",
-                f"at the tips that Linea really paid, {PAID_TIP:.2f} wei for each wei of base fee,",
+                f"with the tips that Linea paid, {PAID_TIP:.2f} wei per wei of base fee,",
                 f"{row['recoveryWithFinalizationAtPaidTip']:.2f} and {row['recoveryOfSizePartAtPaidTip']:.2f} times.",
             )
     shares = answer["rentShares"]
     _say(
-        f"What Linea really paid on L1 in these weeks: {shares['finalization']:.0%} for finalization and",
-        f"{shares['data']:.0%} for data; of both {shares['tips']:.0%} are tips, {shares['base fee']:.0%} base fee,",
-        f"{shares['blobs']:.0%} blobs.",
+        f"Linea's payments on L1 in these weeks: {shares['finalization']:.0%} for finalization and",
+        f"{shares['data']:.0%} for data; by kind {shares['tips']:.0%} tips, {shares['base fee']:.0%} base fees and",
+        f"{shares['blobs']:.0%} blob fees.",
     )
     l1 = answer["l1"]
     _say(
-        f"L1 from {l1['from']} to {l1['to']}: base fee {_gwei(l1['meanBaseFee'])} gwei in the mean",
-        f"({_gwei(l1['medianBaseFee'])} median), blob base fee {_gwei(l1['meanBlobBaseFee'])} gwei;",
-        f"blobs are {l1['blobShareOfCost']:.0%} of what posting costs.",
+        f"L1 from {l1['from']} to {l1['to']}: mean base fee {_gwei(l1['meanBaseFee'])} gwei",
+        f"(median {_gwei(l1['medianBaseFee'])}), mean blob base fee {_gwei(l1['meanBlobBaseFee'])} gwei;",
+        f"blobs are {l1['blobShareOfCost']:.0%} of the cost of posting.",
     )
     print()
-    columns = ("form", "transactions", "bytes", "revenue", "L1 cost", "covered", "with finalization", "break-even")
+    columns = (
+        "form",
+        "transactions",
+        "bytes",
+        "revenue",
+        "L1 cost",
+        "revenue / cost",
+        "with finalization",
+        "break-even",
+    )
     rows = [
         (
             row["pricing"],
@@ -231,15 +240,18 @@ def _print(answer: dict[str, Any]) -> None:
         for row in answer["results"]
     ]
     print_table(
-        f"At margin {answer['estimateMargin']:g}, costs of {answer['preset']} [ETH]", columns, rows, right_from=2
+        f"At margin {answer['estimateMargin']:g}, with the costs of {answer['preset']} [ETH]",
+        columns,
+        rows,
+        right_from=2,
     )
     work = answer["compression"]
     _say(
-        f"Generated: {work['transactions']:,} transactions of {work['bytes']:,} bytes, compressed live to",
-        f"{work['compressedBytes']:,} at {work['transactionsPerSecond']:,} a second;",
-        f"{answer['feesEvaluated']:,} fees evaluated; {answer['seconds']} s in all.",
-        "Not counted as cost: proving, the operator's machines, retries, blobs that leave partly filled, L1 above its",
-        "mean while the operator posts.",
+        f"Generated: {work['transactions']:,} transactions of {work['bytes']:,} bytes, compressed to",
+        f"{work['compressedBytes']:,} bytes at {work['transactionsPerSecond']:,} transactions per second;",
+        f"{answer['feesEvaluated']:,} fees computed in {answer['seconds']} s in total.",
+        "Costs that are not included: proving, the operator's machines, retries, partly filled blobs,",
+        "and L1 fees above their mean when the operator posts.",
     )
     print("Figures: " + ", ".join(answer["figures"]))
 

@@ -69,16 +69,17 @@ def _recovery(
         real, forms[0], submission, base_fee=BASE_FEES, blob_base_fee=BLOB_BASE_FEES, margin=margins
     )
     plot_recovery(surface, left, margin=preset.estimate_margin, observed=observed)
-    left.set_title("Where real transactions cover posting (cost-per-byte form)", fontsize=11)
+    left.set_title("Do fees of real transactions cover posting? (cost-per-byte form)", fontsize=11)
     paid = {}
     for form in forms:
         fee = form.base_fee + form.parts(real.compressed_size, real.gas, preset.estimate_margin).total
         paid[f"fee, {form.name} form"] = (real.compressed_size, fee * real.gas)
     posting = submission.cost_per_byte(observed[0].mean(), observed[1].mean())
-    lines = {"posting on L1, mean of the month": posting, "verification on L1, by its form": forms[1].cost_per_byte}
+    lines = {"cost of posting, mean of the month": posting, "cost of verification, by its form": forms[1].cost_per_byte}
     plot_fee_by_size(paid, right, cost_per_byte=lines)
     right.set_title(
-        f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and what their bytes cost", fontsize=11
+        f"Fees of {len(real):,} transactions at margin {preset.estimate_margin:g}, and the cost of their bytes",
+        fontsize=11,
     )
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
     tip = f"assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei"
@@ -96,7 +97,7 @@ def _verification(
         real, form, verification_gas_cost=VERIFICATION_GAS_COSTS, gas_price_ratio=GAS_PRICE_RATIOS, margin=margins
     )
     plot_verification_surface(surface, left, margin=preset.estimate_margin)
-    left.set_title("Verification-cost form: how far fees cover L1, and the fee (lines)")
+    left.set_title("Verification-cost form: fees / L1 cost (colors), and the median fee (lines)")
     gas = int(np.median(real.gas))
     curves = []
     for ratio in RATIO_CURVES:
@@ -119,7 +120,7 @@ def _corpora(corpora: Mapping[str, tuple[Any, Any]]) -> Figure:
     ratios = {name: size / length for name, (length, size) in corpora.items()}
     plot_distributions(lengths, axes[0], label="length of sender ‖ unsigned transaction [bytes]")
     plot_distributions(sizes, axes[1], label="compressed size, zstd [bytes]")
-    plot_distributions(ratios, axes[2], label="compressed size over length", scale="linear")
+    plot_distributions(ratios, axes[2], label="compressed size / length", scale="linear")
     figure.suptitle("The generated corpus and the real transactions that it is fitted to")
     return figure
 

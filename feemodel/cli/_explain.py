@@ -29,19 +29,23 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with one or many in any"
-                        " format that `sizes` takes, or - for standard input")  # fmt: skip
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file of them in a format"
+                        " of `feemodel sizes`, or - for standard input")  # fmt: skip
     add_columns(parser)
-    parser.add_argument("--gas", type=count, help="gas estimate (that of a transfer, or the gas limit)")
-    parser.add_argument("--gas-used", type=count, help="gas used by the execution, for the check after it")
-    parser.add_argument("--nonce", type=whole_from_0, help="nonce of a call without one (0)")
-    parser.add_argument("--chain-id", type=whole_from_0, help=f"chain id of a call without one ({LINEA_CHAIN_ID})")
+    parser.add_argument("--gas", type=count, help="gas estimate (default: the gas limit, or the gas of a transfer)")
+    parser.add_argument("--gas-used", type=count, help="gas used by the execution, for the check after execution")
+    parser.add_argument("--nonce", type=whole_from_0, help="nonce, for a call without a nonce (default: 0)")
+    parser.add_argument(
+        "--chain-id", type=whole_from_0, help=f"chain id, for a call without a chain id (default: {LINEA_CHAIN_ID})"
+    )
     add_form(parser)
     state = parser.add_mutually_exclusive_group()
-    state.add_argument("--genesis", metavar="FILE", help="execute on a geth genesis: gas by part, access list")
+    state.add_argument(
+        "--genesis", metavar="FILE", help="execute on a geth genesis file; print the gas by part and an access list"
+    )
     state.add_argument("--replay", metavar="FILE", help="execute on the state before a captured block")
     parser.add_argument(
-        "--check", action="store_true", help="exit with 1 unless every check of the node accepts the transaction"
+        "--check", action="store_true", help="exit with 1 if a check of the node would reject the transaction"
     )
     add_codec(parser)
     add_pricing(parser)
@@ -106,7 +110,7 @@ def _each(
     if failed:
         first = f"{failed[0]['position']}: {failed[0]['error']}"
         name = "standard input" if options.subject == "-" else options.subject
-        raise UnreadableFile(f"{name}: {len(failed):,} of {len(rows):,} have no fee, the first is {first}")
+        raise UnreadableFile(f"{name}: {len(failed):,} of {len(rows):,} items have no fee; the first is {first}")
     return 1 if options.check and not all(map(_is_accepted, rows)) else 0
 
 
@@ -130,10 +134,10 @@ def _print(answer: dict[str, Any]) -> None:
     wallets = [tuple(_grouped(cell) for cell in row.values()) for row in answer["wallets"]]
     print_table("What a wallet would set", ("wallet", "maxPriorityFeePerGas", "maxFeePerGas"), wallets)
     offered = answer["offeredPricePerGas"]
-    title = "At the suggested fee" if offered is None else f"At the {in_gwei(offered)} per gas that it offers"
+    title = "At the suggested fee" if offered is None else f"At the offered {in_gwei(offered)} per gas"
     columns = ("stage", "margin", "gas", "requiredPricePerGas", "outcome")
     checks = [tuple(_grouped(row[column]) for column in columns) for row in answer["stages"]]
-    print_table(title, ("check", "margin", "gas", "asks wei per gas", "outcome"), checks)
+    print_table(title, ("check", "margin", "gas", "required wei per gas", "outcome"), checks)
     if "used" not in answer["gas"]:
         print("The check after execution needs --gas-used.")
     if "gasParts" in answer:
@@ -150,7 +154,7 @@ def _print_execution(answer: dict[str, Any]) -> None:
         keys = sum(len(entry["storageKeys"]) for entry in answer["accessList"])
         listed = f"{len(answer['accessList'])} accounts and {keys} slots"
         saved = answer["gasParts"]["used"] - answer["gasUsedWithAccessList"]
-        verb = f"saves {saved:,}" if saved > 0 else f"does not pay off: {-saved:,} more"
+        verb = f"saves {saved:,}" if saved > 0 else f"costs {-saved:,} more"
         print(f"An access list of {listed} {verb} gas.")
 
 

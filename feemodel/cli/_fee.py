@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=whole_from_0, required=True, metavar="BYTES", help="compressed size")
-    parser.add_argument("--gas", type=count, required=True, help="gas over which the fee is spread")
+    parser.add_argument("--gas", type=count, required=True, help="gas by which the size part of the fee is divided")
     add_pricing(parser)
-    group = parser.add_argument_group("rules of one's own")
+    group = parser.add_argument_group("custom rules")
     add_rules(group)
-    add_l1_fees(group, "from which the variable cost of these rules is computed (median of the shipped month)")
+    add_l1_fees(group, "for the variable cost (default: median of the month in the package)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,10 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     concurrency, timeout = default_of(fetch_blocks, "concurrency"), default_of(fetch_blocks, "timeout")
     parser.add_argument("--node", required=True, metavar="URL", help="URL of a JSON-RPC endpoint")
-    parser.add_argument("--blocks", required=True, metavar="A:B", help="blocks from A to B, without B")
-    add_out(parser, "FILE.parquet", "written whole or not at all", required=True)
+    parser.add_argument("--blocks", required=True, metavar="A:B", help="blocks from A to B, B not included")
+    add_out(parser, "FILE.parquet", "file to write", required=True)
     parser.add_argument(
-        "--tip-percentile", type=number, metavar="P", help="adds blob base fees, and tips at this percentile of the gas"
+        "--tip-percentile",
+        type=number,
+        metavar="P",
+        help="also download blob base fees, and tips at percentile P of the gas",
     )
     parser.add_argument("--concurrency", type=count, default=concurrency, help="number of requests at the same time")
     parser.add_argument("--timeout", type=above_0, default=timeout, metavar="SECONDS", help="time limit of one request")

@@ -44,7 +44,7 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
         if contract is not None:
             raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
         if change:
-            raise InvalidInput("--change-finality", "expected --finality RULE with it", change)
+            raise InvalidInput("--change-finality", "expected only with --finality RULE", change)
         if stored is not None and stored.startswith("l1"):
             reason = f"expected l1 URL: the ledger's rule is {stored}, and no address of a node is stored"
             raise InvalidInput("--finality", reason, words)

@@ -11,8 +11,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     parser.add_argument("--block", required=True, type=whole_from_0, help="number of the newest final block")
     parser.epilog = (
-        "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "
-        "final one; 3 a ledger that cannot be read or written, or is damaged."
+        "A final block cannot become non-final again. Exit codes: 0 success; 2 a block that the ledger does not "
+        "have, or a block below its newest final block; 3 a ledger that cannot be read or written, or is damaged."
     )
 
 

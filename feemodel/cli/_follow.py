@@ -22,25 +22,33 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="FILE", help="the ledger")
-    parser.add_argument("--hashing", choices=("poseidon2", "mimc"), help="hash function of a new ledger (poseidon2)")
+    parser.add_argument("--store", required=True, metavar="FILE", help="ledger file")
+    parser.add_argument(
+        "--hashing", choices=("poseidon2", "mimc"), help="hash function of a new ledger (default: poseidon2)"
+    )
     parser.add_argument("--genesis", metavar="FILE", help="geth genesis file for a new ledger")
     parser.add_argument("--chain-id", type=whole_from_0, metavar="N",
-                        help="stored with the ledger (the genesis file's, or the node's)")  # fmt: skip
+                        help="chain id of a new ledger (default: of the genesis file, or of the node)")  # fmt: skip
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--blocks", metavar="FILE", help="state changes, one JSON object per line; - is standard input")
+    source.add_argument(
+        "--blocks", metavar="FILE", help="state changes, one JSON object per line; - for standard input"
+    )
     source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, one JSON object per line")
-    source.add_argument("--node", metavar="URL", help="a node with the Shomei plug-in; follows until interrupted")
+    source.add_argument(
+        "--node",
+        metavar="URL",
+        help="node with the Shomei plug-in; new blocks are imported until the command is interrupted",
+    )
     parser.add_argument("--finality", nargs="+", metavar="RULE",
-                        help="immediate, depth N, or l1 URL; stored with the ledger (the stored rule; a ledger "
-                        "without one makes no block final)")  # fmt: skip
+                        help="immediate, depth N, or l1 URL; stored in the ledger (default: the stored rule; in a "
+                        "ledger without a rule, no block becomes final)")  # fmt: skip
     parser.add_argument("--change-finality", action="store_true", help="replace the stored rule with --finality")
     parser.add_argument(
-        "--contract", metavar="HEX", help="the rollup's contract on L1, for --finality l1 (Linea mainnet's)"
+        "--contract", metavar="HEX", help="the rollup's contract on L1, for --finality l1 (default: of Linea mainnet)"
     )
     parser.add_argument("--exit-when-node-fails", action="store_true",
-                        help="end with 4 where a node that answered before goes away; else it is asked again, after "
-                        "twice the time at each failure, up to a minute")  # fmt: skip
+                        help="exit with 4 if the node fails (default: retry, with pauses that double up to one "
+                        "minute; a node that has never answered always ends the command)")  # fmt: skip
     parser.add_argument(
         "--confirmations", type=whole_from_0, default=2, help="confirmations before a node's block is imported"
     )
@@ -48,10 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval", type=above_0, default=2.0, metavar="SECONDS", help="time between two requests to the node"
     )
     parser.epilog = (
-        "Without a source of blocks it only shows the ledger, as feemodel ledger info does. Exit codes: 0 done; 2 an "
-        "option or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is "
-        "damaged; 4 a node that failed; 130 interrupted. SIGTERM ends it with 0. Blocks before the one that failed "
-        "stay imported. Blocks that the ledger holds already are compared with it and skipped."
+        "Without a source of blocks, this command prints the head of the ledger. Blocks that the ledger already has "
+        "are compared with the ledger and skipped. After an error, the blocks before the failed block remain "
+        "imported. Exit codes: 0 success or SIGTERM; 2 an option or a block that does not fit the ledger; 3 a file "
+        "or a ledger that cannot be read or written, or is damaged; 4 a node failed; 130 interrupted."
     )
 
 
@@ -91,7 +99,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
     """Create a ledger with its first block. The file becomes visible only after it is complete."""
     first = None if options.genesis is not None else next(blocks, None)
     if options.genesis is None and first is None:
-        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE makes one")
+        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         part = Path(folder) / path.name
         with ledger.Store(part, hashing=options.hashing) as store:
@@ -113,11 +121,11 @@ def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
     from feemodel.ledger._files import read_genesis_chain_id
 
     if (head := store.head) is not None:
-        reason = f"expected a new ledger, the head of this one is block {head.number}"
+        reason = f"expected only for a new ledger, but {store.path} has the head block {head.number}"
         raise InvalidInput("--genesis", reason, options.genesis)
     chain_id = read_genesis_chain_id(options.genesis)
     if chain_id is not None and options.chain_id not in (None, chain_id):
-        raise InvalidInput("--chain-id", f"expected {chain_id}, as in {options.genesis}", options.chain_id)
+        raise InvalidInput("--chain-id", f"expected {chain_id}, the chain id in {options.genesis}", options.chain_id)
     ledger.import_genesis(store, ledger.read_genesis(options.genesis))
     if chain_id is not None:
         store.set_chain_id(chain_id)
@@ -194,7 +202,7 @@ def _stopping() -> Iterator[None]:
 
 
 def _say_failure(error: Exception, pause: float) -> None:
-    print(f"feemodel: {error}; asked again in {pause:g} s", file=sys.stderr, flush=True)
+    print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
 
 
 def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
@@ -209,10 +217,10 @@ def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
     if options.json:
         print_json(answer)
     elif head is None:
-        print(f"{options.store}: empty; --genesis FILE starts it")
+        print(f"{options.store}: empty; --genesis FILE imports the genesis block")
     else:
         newest = "none" if finalized is None else f"{finalized:,}"
-        rule = f"by the rule {finality}" if finality else "no rule is stored: --finality RULE sets one"
+        rule = f"by the rule {finality}" if finality else "no finality rule is stored; --finality RULE sets a rule"
         print(f"{options.store}: head {head.number:,}, final {newest} ({rule}), state root {answer['stateRoot']}")
     return 0
 

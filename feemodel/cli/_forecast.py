@@ -27,10 +27,10 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def add_forecast(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
     """Add the options of a forecast. `read_l1` reads those of L1 fees."""
-    add_l1(parser, "L1 fees up to now (the month of the package)")
+    add_l1(parser, "L1 fees up to now (default: the month in the package)")
     paths = default_of(function, "paths")
-    parser.add_argument("--paths", type=count, default=paths, help="sample paths (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the paths")
+    parser.add_argument("--paths", type=count, default=paths, help="number of sample paths")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="seed of the random numbers")
 
 
 def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
@@ -41,13 +41,14 @@ def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from feemodel.simulation.forecast.distribution import forecast
 
-    parser.add_argument("--horizon", action="append", metavar="LENGTH", help="multiples of ten minutes up to 7d,"
-                        " such as 6h; may be repeated (10min, 1h, 6h and 24h)")  # fmt: skip
+    parser.add_argument("--horizon", action="append", metavar="LENGTH", help="time ahead of the newest row, a"
+                        " multiple of ten minutes up to 7d, such as 6h; may be repeated (default: 10min, 1h,"
+                        " 6h, 24h)")  # fmt: skip
     method = default_of(forecast, "method")
-    parser.add_argument("--method", choices=METHODS, default=method, help="auto, or a named baseline (%(default)s)")
+    parser.add_argument("--method", choices=METHODS, default=method, help="forecasting method")
     add_forecast(parser, forecast)
-    add_figure(parser, "a fan chart")
-    parser.add_argument("--fee", choices=FEES, default="base_fee", help="fee that the figure shows (%(default)s)")
+    add_figure(parser, "draw a fan chart")
+    parser.add_argument("--fee", choices=FEES, default="base_fee", help="fee in the figure")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -28,23 +28,26 @@ OPTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=OPTIONS, metavar="ACTION", help=", ".join(OPTIONS))
     add_store(parser)
-    parser.add_argument("--out", metavar="FILE", help="new file of backup and export; - is standard output (export)")
+    parser.add_argument(
+        "--out", metavar="FILE", help="for backup and export: file to create (export: - for standard output)"
+    )
     parser.add_argument("--keep", type=count, metavar="N", help="for prune: number of blocks that keep their state")
     parser.add_argument("--to", type=whole_from_0, metavar="N", help="for rollback: the block that becomes the head")
     parser.add_argument(
-        "--first", type=whole_from_0, metavar="N", help="for export: the first block (the oldest stored)"
+        "--first", type=whole_from_0, metavar="N", help="for export: the first block (default: the oldest stored block)"
     )
-    parser.add_argument("--last", type=whole_from_0, metavar="N", help="for export: the last block (the head)")
+    parser.add_argument("--last", type=whole_from_0, metavar="N", help="for export: the last block (default: the head)")
     parser.epilog = (
-        "info: what the ledger holds; its accounts are counted from the genesis on, those that were destroyed too. "
-        "verify: every row checked against its hashes. "
-        "backup: a copy while another process imports. prune: the state of all but the newest N blocks is deleted; "
-        "the newest final block and all after it keep theirs, and so do the hashes and roots of all blocks. "
-        "export: the blocks as state changes, a JSON object a line, which feemodel follow --blocks reads. "
-        "rollback: blocks after N are removed, which must not be final. prune needs free disk space of the ledger's "
-        "size. A process that imports waits for prune and rollback up to 30 seconds, then ends with 3. "
-        "Exit codes: 0 done; 2 an option or a block that does not fit the ledger; 3 a file or a ledger that cannot be "
-        "read or written, or is damaged."
+        "info: print the contents of the ledger; the number of accounts includes accounts that were destroyed. "
+        "verify: check every row against its hashes. "
+        "backup: copy the ledger, even while another process imports blocks. "
+        "prune: delete the state of all but the newest N blocks; the state from the newest final block on, and the "
+        "hashes and state roots of all blocks, are kept. "
+        "export: write the blocks as state changes, one JSON object per line, for feemodel follow --blocks. "
+        "rollback: remove the blocks after N, if none of them is final. prune needs as much free disk space as the "
+        "ledger uses. A process that imports blocks waits up to 30 seconds for prune and rollback, then exits with 3. "
+        "Exit codes: 0 success; 2 an option or a block that does not fit the ledger; 3 a file or a ledger that cannot "
+        "be read or written, or is damaged."
     )
 
 
@@ -133,7 +136,7 @@ def _verify(options: argparse.Namespace) -> int:
     if found.findings:
         raise LedgerDamaged(f"{options.store}: damaged, {len(found.findings):,} findings")
     if not options.json:
-        print(f"{options.store}: {found.rows:,} rows, each as its hash says")
+        print(f"{options.store}: {found.rows:,} rows, all match their hashes")
     return 0
 
 

@@ -31,15 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--price-per-unit", type=whole_from_0, metavar="WEI", help="price per unit of Arbitrum's L1 pricing"
     )
-    parser.add_argument("--gas", type=count, default=21_000, help="gas of the call; on Arbitrum without its L1 part")
+    parser.add_argument(
+        "--gas", type=count, default=21_000, help="gas of the call; on Arbitrum, without the gas for L1"
+    )
     parser.add_argument(
         "--blocks-ahead", type=whole_from_0, default=ahead, metavar="N", help="number of blocks until inclusion"
     )
     parser.add_argument("--priority-fee", type=whole_from_0, default=tip, metavar="WEI", help="priority fee per gas")
     parser.add_argument(
-        "--max-fee", type=whole_from_0, metavar="WEI", help="maximum fee per gas (the largest base fee by then)"
+        "--max-fee",
+        type=whole_from_0,
+        metavar="WEI",
+        help="maximum fee per gas (default: the upper bound of the base fee until inclusion)",
     )
-    parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
+    parser.add_argument("--at", metavar="DATE", help="use the rule of this day (default: the newest rule)")
     add_parameters(parser)
     add_rules(parser)
 
@@ -59,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
                 option = "--" + name.replace("_", "-")
-                raise MissingOption(option, f"required in wei, since {options.chain} charges for data")
+                raise MissingOption(option, f"required in wei, because {options.chain} charges for data")
     now = Now(
         base_fee=options.base_fee, l1_base_fee=options.l1_base_fee or 0,
         blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,
@@ -83,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     title += f"max fee {found.max_fee_per_gas:,} wei per gas"
     gas = found.held - found.l1_fee - found.operator_fee
     rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),
-            ("operator fee", found.operator_fee), ("held back", found.held)]  # fmt: skip
+            ("operator fee", found.operator_fee), ("reserved for fees", found.held)]  # fmt: skip
     token = terms.chain.token
     per_eth = token_per_eth(terms)
 

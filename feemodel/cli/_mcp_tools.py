@@ -63,7 +63,7 @@ class Subject(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         check_no_blobs(call)
         gas = call.gas if self.gas is None else self.gas
         if gas is None and (call.data or call.to is None):
-            raise InvalidInput("gas", "expected gas, because this tool does not execute the call", None)
+            raise InvalidInput("gas", "expected the gas of the call, because this tool does not execute the call", None)
         return call, intrinsic_gas(call) if gas is None else gas
 
 
@@ -137,7 +137,7 @@ class MaxSend(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         if sending.needs_l1_fees(self.chain, self.price_per_unit):
             for name, fee in (("l1BaseFee", self.l1_base_fee), ("blobBaseFee", self.blob_base_fee)):
                 if fee is None:
-                    raise InvalidInput(name, f"expected the fee, since {self.chain} charges for data", None)
+                    raise InvalidInput(name, f"expected a fee, because {self.chain} charges for data", None)
         now = sending.Now(
             base_fee=self.base_fee, l1_base_fee=self.l1_base_fee or 0,
             blob_base_fee=1 if self.blob_base_fee is None else self.blob_base_fee, price_per_unit=self.price_per_unit,
@@ -184,7 +184,7 @@ class Forecast(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         from feemodel.simulation.forecast.distribution import forecast
 
         if not 1 <= self.paths <= MAX_PATHS:
-            raise InvalidInput("paths", f"expected 1 to {MAX_PATHS:,}", self.paths)
+            raise InvalidInput("paths", f"expected a number from 1 to {MAX_PATHS:,}", self.paths)
         found = forecast(
             read_shipped_l1_fees(), horizons=self.horizons, method=self.method, paths=self.paths  # type: ignore[arg-type]
         )  # fmt: skip

@@ -36,17 +36,40 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
     """Add the pricing options: a preset, and single costs that replace the costs of the preset."""
     group = parser.add_argument_group("pricing")
     group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
-                       help="form of the fee")  # fmt: skip
-    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)}")
-    group.add_argument("--record", metavar="HEX", help="pricing record of a block (extraData), instead of the preset's")
-    group.add_argument("--margin", type=number, help="margin of the estimate (the preset's)")
-    group.add_argument("--base-fee", type=whole_from_0, metavar="WEI")
-    group.add_argument("--variable-cost", type=whole_from_0, metavar="WEI", help="cost per compressed byte")
-    group.add_argument("--fixed-cost", type=whole_from_0, metavar="WEI", help="cost per gas")
-    group.add_argument("--min-gas-price", type=whole_from_0, metavar="WEI", help="verification-cost form")
-    group.add_argument("--verification-gas-cost", type=whole_from_0, metavar="GAS", help="verification-cost form")
-    group.add_argument("--verification-capacity", type=whole_from_0, metavar="BYTES", help="verification-cost form")
-    group.add_argument("--gas-price-ratio", type=number, metavar="L1/L2", help="verification-cost form")
+                       help="formula of the fee")  # fmt: skip
+    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"preset of costs: one of {', '.join(LINEA_PRESETS)}")
+    group.add_argument(
+        "--record", metavar="HEX", help="pricing record (extraData) of a block, which replaces the costs of the preset"
+    )
+    group.add_argument("--margin", type=number, help="margin of the estimate (default: of the preset)")
+    group.add_argument("--base-fee", type=whole_from_0, metavar="WEI", help="base fee (default: of the preset)")
+    group.add_argument(
+        "--variable-cost", type=whole_from_0, metavar="WEI", help="cost per compressed byte (default: of the preset)"
+    )
+    group.add_argument(
+        "--fixed-cost", type=whole_from_0, metavar="WEI", help="fixed cost per gas (default: of the preset)"
+    )
+    group.add_argument(
+        "--min-gas-price", type=whole_from_0, metavar="WEI", help="minimum gas price, only for verification-cost"
+    )
+    group.add_argument(
+        "--verification-gas-cost",
+        type=whole_from_0,
+        metavar="GAS",
+        help="L1 gas to verify a submission, only for verification-cost",
+    )
+    group.add_argument(
+        "--verification-capacity",
+        type=whole_from_0,
+        metavar="BYTES",
+        help="bytes of a submission, only for verification-cost",
+    )
+    group.add_argument(
+        "--gas-price-ratio",
+        type=number,
+        metavar="L1/L2",
+        help="L1 gas price / L2 gas price, only for verification-cost",
+    )
 
 
 def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
@@ -76,9 +99,13 @@ def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None)
 def add_codec(parser: argparse.ArgumentParser) -> None:
     """Add the options for measuring a compressed size."""
     group = parser.add_argument_group("size")
-    group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
+    group.add_argument(
+        "--codec", default="zstd", help="codec that measures the size: zstd, brotli, deflate, fastlz, or lzss"
+    )
     group.add_argument("--dictionary", metavar="FILE", help="dictionary, required for lzss and optional for zstd")
-    group.add_argument("--packed", action="store_true", help="measure the size in whole 32-byte field elements")
+    group.add_argument(
+        "--packed", action="store_true", help="round the size up to whole 32-byte field elements of a blob"
+    )
 
 
 def read_codec(options: argparse.Namespace) -> "Codec":
@@ -86,7 +113,7 @@ def read_codec(options: argparse.Namespace) -> "Codec":
     from feemodel.estimates import _codec_file as codec_file
 
     if options.codec == "lzss" and options.dictionary is None:
-        raise InvalidInput("--codec", "expected --dictionary FILE with lzss (docs/guide/sizes.md names it)", "lzss")
+        raise InvalidInput("--codec", "lzss needs --dictionary FILE (docs/guide/sizes.md names the file)", "lzss")
     if options.dictionary is not None and options.codec not in ("lzss", "zstd"):
         raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
     return codec_file.read_codec(options.codec, options.dictionary)
@@ -107,14 +134,16 @@ def default_of(function: Callable[..., Any], parameter: str) -> Any:
 
 def add_form(parser: argparse.ArgumentParser) -> None:
     """Add the option for the encoding that is measured."""
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="the encoding that is measured")
+    parser.add_argument(
+        "--form", default="sender_unsigned", choices=FORMS, help="encoding of which the size is measured"
+    )
 
 
 def add_l1(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: str) -> None:
     """Add the options for a history of L1 fees."""
     parser.add_argument("--l1", metavar="FILE", help=text)
-    parser.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help="name, and unit, of a column of --l1; may be repeated")  # fmt: skip
+    parser.add_argument("--l1-columns", action="append", default=[], metavar="FIELD=NAME[:gwei]",
+                        help="name (and unit) of the column of --l1 that contains FIELD; may be repeated")  # fmt: skip
 
 
 def add_l1_fees(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: str) -> None:
@@ -126,20 +155,22 @@ def add_l1_fees(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", tex
 def add_executor(parser: argparse.ArgumentParser, *, dask: bool = True) -> None:
     """Add the options for the executor of a simulation."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="executor (%(default)s)")
+    where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="executor of the tasks")
     if dask:
         where.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786")
-    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    parser.add_argument(
+        "--workers", type=count, help="number of threads or processes (default: the number of processors)"
+    )
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Add the option for the file of a ledger."""
-    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    parser.add_argument("--store", required=True, metavar="FILE", help="ledger file")
 
 
 def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
     """Add `--resume`, for results that are stored in parts."""
-    told = f"keep finished {parts} in this folder, which exists, and go on from those there are"
+    told = f"existing folder for finished {parts}; {parts} that are already in the folder are not computed again"
     parser.add_argument("--resume", metavar="FOLDER", help=told)
 
 
@@ -225,7 +256,7 @@ def check_known(where: str, asked: Any, known: Collection[str]) -> None:
     if isinstance(asked, str) and asked in known:
         return
     if close := get_close_matches(str(asked), known, 1, 0.5):
-        raise InvalidInput(where, f"no such name, did you mean {close[0]}?", asked)
+        raise InvalidInput(where, f"unknown name, did you mean {close[0]}?", asked)
     raise InvalidInput(
         where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
     )
@@ -254,7 +285,9 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
 def add_rules(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
     """Add the option for a file of custom rules."""
     parser.add_argument(
-        "--rules", metavar="FILE", help="custom rules: a blob schedule, a gas repricing or scalars; see data/rules/"
+        "--rules",
+        metavar="FILE",
+        help="file of custom rules, such as a blob schedule or scalars; data/rules/ has examples",
     )
 
 

@@ -13,13 +13,13 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
     """Add `--out` and `--overwrite`, which `checked_out` reads."""
     parser.add_argument("--out", metavar=metavar, required=required, help=text)
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
     """Add `--figure` and `--overwrite`, which `checked_out` reads."""
-    parser.add_argument("--figure", metavar="FILE.png", help=f"{text}, into a .png, .svg or .pdf file")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--figure", metavar="FILE.png", help=f"{text} to a .png, .svg or .pdf file")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
@@ -33,13 +33,13 @@ def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, 
         return None
     path = Path(asked)
     if suffixes and path.suffix.lower() not in suffixes:
-        raise InvalidInput(option, f"expected a name that ends in {' or '.join(suffixes)}", asked)
+        raise InvalidInput(option, f"expected a file name that ends in {' or '.join(suffixes)}", asked)
     if not path.name or path.is_dir():
-        raise InvalidInput(option, "expected the name of a file, this is a folder", asked)
+        raise InvalidInput(option, "expected a file, not a folder", asked)
     if not path.parent.is_dir():
         raise InvalidInput(option, "expected a folder that exists", asked)
     if path.exists() and not options.overwrite:
-        raise InvalidInput(option, "exists already; remove it, or give --overwrite", asked)
+        raise InvalidInput(option, "the file exists (--overwrite replaces it)", asked)
     return path
 
 

@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     blocks = ",".join(map(str, BLOCKS))
     parser.add_argument("--blocks", default=blocks, metavar="N,…", help="numbers of blocks until inclusion")
-    parser.add_argument("--chain", action="append", metavar="NAME", help="name of a chain (all); may be repeated")
+    parser.add_argument(
+        "--chain", action="append", metavar="NAME", help="name of a chain; may be repeated (default: all chains)"
+    )
     add_rules(parser)
     add_out(parser, "FILE", "draw the factors: .png, .svg or .pdf")
 
@@ -51,13 +53,16 @@ def run(options: argparse.Namespace) -> int:
         for row in table.to_dict("records")
     ]  # fmt: skip
     columns = ("chain", "blocks", "seconds", "bound", "99 % quantile", *(f"{factor:g} × fails" for factor in WALLETS))
-    title = "Factors on the fee of a transfer that cover it later"
+    title = "Factors on the fee of a transfer that cover the fee some blocks later"
     print_table(title if what_if is None else f"{title}, under the rules of {what_if.name}", columns, cells)
-    print("bound: no fee passes it. Quantile and failures: L1 fees of 2026-01-07 to 2026-02-06, ten-minute means, at a")
-    print("constant base fee of the chain. Every factor below the bound can fail; none: no bound is published.")
+    print("bound: the fee cannot rise by more than this factor; none: no bound is published.")
+    print(
+        "99 % quantile and fails: for ten-minute means of L1 fees of 2026-01-07 to 2026-02-06 and a constant base fee"
+    )
+    print("of the chain.")
     for factor in WALLETS:
         excess = table[f"excess_{factor:g}"].mean()
-        print(f"{factor:g} × holds back {excess:.0%} of the fee more than was needed, mean over all rows")
+        print(f"{factor:g} × reserves {excess:.0%} of the fee more than needed, on average over all rows")
     return 0
 
 

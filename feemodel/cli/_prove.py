@@ -11,12 +11,12 @@ from feemodel.cli._output import add_out, checked_out, print_json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     parser.add_argument("--address", required=True, metavar="HEX", help="address of the account")
-    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="a storage slot; may be repeated")
-    parser.add_argument("--block", type=block, default="finalized", help="a number or a tag")
-    add_out(parser, "FILE.json", "where to write it (standard output)")
+    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="storage slot; may be repeated")
+    parser.add_argument("--block", type=block, default="finalized", help="block number or tag")
+    add_out(parser, "FILE.json", "file to write (default: standard output)")
     parser.epilog = (
-        "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "
-        "is not final; 3 a ledger that cannot be read, or is damaged, or a file that cannot be written."
+        "The proof is checked before it is written. Exit codes: 0 success; 2 invalid input, or a block that is "
+        "not final; 3 a ledger that cannot be read, or is damaged, or a file that cannot be written."
     )
 
 

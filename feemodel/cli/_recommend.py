@@ -21,25 +21,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("family", choices=FAMILIES, help="family of the chain's fee rule")
     target = parser.add_mutually_exclusive_group()
-    target.add_argument("--loss-probability", type=number, help="that fees do not pay for posting while the parameters"
-                        " stay (0.05)")  # fmt: skip
-    target.add_argument("--margin", type=number, help="of the median of fees over the cost of posting; 0.2 are 20 %%")
+    target.add_argument("--loss-probability", type=number, help="probability that fees do not pay for posting while the"
+                        " parameters are unchanged (default: 0.05)")  # fmt: skip
+    target.add_argument("--margin", type=number, help="median margin of fees over the cost of posting; 0.2 is 20 %%")
     parser.add_argument(
         "--hold",
         type=above_0,
         default=default_of(recommend, "hold"),
         metavar="SECONDS",
-        help="time until the parameters are set again (a day)",
+        help="time until the parameters are set again",
     )
     parser.add_argument(
         "--interval",
         type=above_0,
         default=default_of(recommend, "interval"),
         metavar="SECONDS",
-        help="between two submissions, in multiples of two minutes (%(default)s)",
+        help="time between two submissions, a multiple of two minutes",
     )
     add_forecast(parser, recommend)
-    add_figure(parser, "the price of a byte over the distribution of its cost, and the loss probability")
+    add_figure(parser, "draw the price of a byte, the distribution of its cost, and the loss probability")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     print(f"Factor on the chain's rule: {found.factor:.4f}. Expected margin: {found.expected_margin:.1%}.")
     print(f"Loss probability over {found.hold / 3_600:g} h: {found.loss_probability:.1%}.")
-    print(f"Cost of a byte [gwei]: {middle:.4g}, 90 % of paths from {low:.4g} to {high:.4g}.")
+    print(f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.")
     # "at least", if the loss probability is still below the target when the paths end
     at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
     print(f"Valid for {at_least}{found.valid_for / 3_600:.1f} h, until {found.valid_until}.")

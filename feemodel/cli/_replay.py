@@ -23,29 +23,32 @@ from feemodel.execution._search import SEARCHES, TOLERANCE
 from feemodel.io._replay import DEFAULT_FORK, Replay, read_replay
 from feemodel.progress import reporting
 
-EXIT_CODES = """exit codes:
-  0  every transaction came to the recorded gas, success and output
-  1  at least one did not, or could not be executed; a missing estimate or fee is no reason
-  2  an option that cannot be used
-  3  a file that cannot be read
-  70 an unexpected error"""
+EXIT_CODES = """Exit codes:
+  0  the gas, success and output of every transaction equal the record
+  1  at least one transaction differs from the record, or could not be executed (a missing estimate or fee
+     does not count)
+  2  invalid input
+  3  a file cannot be read
+  70 unexpected error"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXIT_CODES
-    parser.add_argument("file", help="a capture of blocks with the state that they touch, plain or gzipped JSON")
+    parser.add_argument("file", help="capture of blocks and of the state that they access, plain or gzipped JSON")
     parser.add_argument(
         "--fork",
         type=str.lower,
         choices=tuple(FORKS),
         metavar="NAME",
-        help=f"the rules to execute under: {', '.join(FORKS)} (what the file says, or else {DEFAULT_FORK}; where not "
-        "all is reproduced, the last lines say by which rules it is)",
+        help=f"fork whose rules are used: {', '.join(FORKS)} (default: the fork in the file, or {DEFAULT_FORK}; if a "
+        "transaction is not reproduced, the last line names the forks that reproduce all transactions)",
     )
-    parser.add_argument("--engine", default="auto", choices=ENGINES, help="execution engine (%(default)s)")
-    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="search for the gas limit")
-    parser.add_argument("--exact", action="store_true", help="search for the exact gas limit, not within 1.5 %%")
-    parser.add_argument("--form", default="signed", choices=FORMS, help="the encoding that was measured at that time")
+    parser.add_argument("--engine", default="auto", choices=ENGINES, help="execution engine")
+    parser.add_argument(
+        "--search", default="besu", choices=tuple(SEARCHES), help="algorithm of the search for the gas limit"
+    )
+    parser.add_argument("--exact", action="store_true", help="find the exact gas limit (default: within 1.5 %%)")
+    parser.add_argument("--form", default="signed", choices=FORMS, help="encoding of which the chain measured the size")
     add_codec(parser)
 
 
@@ -84,16 +87,16 @@ def run(options: argparse.Namespace) -> int:
 def _print(found: Sequence[Comparison]) -> None:
     columns, rows = _COLUMNS, [_row(row) for row in found]
     if any(row.failure is not None for row in found):
-        columns = (*columns, "no estimate because")
+        columns = (*columns, "why no estimate")
         rows = [(*cells, row.failure or "") for cells, row in zip(rows, found, strict=True)]
     print_table("Transactions", columns, rows)
-    print_table(f"{len(found):,} transactions executed again", ("", "transactions"), _summary(found))
+    print_table(f"Summary of {len(found):,} transactions", ("", "transactions"), _summary(found))
     unlike = [row for row in found if not row.reproduced]
     if unlike:
         columns = ("block", "index", "recorded gas", "gas", "outcome")
-        print_table("Not as recorded", columns, [_unlike(row) for row in unlike], right_from=2)
+        print_table("Transactions that differ from the record", columns, [_unlike(row) for row in unlike], right_from=2)
     for stage, counts in _stages(found).items():
-        print(f"{stage}: {counts[True]:,} of {counts.total():,} pay what it asks")
+        print(f"{stage}: {counts[True]:,} of {counts.total():,} pay enough")
 
 
 _COLUMNS: tuple[str, ...] = (
@@ -125,7 +128,7 @@ def _unlike(row: Comparison) -> tuple[str, ...]:
     recorded = (f"{row.step.block.number:,}", f"{row.step.index}", f"{row.step.transaction.gas_used:,}")
     if row.outcome is None:
         return (*recorded, "", f"not executed: {row.refusal}")
-    return (*recorded, f"{row.outcome.gas_used:,}", "same" if row.same_outcome else "another")
+    return (*recorded, f"{row.outcome.gas_used:,}", "same" if row.same_outcome else "different")
 
 
 def _rules(
@@ -133,15 +136,15 @@ def _rules(
 ) -> list[str]:
     """Return lines that name the fork in use, and all forks under which every transaction is reproduced."""
     reproduced = sum(row.reproduced for row in found)
-    said = "the file's" if replay.names_fork else "the default: the file names none"
+    said = "from the file" if replay.names_fork else "the default, because the file names no fork"
     lines = [
-        f"rules: {options.fork or replay.fork} ({'--fork' if options.fork else said}); by them "
-        f"{reproduced:,} of {len(found):,} are reproduced"
+        f"rules: {options.fork or replay.fork} ({'--fork' if options.fork else said}), which reproduce "
+        f"{reproduced:,} of {len(found):,} transactions"
     ]
     if others:
-        lines.append(f"by the rules of {', '.join(others)} all {len(found):,} are: --fork {others[0]}")
+        lines.append(f"the rules of {', '.join(others)} reproduce all {len(found):,} transactions: --fork {others[0]}")
     elif others is not None:
-        lines.append(f"by no rules of {', '.join(CANDIDATE_FORKS)} all are")
+        lines.append(f"none of the rules of {', '.join(CANDIDATE_FORKS)} reproduces all transactions")
     return lines
 
 
@@ -149,18 +152,18 @@ def _summary(found: Sequence[Comparison]) -> list[tuple[str, str]]:
     estimated = [(row.step.transaction, row.gas.gas_limit) for row in found if row.gas is not None]
     engines = Counter(row.engine for row in found if row.engine is not None)
     counts = {
-        "recorded gas and outcome reproduced": sum(row.reproduced for row in found),
-        "of them contract creations": sum(row.reproduced and row.step.transaction.to is None for row in found),
+        "gas and outcome reproduced": sum(row.reproduced for row in found),
+        "reproduced contract creations": sum(row.reproduced and row.step.transaction.to is None for row in found),
         **{f"executed by the {name} engine": n for name, n in engines.items()},
-        "estimated on the state before them": len(estimated),
+        "estimated on the state before the transaction": len(estimated),
         "estimate at or above the recorded gas": sum(limit >= recorded.gas_used for recorded, limit in estimated),
         "estimate equal to the gas limit on the chain": sum(
             limit == recorded.gas_limit for recorded, limit in estimated
         ),
-        "in blocks without a pricing record, which have no fee": sum(
+        "without a fee, because the block has no pricing record": sum(
             pricing_form(row.step.block) is None for row in found
         ),
-        "fees on the chain that a wallet makes of the estimated one": sum(row.wallet is not None for row in found),
+        "recorded fee equal to a wallet's factor on the estimated fee": sum(row.wallet is not None for row in found),
     }
     return [(name, f"{count:,}") for name, count in counts.items()]
 

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
 
 STATISTICS = ("min", "mean", "median", "max")
-EPILOG = """Reads broadcast/**/run-latest.json of Foundry, what `forge test --gas-report --json` prints, the JSON file
-of hardhat-gas-reporter, or the folder of a Foundry project, whose latest broadcasts it takes. Functions of a report of
-gas are priced with example arguments, deployments with the init code of the project's artifacts.
+EPILOG = """PATH is a broadcast of Foundry (broadcast/**/run-latest.json), the output of
+`forge test --gas-report --json`, the JSON file of hardhat-gas-reporter, or the folder of a Foundry project, of which
+the latest broadcasts are read. Functions of a gas report are priced with example arguments, and deployments with the
+init code of the project's artifacts.
 
-Exit codes: 0 success, 1 a fee is above --max-usd or --max-wei, 2 invalid input, 3 a file, 70 unexpected error."""
+Exit codes: 0 success; 1 a fee is above --max-usd or --max-wei; 2 invalid input; 3 a file cannot be read; 70 unexpected
+error."""
 
 
 class Line(NamedTuple):
@@ -42,24 +44,30 @@ class Line(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a broadcast, a report of gas, or a project's folder")
-    parser.add_argument("--only", metavar="NAME,…", help="names of chains or rules (all current ones)")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="broadcast, gas report, or folder of a project")
+    parser.add_argument("--only", metavar="NAME,…", help="names of chains or rules (default: all current rules)")
     parser.add_argument(
-        "--at", metavar="DATE", help="use the rules and L1 fees of that day (the newest rules, the month)"
+        "--at",
+        metavar="DATE",
+        help="use the rules and L1 fees of this day (default: the newest rules, and the month in the package)",
     )
     parser.add_argument(
         "--quantile", type=number, default=0.5, metavar="Q", help="quantile of the L1 fees of the day or month"
     )
-    add_l1_fees(parser, "instead of the quantile")
+    add_l1_fees(parser, "(default: the quantile)")
     parser.add_argument(
         "--gas", default="median", choices=STATISTICS, help="statistic of the gas of a function's calls"
     )
     parser.add_argument(
-        "--artifacts", metavar="FOLDER", help="folder of compiled contracts (out or artifacts next to PATH)"
+        "--artifacts", metavar="FOLDER", help="folder of compiled contracts (default: out or artifacts next to PATH)"
     )
-    parser.add_argument("--eth-usd", type=above_0, metavar="PRICE", help="price of ETH, for USD")
+    parser.add_argument(
+        "--eth-usd", type=above_0, metavar="PRICE", help="price of ETH in USD, for --max-usd and fees in USD"
+    )
     parser.add_argument("--max-usd", type=number, metavar="USD", help="exit with 1 if a fee is above this limit")
-    parser.add_argument("--max-wei", type=whole_from_0, metavar="WEI", help="the same, in wei of ETH")
+    parser.add_argument(
+        "--max-wei", type=whole_from_0, metavar="WEI", help="exit with 1 if a fee is above this limit, in wei of ETH"
+    )
     parser.add_argument("--markdown", action="store_true", help="print Markdown, for a pull request")
     add_chains(parser)
     add_codec(parser)
@@ -74,10 +82,12 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     rules, without, said = compared_rules(options)
     missing = {one.name: [column for column in one.columns if column not in MEASURED] for one in rules}
-    without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+    without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
     rules = [one for one in rules if not missing[one.name]]
     if not rules:
-        raise InvalidInput("--only", "expected a rule that needs only the sizes of transactions", options.only)
+        raise InvalidInput(
+            "--only", "expected at least one rule that needs only the sizes and the gas of transactions", options.only
+        )
     read = [read_project(path, statistic=options.gas, artifacts=options.artifacts) for path in options.paths]
     uses = [use for one in read for use in one.uses]
     said += [text for one in read for text in one.said]
@@ -123,7 +133,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.max_usd is not None and options.max_usd < 0:
         raise InvalidInput("--max-usd", "expected a number of at least 0", options.max_usd)
     if options.max_usd is not None and options.eth_usd is None:
-        raise MissingOption("--eth-usd", "required with --max-usd, because no price of ETH is assumed")
+        raise MissingOption("--eth-usd", "required with --max-usd")
     if options.markdown and options.json:
         raise InvalidInput("--markdown", "expected either --markdown or --json", "both")
 

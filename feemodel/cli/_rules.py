@@ -8,9 +8,9 @@ from feemodel.cli._options import add_parameters, given_parameters
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["export"], help="write the rule to standard output as JSON")
-    parser.add_argument("name", help="a chain or CHAIN/UPGRADE; `feemodel chains` lists chains")
-    parser.add_argument("--format", choices=["rigid"], default="rigid", help="RIP-7993, a draft")
-    parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
+    parser.add_argument("name", help="a chain or CHAIN/UPGRADE; `feemodel chains` lists the chains")
+    parser.add_argument("--format", choices=["rigid"], default="rigid", help="rigid is the format of RIP-7993, a draft")
+    parser.add_argument("--at", metavar="DATE", help="use the rule of this day (default: the newest rule)")
     add_parameters(parser)
 
 

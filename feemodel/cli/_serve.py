@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 PACKAGES = ("uvicorn", "httptools", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client")
 EPILOG = """\
-Each setting may also be in the file, or in the environment as FEEMODEL_NAME; flags take precedence.
+Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
 
-exit codes of --check and --check-settings:
-  0  it would serve; with --check an estimate would be answered now
-  1  with --check: settings and files are good, but an estimate would be refused now (a node is down, stale or wrong)
-  2  a setting is wrong, or settings contradict each other
+Exit codes of --check and --check-settings:
+  0  the settings and files are valid; with --check, an estimate would succeed now
+  1  with --check: the settings and files are valid, but an estimate would fail now (a node is down, stale or wrong)
+  2  a setting is not valid, or settings contradict each other
   3  a file cannot be read
 """
 
@@ -34,21 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             raise ModuleNotFoundError(name=package)
     from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
 
-    parser.add_argument("--config", metavar="FILE", help="settings in TOML, a table for each group below")
+    parser.add_argument("--config", metavar="FILE", help="TOML file of settings, with one table for each group below")
     check = parser.add_mutually_exclusive_group()
     check.add_argument(
         "--check",
         action="store_true",
-        help="say what would be served and whether an estimate would be answered now, and stop: nodes are asked",
+        help="print the methods and settings, check with the nodes that an estimate would succeed now, and exit",
     )
     check.add_argument(
-        "--check-settings", action="store_true", help="the same of settings and files alone, and stop: no node is asked"
+        "--check-settings",
+        action="store_true",
+        help="print the methods and settings, check settings and files without nodes, and exit",
     )
     for section, names in SECTIONS.items():
         group = parser.add_argument_group(section)
         for name in names:
             default = DEFAULTS[name]
-            help_text = HELP[name] + ("" if default in (None, ()) else f" ({_shown(default)})")
+            help_text = HELP[name] + ("" if default in (None, ()) else f" (default: {_shown(default)})")
             help_text, flag = help_text.replace("%", "%%"), f"--{name.replace('_', '-')}"
             if isinstance(default, bool):
                 group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
@@ -124,8 +126,8 @@ def _check_genesis(genesis: str, store: "Store") -> None:
 
     root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
     if root != held:
-        reason = f"expected a ledger of {genesis}, whose state root is 0x{root.hex()}"
-        raise InvalidInput("store", reason, f"{store.path}, whose block 0 has 0x{held.hex()}")
+        reason = f"expected a ledger of {genesis} with the state root 0x{root.hex()} of block 0"
+        raise InvalidInput("store", reason, f"{store.path}, where block 0 has the state root 0x{held.hex()}")
 
 
 def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class ForecastMethod:
             return
         if self._file is not None:
             if not Path(self._file).is_file():
-                raise UnreadableFile(f"{self._file}: expected a file of L1 fees")
+                raise UnreadableFile(f"{self._file}: no such file")
         elif settings.l1_node is not None:
             self._window = _window_of(service, settings.l1_node)
         else:
@@ -135,13 +135,13 @@ class ForecastMethod:
     async def _in_turn(self) -> AsyncIterator[None]:
         """Wait until the process is free, and acquire it. The forecast process computes one forecast at a time."""
         if self._waiting >= self._queue:
-            raise LimitExceeded(f"calls that wait for a forecast: at most {self._queue:,}")
+            raise LimitExceeded(f"too many calls wait for a forecast: at most {self._queue:,}")
         seconds = WAITS * self._seconds
         self._waiting += 1
         try:
             await asyncio.wait_for(self._turn.acquire(), seconds)
         except TimeoutError:
-            raise LimitExceeded(f"a call may wait {seconds:g} s for a forecast") from None
+            raise LimitExceeded(f"the forecast did not start within {seconds:g} s") from None
         finally:
             self._waiting -= 1
         try:

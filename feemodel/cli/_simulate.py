@@ -41,21 +41,21 @@ SLA_HOURS = 16.0
 
 #: Measures in the output: key of the JSON object, variable of the result, label.
 MEASURES = (
-    ("recovery", "recovery", "data fees over posting cost"),
-    ("totalRecovery", "total_recovery", "all fees over all costs"),
-    ("underRecoveryDays", "under_recovery_days", "days that under-recover, accrued"),
-    ("underRecoveryProbability", "under_recovery_probability", "… over whole days"),
+    ("recovery", "recovery", "data fees / posting cost"),
+    ("totalRecovery", "total_recovery", "all fees / all costs"),
+    ("underRecoveryDays", "under_recovery_days", "days with data fees below accrued cost"),
+    ("underRecoveryProbability", "under_recovery_probability", "share of such days among whole days"),
     ("volatility", "volatility", "volatility of hourly mean prices"),
-    ("p99OverMedian", "p99_over_median", "price, 99th percentile over median"),
-    ("overcharge", "overcharge", "overcharge over posting cost"),
-    ("undercharge", "undercharge", "undercharge over posting cost"),
-    ("drawdownDays", "drawdown_days", "maximum drawdown, days of mean cost"),
+    ("p99OverMedian", "p99_over_median", "99th percentile / median of the price"),
+    ("overcharge", "overcharge", "overcharge / posting cost"),
+    ("undercharge", "undercharge", "undercharge / posting cost"),
+    ("drawdownDays", "drawdown_days", "maximum drawdown / mean cost of a day"),
     ("lostDemand", "lost_demand", "lost demand"),
-    ("breakEvenLevel", "break_even_level", "level that breaks even"),
-    ("meanWaitHours", "mean_wait", "mean wait of a byte, hours"),
-    ("meanPriceWei", "mean_price", "mean data price, wei a byte"),
-    ("dataCostWei", "data_cost", "posting cost, wei"),
-    ("totalCostWei", "total_cost", "all costs, wei"),
+    ("breakEvenLevel", "break_even_level", "break-even level"),
+    ("meanWaitHours", "mean_wait", "mean waiting time of a byte [h]"),
+    ("meanPriceWei", "mean_price", "mean data price [wei / byte]"),
+    ("dataCostWei", "data_cost", "posting cost [wei]"),
+    ("totalCostWei", "total_cost", "all costs [wei]"),
 )
 
 
@@ -71,21 +71,25 @@ class SimulationArguments(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "spec", metavar="SPEC.toml", nargs="?", help="file that describes an experiment; options override it"
+        "spec",
+        metavar="SPEC.toml",
+        nargs="?",
+        help="file that describes an experiment; options override values of the file",
     )
     _add_experiment(parser)
-    add_out(parser, "FILE", "write all results: .nc")
-    parser.add_argument("--figure", metavar="FILE", help="draw the first path: .png, .svg or .pdf")
+    add_out(parser, "FILE", "write all results to a .nc file")
+    parser.add_argument("--figure", metavar="FILE", help="draw the first path to a .png, .svg or .pdf file")
     add_executor(parser)
     add_resume(parser, "paths")
     parser.epilog = _EPILOG
 
 
-_EPILOG = """The defaults are the baseline: 1.45 transactions a second of 119.42 bytes, fluid; one blob of 130,048 bytes
-a submission of 65,250 gas at a tip of 0.1 gwei, posted in the step in which it fills; the data price alone counts.
+_EPILOG = """The defaults are the baseline: 1.45 transactions of 119.42 bytes per second, without randomness.
+A submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted as soon as the blob is full.
+Users pay only for data.
 
-saving and meanDelayHours are on a schedule of their own: submissions due every 751 s from the eighth day on. saving is
-the part of the cost of posting at once, negative where waiting costs."""
+saving and meanDelayHours refer to another schedule, in which a submission is due every 751 s from the eighth day on.
+saving is the share of the cost of posting at once that waiting saves; it is negative if waiting costs more."""
 
 
 def _defaults() -> dict[str, Any]:
@@ -110,34 +114,45 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
 
     own, blocks = _defaults(), default_of(baseline_pricing, "window_blocks")
     group = parser.add_argument_group("experiment")
-    group.add_argument("--pricing", choices=PRICINGS, help=f"pricing policy ({own['pricing']})")
+    group.add_argument("--pricing", choices=PRICINGS, help=f"pricing policy (default: {own['pricing']})")
     group.add_argument(
-        "--window", type=count, metavar="BLOCKS", help=f"number of blocks over which Linea averages L1 fees ({blocks})"
+        "--window",
+        type=count,
+        metavar="BLOCKS",
+        help=f"number of blocks over which Linea averages L1 fees (default: {blocks})",
     )
     group.add_argument("--level", type=_level, metavar="X|fit",
-                       help="factor on the price; fit: the factor that recovers costs at elasticity 0 (1)")  # fmt: skip
+                       help="factor on the price; fit is the factor that recovers the costs at elasticity 0"
+                       " (default: 1)")  # fmt: skip
     group.add_argument("--elasticity", type=_at_least_0, metavar="E",
-                       help=f"elasticity of demand to the data price ({own['elasticity']:g})")  # fmt: skip
-    group.add_argument("--posting", choices=POSTINGS, help=f"posting policy ({own['posting']})")
-    group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap,"
-                       " longest wait of deadline, forecast and clairvoyant (16)")  # fmt: skip
-    group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="of an hour of waiting, in median costs"
-                       " of a submission: forecast (0.25), clairvoyant (0)")  # fmt: skip
+                       help=f"price elasticity of demand (default: {own['elasticity']:g})")  # fmt: skip
+    group.add_argument("--posting", choices=POSTINGS, help=f"posting policy (default: {own['posting']})")
+    group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap;"
+                       " maximum wait of deadline, forecast and clairvoyant (default: 16)")  # fmt: skip
+    group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="cost of an hour of waiting / median"
+                       " cost of a submission (default: 0.25 for forecast, 0 for clairvoyant)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
-                       help="tip under price-cap: paid up to its caps, or constant at 0.1 gwei"
-                       f" ({own['tip']})")  # fmt: skip
-    add_l1(group, "L1 fees (ten-minute means of the package's month)")
-    group.add_argument("--step", type=above_0, metavar="SECONDS", help=f"length of a step ({own['step']:g})")
-    group.add_argument("--paths", type=count, help="number of paths; more than 1 are drawn by a block bootstrap (1)")
+                       help="tip of price-cap: as paid within the caps, or constant at 0.1 gwei"
+                       f" (default: {own['tip']})")  # fmt: skip
+    add_l1(group, "L1 fees (default: ten-minute means of the month in the package)")
+    group.add_argument("--step", type=above_0, metavar="SECONDS", help=f"length of a step (default: {own['step']:g})")
+    group.add_argument(
+        "--paths", type=count, help="number of paths; several paths are drawn by a block bootstrap (default: 1)"
+    )
     group.add_argument("--block-hours", type=above_0,
-                       help=f"mean block length of the bootstrap ({own['block_hours']:g})")  # fmt: skip
+                       help=f"mean length of the bootstrap blocks (default: {own['block_hours']:g})")  # fmt: skip
     group.add_argument("--arrival-rate", type=above_0, metavar="PER_SECOND",
-                       help=f"transactions per second ({own['arrival_rate']:g})")  # fmt: skip
-    group.add_argument("--poisson", action="store_true", default=None, help="draw arrivals instead of their mean")
+                       help=f"transactions per second (default: {own['arrival_rate']:g})")  # fmt: skip
+    group.add_argument(
+        "--poisson",
+        action="store_true",
+        default=None,
+        help="draw the number of arrivals at random (default: their mean)",
+    )
     group.add_argument("--finalization-gas", type=_at_least_0, metavar="GAS",
-                       help="L1 gas of finalization per blob; about 66500 on Linea"
-                       f" ({own['finalization_gas']:g})")  # fmt: skip
-    group.add_argument("--seed", type=whole_from_0, help=f"seed of all draws ({own['seed']})")
+                       help="L1 gas of finalization per blob, about 66500 on Linea"
+                       f" (default: {own['finalization_gas']:g})")  # fmt: skip
+    group.add_argument("--seed", type=whole_from_0, help=f"seed of the random numbers (default: {own['seed']})")
     add_rules(group)
 
 
@@ -308,8 +323,8 @@ def _say(options: argparse.Namespace, found: "xarray.Dataset", finality: Any, ma
     blank = [""] * (len(columns) - 2)
     if finality is not None:
         rows += [
-            ("saving over posting at once", f"{saving:.4f}", *blank),
-            ("mean delay, hours", f"{delay:.3f}", *blank),
+            ("share of cost saved by waiting", f"{saving:.4f}", *blank),
+            ("mean delay [h]", f"{delay:.3f}", *blank),
         ]
     days, paths = float(found["covered"].sum()), found.sizes["path"]
     title = f"{options.pricing}, {made.posting.kind}, elasticity {made.demand.elasticity:g}, level {level:.6g}: "

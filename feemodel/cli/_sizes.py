@@ -12,8 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
     add_form(parser)
-    parser.add_argument("--all", action="store_true", help="every codec (lzss only with --dictionary)")
-    parser.add_argument("--threads", type=count, help="number of threads (the number of processors)")
+    parser.add_argument("--all", action="store_true", help="measure with every codec (lzss only with --dictionary)")
+    parser.add_argument("--threads", type=count, help="number of threads (default: the number of processors)")
     add_out(parser, "FILE.csv", "write the size of every transaction")
     add_codec(parser)
 

@@ -182,7 +182,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     if estimated is not None:
         return estimated
     if subject.data or subject.to is None:
-        raise MissingOption("--gas", "required, since this call is not executed here")
+        raise MissingOption("--gas", "required, because the call has data or no recipient and is not executed")
     return intrinsic_gas(subject)
 
 
@@ -190,9 +190,9 @@ def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int
     """Return the nonce and chain id for a call. Raises `InvalidInput` for a value that is given twice."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
         if given is not None and isinstance(subject, Transaction):
-            raise InvalidInput(option, "expected none: a signed transaction has its own", given)
+            raise InvalidInput(option, "not valid for a signed transaction, which has its own value", given)
         if given is not None and own is not None:
-            raise InvalidInput(option, f"expected none: the call names {own}", given)
+            raise InvalidInput(option, f"not valid, because the call already has the value {own}", given)
     return nonce or 0, LINEA_CHAIN_ID if chain_id is None else chain_id
 
 
@@ -228,15 +228,16 @@ class TransactionFile(NamedTuple):
 
 def add_columns(parser: Any) -> None:
     """Add the option for the names of columns in a file."""
-    parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help="name, and unit, of a column of the file; may be repeated")  # fmt: skip
+    parser.add_argument("--columns", action="append", default=[], metavar="FIELD=NAME[:gwei]",
+                        help="name (and unit) of the column of the file that contains FIELD; may be"
+                        " repeated")  # fmt: skip
 
 
 def add_transaction_file(parser: Any) -> None:
     """Add the options of a command that reads a file of transactions."""
     add_columns(parser)
-    parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of transactions for which the"
-                        " file has none")  # fmt: skip
+    parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="chain id of transactions"
+                        " for which the file has none")  # fmt: skip
 
 
 def read_columns(texts: list[str]) -> dict[str, str] | None:
@@ -249,7 +250,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
     for text in (part for option in texts for part in option.split(",")):
         ours, equals, theirs = text.partition("=")
         if not (ours and equals and theirs) or ours in columns:
-            raise InvalidInput("--columns", "expected OURS=THEIRS, each of ours once", text)
+            raise InvalidInput("--columns", "expected FIELD=NAME, each FIELD once", text)
         columns[ours] = theirs
     return columns or None
 

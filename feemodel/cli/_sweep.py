@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC.toml", help="file that describes the sweep; data/specs/ has examples")
-    add_out(parser, "FILE", "write the result, whole or not at all: .nc (NetCDF), .csv or .parquet")
+    add_out(parser, "FILE", "write the result to a .nc (NetCDF), .csv or .parquet file")
     add_executor(parser)
     add_resume(parser, "blocks")
 
@@ -31,9 +31,15 @@ def run(options: argparse.Namespace) -> int:
     plan = planned(spec.formula, spec.samples, spec.reduce)
     if out is not None and out.suffix.lower() != ".nc" and plan.levels:
         raise InvalidInput(
-            "--out", "expected a name that ends in .nc, which holds histograms and quantiles too", options.out
+            "--out",
+            "expected a file name that ends in .nc, because the result has histograms or quantiles",
+            options.out,
         )
-    then = f"written to {out}" if out is not None else "only least, mean and most are printed, --out FILE keeps all"
+    then = (
+        f"written to {out}"
+        if out is not None
+        else "printing only minimum, mean and maximum (--out FILE writes all values)"
+    )
     print(f"feemodel: {plan}; {then}", file=sys.stderr)
     started = time.perf_counter()
     result = sweep(
@@ -78,7 +84,7 @@ def _print(result: "xarray.Dataset", seconds: float, out: str | None) -> None:
         if name not in ("evaluations", "function"):
             print(f"  {name}: {value}")
     print()
-    print_table("Over all cells", ("result", "unit", "least", "mean", "most"), rows, right_from=2)
+    print_table("Over all cells", ("result", "unit", "min", "mean", "max"), rows, right_from=2)
     if out is not None:
         print(f"written to {out}")
 

@@ -104,7 +104,7 @@ def _axis(name: str, value: Any) -> Any:
         return value
     _check_keys(name, value, ("from", "to", "count", "spacing"))
     if missing := {"from", "to", "count"} - set(value):
-        raise InvalidInput(name, f"expected {', '.join(sorted(missing))} too", value)
+        raise InvalidInput(name, f"missing {', '.join(sorted(missing))}", value)
     spacing = _one_of(f"{name}.spacing", value.get("spacing", "linear"), SPACINGS)
     count = whole_scalar(f"{name}.count", value["count"], minimum=1, maximum=LONGEST_AXIS)
     ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
@@ -143,7 +143,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
     try:
         frozen = _one_of(f"{name}.distribution", asked, known)(**shape)
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise InvalidInput(name, f"expected the shape of a scipy.stats.{asked} ({error})", shape) from None
+        raise InvalidInput(name, f"expected parameters of scipy.stats.{asked} ({error})", shape) from None
     return whole_numbers(frozen) if whole else frozen
 
 

@@ -12,11 +12,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
-    add_out(parser, "DICTIONARY", "where to write it", required=True)
+    add_out(parser, "DICTIONARY", "file to write", required=True)
     size = default_of(train_dictionary, "size")
     parser.add_argument("--size", type=count, default=size, metavar="BYTES", help="size of the dictionary")
     add_form(parser)
-    parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest")
+    parser.add_argument("--every", type=count, default=2, help="train on every n-th transaction, test on the rest")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,7 +39,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print(f"{options.out}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions")
     if rest:
-        print(f"{len(rest):,} others: {plain:,} bytes under zstd, {trained:,} with it ({trained / plain - 1:+.1%})")
+        print(
+            f"{len(rest):,} other transactions: {plain:,} bytes with zstd, "
+            f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
+        )
     for text in read.said:
         print(text)
     return 0

@@ -160,7 +160,7 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 def check_same_chain(chain: ChainState, store: Store) -> None:
     """Raise `InvalidInput` if a ledger belongs to another chain."""
     if store.chain_id not in (None, chain.call_state.chain_id):
-        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
+        reason = f"expected a ledger of the served chain, {chain.call_state.chain_id}"
         raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
     head, number = store.head, chain.call_state.block.number
     if chain.hash is None or chain.state_root is not None or head is None or number > head.number:

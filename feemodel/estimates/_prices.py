@@ -30,7 +30,7 @@ class Prices:
         try:
             form.parts(1, TRANSACTION_GAS, self.preset.estimate_margin)
         except InvalidInput as error:
-            raise UpstreamError(f"no fee at the chain's next base fee, {base_fee:,} wei: {error}") from None
+            raise UpstreamError(f"no fee can be computed at the next base fee, {base_fee:,} wei: {error}") from None
         return Prices(form, replace(self.preset, base_fee=base_fee), self.timestamp)
 
     def upper_bound(self, blocks: int, *, base_fee_is_fixed: bool, costs_follow: bool) -> "Prices":
@@ -51,7 +51,7 @@ class Prices:
         if costs_follow and isinstance(form, CostPerByte):
             form = replace(form, variable_cost=max(form.variable_cost, int(recorded_cost(COORDINATOR.upper_bound))))
         elif costs_follow:
-            expected = "expected costs with an upper bound: a price ratio of L1 fees has none"
+            expected = "not valid with a gas price ratio computed from L1 fees, because this ratio has no upper bound"
             raise InvalidInput("blocks", expected, blocks)
         base_fee = form.base_fee
         for _ in range(0 if base_fee_is_fixed else blocks - 1):
@@ -124,7 +124,11 @@ def l1_prices(
     if not history.gas_used_ratios:
         raise InvalidInput("the fee history", "expected at least one block", history.oldest_block)
     if any(history.blob_base_fees) and not history.blob_gas_used_ratios:
-        raise InvalidInput("blobGasUsedRatio", "expected it with baseFeePerBlobGas, whose average it weighs", None)
+        raise InvalidInput(
+            "blobGasUsedRatio",
+            "expected together with baseFeePerBlobGas, as the weights of the mean blob base fee",
+            None,
+        )
     tips = [row[0] for row in history.rewards if row] or [0] * len(history.gas_used_ratios)
     fees = average_fees(
         history.base_fees, tips, history.gas_used_ratios, history.blob_base_fees, history.blob_gas_used_ratios

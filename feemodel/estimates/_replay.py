@@ -76,7 +76,9 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
     for step in steps(replay, fork=fork):
         if (step.block.number, step.index) == tuple(before):
             return step.call_state
-    raise InvalidInput("before", "expected the number of a captured block and an index in it", before)
+    raise InvalidInput(
+        "before", "expected the number of a captured block, and the index of a transaction in this block", before
+    )
 
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
@@ -195,9 +197,11 @@ def estimate_request(transaction: ReplayTransaction) -> Request:
     Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
     """
     if transaction.type == BLOB and not transaction.blob_hashes:
-        raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
+        raise InvalidInput("blobVersionedHashes", "expected at least one hash in a transaction of type BLOB", [])
     if transaction.type == SET_CODE and not transaction.authorizations:
-        raise InvalidInput("authorizationList", "expected at least one in a transaction of type DELEGATE_CODE", [])
+        raise InvalidInput(
+            "authorizationList", "expected at least one authorization in a transaction of type DELEGATE_CODE", []
+        )
     return Request(call_of(transaction), transaction.authorizations, transaction.blob_hashes)
 
 

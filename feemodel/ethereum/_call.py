@@ -142,7 +142,7 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
             continue
         found = read(label, value)
         if field in fields and fields[field] != found:
-            what = "the same bytes" if isinstance(found, bytes) else "the same"
+            what = "the same bytes" if isinstance(found, bytes) else "the same value"
             raise InvalidInput(label, f"expected {what} as in call.{names[field]}", value)
         names[field], fields[field] = name, found
     return fields, names
@@ -150,13 +150,15 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
 
 def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
     if not isinstance(name, str):
-        raise InvalidInput("call", "expected field names", name)
+        raise InvalidInput("call", "expected text as the name of each field", name)
     if name in SIDECAR_NAMES:
         if value is not None and not call.get("blobVersionedHashes"):
-            raise InvalidInput(f"call.{name}", "expected blobVersionedHashes too", value)
+            raise InvalidInput(f"call.{name}", "expected only together with blobVersionedHashes", value)
     elif name == "strict":  # a field of Besu: whether the sender's balance limits an estimate
         if value not in (None, True):
-            raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", value)
+            raise InvalidInput(
+                "call.strict", "expected true, because the sender's balance limits every estimate", value
+            )
     elif name not in IGNORED_NAMES:
         raise unknown_field(name, value)
 
@@ -204,9 +206,9 @@ def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None
     has_gas_price : whether the call has `gasPrice`, a field of types 0 and 1.
     """
     if made > given:
-        raise InvalidInput(name, f"the other fields are of type {made}", given)
+        raise InvalidInput(name, f"expected at least {made}, because of the other fields", given)
     if given >= DYNAMIC_FEE and has_gas_price:
-        raise InvalidInput(name, "type 2 has maxFeePerGas, not gasPrice", given)
+        raise InvalidInput(name, "expected maxFeePerGas instead of gasPrice in a transaction of type 2", given)
 
 
 def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
@@ -238,9 +240,9 @@ def _check_whole_transaction(fields: Mapping[str, Any], names: Mapping[str, str]
             reason = f"expected a value: a transaction of type {kind} that was sent has one"
             raise InvalidInput(f"call.{names.get(field, field)}", reason, None)
     if "to_address" not in names:
-        raise InvalidInput("call.to", "expected a value, null for a contract creation", None)
+        raise InvalidInput("call.to", "expected an address, or null for a contract creation", None)
     if "from_address" not in fields and _signature(fields) is None:
-        raise InvalidInput("call.from", "expected a sender, or a signature", None)
+        raise InvalidInput("call.from", "expected a sender, or the fields of a signature", None)
 
 
 def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:

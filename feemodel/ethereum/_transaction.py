@@ -49,7 +49,7 @@ _MAXIMUM = {  # maximum of each numeric field of a transaction
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
-_NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
+_NO_FEE = "expected type 0, 1 or 2, because no fee for this type is published"
 _AUTHORIZATION = {  # field of an authorization → maximum of a number, or `None` for an address
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
@@ -140,7 +140,7 @@ class Transaction:
     def _check_authorizations(self) -> None:
         """Raise `InvalidInput` for a transaction that is not valid by EIP-7702."""
         if self.type != SET_CODE or not self.authorizations:
-            reason = "expected at least one in a transaction of type 4, and none in another"
+            reason = "expected at least one in a transaction of type 4, and none in other types"
             raise InvalidInput("authorizations", reason, [*self.authorizations])
         if self.to is None:
             raise InvalidInput("to", "expected an address in a transaction of type 4", None)
@@ -288,7 +288,9 @@ def fill(
     elif set_code and call.authorizations:
         kind = SET_CODE
         if call.gas_price is not None:
-            raise InvalidInput("call.gasPrice", "expected maxFeePerGas: authorizations make it type 4", call.gas_price)
+            raise InvalidInput(
+                "call.gasPrice", "expected maxFeePerGas in a call with authorizations (type 4)", call.gas_price
+            )
         if call.max_fee is None and call.max_priority_fee is None:
             max_fee = whole_scalar("base_fee", base_fee)
     else:
@@ -315,7 +317,7 @@ def fill(
 def _authorizations_of(call: Call) -> tuple[Authorization, ...]:
     found = read_authorizations(call.authorization_list)
     if not found:
-        raise InvalidInput("call.authorizationList", "expected the authorizations: their bytes are measured", [])
+        raise InvalidInput("call.authorizationList", "expected at least one authorization", [])
     return found
 
 
@@ -350,7 +352,7 @@ def check_no_blobs(call: Call) -> None:
     >>> check_no_blobs(Call(to=bytes(20)))
     """
     if call.max_fee_per_blob_gas is not None:
-        raise InvalidInput("call", "expected no blobs: no rollup carries a transaction of type 3", BLOB)
+        raise InvalidInput("call", "expected no blobs, because rollups do not accept transactions of type 3", BLOB)
 
 
 def check_published(transaction: Transaction) -> None:

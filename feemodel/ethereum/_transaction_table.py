@@ -198,7 +198,9 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
         if partly:
             return None
         row = int(missing.to_numpy().argmax()) + 1
-        raise InvalidInput(f"row {row}: {columns[name]}", f"expected a value, {int(missing.sum()):,} are missing", None)
+        raise InvalidInput(
+            f"row {row}: {columns[name]}", f"expected a value in every row, {int(missing.sum()):,} are missing", None
+        )
     return [
         as_integer(f"row {row}: {columns[name]}", value) for row, value in enumerate(table[columns[name]].tolist(), 1)
     ]
@@ -208,7 +210,7 @@ def _columns(table: "pd.DataFrame") -> dict[str, Any]:
     """Return a mapping from fields to columns of the table. A column with the field's own name has priority."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
-        raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])
+        raise InvalidInput("table", "expected unique column names", table.columns[table.columns.duplicated()][0])
     for name in table.columns:
         field = FIELD_OF.get(name) if isinstance(name, str) else None
         if field is not None and (field not in found or name == field):

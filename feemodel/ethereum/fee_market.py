@@ -130,7 +130,7 @@ class Schedule:
         """Return the index of the row in force at each time [s]; raises `InvalidInput` before the first row."""
         time = whole("timestamp", timestamp, unit="seconds")
         starts = [row.timestamp for row in self.rows]
-        reason = f"expected at least {starts[0]:,}, the start of {self.rows[0].name}: no blobs before it"
+        reason = f"expected at least {starts[0]:,}, the start of {self.rows[0].name}, before which there were no blobs"
         if isinstance(time, int):
             if time < starts[0]:
                 raise InvalidInput("timestamp", reason, time)
@@ -233,7 +233,7 @@ def next_base_fee(
     used = whole("gas_used", gas_used, unit="gas")
     limit = whole("gas_limit", gas_limit, minimum=1, unit="gas")
     target: Whole = limit // whole("elasticity", elasticity, minimum=1)
-    require("gas_limit", "expected at least the elasticity, for a target of 1 gas", limit, target > 0)
+    require("gas_limit", "expected at least the elasticity, so that the gas target is at least 1", limit, target > 0)
     require("gas_used", "expected at most the gas limit", used, used <= limit)
     return moved_base_fee(fee, used, target, target, whole("denominator", denominator, minimum=1))
 
@@ -334,7 +334,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
 
 def _fake_exponential(factor: Whole, numerator: Whole, denominator: Whole) -> Whole:
     limit = multiply("denominator", LARGEST_EXPONENT, denominator)
-    reason = f"expected at most {LARGEST_EXPONENT} denominators, the maximum of a block header"
+    reason = f"expected at most {LARGEST_EXPONENT} · denominator, the maximum in a block header"
     require("numerator", reason, numerator, numerator <= limit)
     if isinstance(factor, int) and isinstance(numerator, int) and isinstance(denominator, int):
         return _taylor(factor, numerator, denominator)
@@ -380,7 +380,7 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
 def _excess_behind(fee: int, fraction: int) -> int:
     highest = LARGEST_EXPONENT * fraction
     if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
-        raise InvalidInput("blob_base_fee", "expected a price that fits a block header", fee)
+        raise InvalidInput("blob_base_fee", "expected at most the largest price that a block header can have", fee)
     # The series rounds down, so the excess is slightly above the logarithm.
     low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64

@@ -34,7 +34,7 @@ def check_seconds(name: str, seconds: float) -> float:
     """
     checked = real_scalar(name, seconds)
     if checked > MAX_SECONDS:
-        raise InvalidInput(name, f"expected at most {MAX_SECONDS:g}", seconds)
+        raise InvalidInput(name, f"expected at most {MAX_SECONDS:g} s", seconds)
     return checked
 
 
@@ -135,7 +135,7 @@ def _listed(name: str, value: Any) -> Any:
 
 def _fields(name: str, value: Any, count: int) -> Any:
     if not isinstance(value, (list, tuple)) or len(value) != count:
-        raise InvalidInput(name, f"expected {count} fields", value)
+        raise InvalidInput(name, f"expected a list of {count} fields", value)
     return value
 
 

@@ -93,7 +93,7 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
         read_blob_hashes(() if hashes is None else hashes),
     )
     if parsed.to is None and (authorizations or blob_hashes):
-        raise InvalidInput("call.to", "expected an address in a call with authorizations or blobs", None)
+        raise InvalidInput("call.to", "expected an address, because the call has authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
 
 
@@ -123,5 +123,5 @@ def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tup
     found = tuple(as_bytes(f"{name}[{index}]", value, size=32) for index, value in enumerate(sequence(name, hashes)))
     for index, one in enumerate(found):
         if one[0] != BLOB_VERSION:
-            raise InvalidInput(f"{name}[{index}]", "expected a hash of version 0x01", to_hex(one))
+            raise InvalidInput(f"{name}[{index}]", "expected a versioned hash that starts with 0x01", to_hex(one))
     return found

@@ -137,7 +137,7 @@ def blob_base_fee(call_state: CallState) -> int:
         return block.blob_base_fee
     fraction = call_state.fork.blob_update_fraction
     if not 0 <= block.excess_blob_gas <= MAX_EXPONENT * fraction:
-        reason = f"expected from 0 to {MAX_EXPONENT * fraction:,}: more gives no price of 256 bits"
+        reason = f"expected a number from 0 to {MAX_EXPONENT * fraction:,}, so that the blob base fee fits 256 bits"
         raise InvalidInput("block.excess_blob_gas", reason, block.excess_blob_gas)
     return int(_fake_exponential(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
 
@@ -165,7 +165,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
     changed = {} if overrides is None else _read_fields("blockOverrides", overrides, _BLOCK_FIELDS)
     if "blob_base_fee" in changed and fork.blob_update_fraction is None:
         price = changed["blob_base_fee"]
-        raise InvalidInput("blockOverrides.blobBaseFee", "expected none under rules without blobs", price)
+        raise InvalidInput("blockOverrides.blobBaseFee", "not valid under rules without blobs", price)
     return changed
 
 
@@ -220,7 +220,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
         name = f"overrides.{shown}"
         address = address_bytes(key, name)
         if address in parsed:
-            raise InvalidInput(name, "expected every address once", key)
+            raise InvalidInput(name, "expected each address only once", key)
         given = _read_fields(name, fields, _FIELDS)
         if "state" in given and "state_diff" in given:
             raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
@@ -246,7 +246,7 @@ def _slots(name: str, slots: Any) -> dict[int, int]:
         where = f"{name}.{key}"
         slot = _word(where, key)
         if slot in parsed:  # the slot is given twice, in upper and in lower case
-            raise InvalidInput(where, "expected every slot once", value)
+            raise InvalidInput(where, "expected each slot only once", value)
         parsed[slot] = _word(where, value)
     return parsed
 

@@ -251,7 +251,9 @@ class _NativeMachine:
     def _failure(self, error: Exception) -> FeeModelError:
         """Return the error for an execution that ended without an outcome."""
         if isinstance(error, native.MissingHash):
-            return InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", error.args[0])
+            return InvalidInput(
+                "block.hashes", "expected the hash of this block, which BLOCKHASH requests", error.args[0]
+            )
         if isinstance(error, native.TooLarge):
             return LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory")
         if isinstance(error, native.BalanceOverflow):  # a balance overflows only after a state override

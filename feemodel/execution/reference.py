@@ -378,7 +378,9 @@ class _BlockHashes:
         try:
             return self._block.hashes[number]
         except KeyError:
-            raise InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", number) from None
+            raise InvalidInput(
+                "block.hashes", "expected the hash of this block, which BLOCKHASH requests", number
+            ) from None
 
 
 def _build(kind: Any, **values: Any) -> Any:

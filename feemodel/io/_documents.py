@@ -117,7 +117,7 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise InvalidInput("JSON", "expected each name once", name)
+        raise InvalidInput("JSON", "expected each name only once", name)
     return value
 
 

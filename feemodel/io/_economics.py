@@ -94,7 +94,7 @@ def parse_growthepie(rows: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.Dat
     kept = table[table["metric_key"].isin(GROWTHEPIE)]
     twice = kept.duplicated(["metric_key", "origin_key", "date"])
     if twice.any():
-        raise InvalidInput("rows", f"row {kept.index[twice][0]}: a metric twice for its chain and day",
+        raise InvalidInput("rows", f"row {kept.index[twice][0]}: duplicate metric of this chain and day",
                            kept[twice].iloc[0].to_dict())  # fmt: skip
     wide = kept.pivot(index=["date", "origin_key"], columns="metric_key", values="value")
     if {"rent_paid_eth", "costs_total_eth"} <= set(wide):
@@ -171,7 +171,7 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
     off = ((amounts["l1_fee"] - total).abs() > TOLERANCE * total.abs()) & total.notna() & amounts["l1_fee"].notna()
     for wrong, reason in (
         (found["day"].isna() | found["chain"].isna(), "expected a day and a chain"),
-        (found.duplicated(["day", "chain"]), "a second row for its chain and day"),
+        (found.duplicated(["day", "chain"]), "duplicate row of this chain and day"),
         ((amounts < 0).any(axis=1) | amounts.isin([float("inf")]).any(axis=1), "expected amounts of at least 0"),
         (off, "the L1 fee is not the sum of its parts"),
     ):

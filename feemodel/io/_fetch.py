@@ -57,10 +57,10 @@ def parse_block_range(text: str) -> range:
     """
     match = _RANGE.match(text) if isinstance(text, str) else None
     if match is None:
-        raise InvalidInput("blocks", "expected A:B, two block numbers, B not included", text)
+        raise InvalidInput("blocks", "expected A:B, two block numbers (B is not included)", text)
     first, end = map(int, match.groups())
     if first >= end:
-        raise InvalidInput("blocks", "expected A:B with A below B, since B is not included", text)
+        raise InvalidInput("blocks", "expected A:B with A less than B (B is not included)", text)
     return range(first, end)
 
 
@@ -101,7 +101,7 @@ def get_blocks(
 
     >>> get_blocks(Node("http://localhost:8545"), range(7, 7))
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+    feemodel.errors.InvalidInput: blocks: expected a range of at least one block number, with step 1, \
 got range(7, 7)
     """
     _check(blocks, concurrency, calls_per_request, tip_percentile)
@@ -155,7 +155,7 @@ def fetch_blocks(
 
     >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: blocks: expected a range of block numbers with at least one and without gaps, \
+    feemodel.errors.InvalidInput: blocks: expected a range of at least one block number, with step 1, \
 got range(7, 7)
     """
     _check(blocks, concurrency, calls_per_request, tip_percentile)
@@ -227,19 +227,19 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
         answer = node.call("eth_feeHistory", [to_quantity(len(numbers)), to_quantity(numbers[-1]), [asked]])
         history = parse_fee_history(answer)
     except NodeError as error:
-        reason = f"{where}: {error.message} (code {error.code}); without tips the headers alone are read"
+        reason = f"{where}: {error.message} (code {error.code}); without tips, only headers are requested"
         raise UpstreamError(reason) from None
     except InvalidInput as error:
         raise UpstreamError(f"{where}: {error}") from None
     count, used = len(history.gas_used_ratios), any(history.gas_used_ratios)
     if (history.oldest_block, count) != (numbers[0], len(numbers)):
         raise UpstreamError(
-            f"{where}: answered were {count} from block {history.oldest_block} on: "
-            "older ones are pruned, or the node answers fewer at a time"
+            f"{where}: the response has {count} blocks from block {history.oldest_block} on: "
+            "older blocks are pruned, or the node limits the number of blocks"
         )
     answered = len(history.rewards[0]) if history.rewards else 0
     if answered != 1 and (used or answered):
-        raise UpstreamError(f"{where}: rewards of {answered} percentiles, 1 was asked for")
+        raise UpstreamError(f"{where}: expected rewards of 1 percentile, the response has {answered}")
     return history
 
 
@@ -266,7 +266,7 @@ def _row(node: Node, number: int, answer: Any) -> Row:
     except InvalidInput as error:
         raise UpstreamError(f"{node.name}: {error}") from None
     if row[_NUMBER] != number:
-        raise UpstreamError(f"{node.name}: asked for block {number}, was given block {row[_NUMBER]}")
+        raise UpstreamError(f"{node.name}: expected block {number}, the node returned block {row[_NUMBER]}")
     if row[_HASH] is None or row[_PARENT] is None:
         raise UpstreamError(f"{node.name}: block {number} has no hash, or no parent hash")
     return row
@@ -285,7 +285,7 @@ def _check_head(node: Node, last: int) -> None:
 
 def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:
     if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
-        raise InvalidInput("blocks", "expected a range of block numbers with at least one and without gaps", blocks)
+        raise InvalidInput("blocks", "expected a range of at least one block number, with step 1", blocks)
     if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
         raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)

@@ -297,9 +297,9 @@ def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[Binary
 
 def _check_target(target: Path, overwrite: bool) -> None:
     if target.is_dir():
-        raise InvalidInput("out", "expected a file, this is a folder", str(target))
+        raise InvalidInput("out", "expected a file, not a folder", str(target))
     if target.exists() and not overwrite:
-        raise InvalidInput("out", "exists already; remove it, or ask to overwrite it", str(target))
+        raise InvalidInput("out", "the file exists; remove it, or set overwrite", str(target))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -34,7 +34,7 @@ class FinishedFolder:
     ...     print(parts.numbers(), parts.get(2)["results/fee"].tolist())
     ...     parts.open("another")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: folder: expected the folder of this experiment, it holds another's, got '...'
+    feemodel.errors.InvalidInput: folder: expected a folder of this experiment, not of another one, got '...'
     """
 
     def __init__(self, folder: PathLike) -> None:
@@ -49,7 +49,11 @@ class FinishedFolder:
         self._experiment = hashlib.sha256(experiment.encode()).hexdigest()
         if not path.exists():
             if any(self.folder.iterdir()):
-                raise InvalidInput("folder", "expected an empty folder, or one of this experiment", str(self.folder))
+                raise InvalidInput(
+                    "folder",
+                    "expected an empty folder, or a folder with finished parts of this experiment",
+                    str(self.folder),
+                )
             with written_whole(path) as file:
                 file.write(json.dumps({"sha256": self._experiment, "experiment": experiment}).encode())
             return
@@ -59,7 +63,7 @@ class FinishedFolder:
             except (ValueError, KeyError, TypeError) as error:
                 raise UnreadableFile(f"{path}: no description of an experiment ({error})") from None
         if held != experiment:
-            reason = f"expected the folder of this experiment, it holds another's{_differing(held, experiment)}"
+            reason = f"expected a folder of this experiment, not of another one{_differing(held, experiment)}"
             raise InvalidInput("folder", reason, str(self.folder))
 
     def numbers(self) -> list[int]:
@@ -76,7 +80,7 @@ class FinishedFolder:
                 raise UnreadableFile("the checksum does not match")
             return columns
         except UnreadableFile as error:
-            raise UnreadableFile(f"{file}: no finished part ({error}); remove it") from None
+            raise UnreadableFile(f"{file}: not a finished part ({error}); remove this file") from None
 
     def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays of a finished part."""

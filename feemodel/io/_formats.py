@@ -205,9 +205,9 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
         if ours not in known:
             close = get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
-            raise InvalidInput("columns", f"no column of {form.name} has this name, {hint}", name)
+            raise InvalidInput("columns", f"unknown column of {form.name}, {hint}", name)
         if ours in chosen:
-            raise InvalidInput("columns", "expected each column once", name)
+            raise InvalidInput("columns", "expected each column only once", name)
         if not isinstance(theirs, str) or not theirs:
             raise InvalidInput(f"columns[{name}]", "expected the name of a column of the file", theirs)
         source, _, unit = theirs.rpartition(":")
@@ -238,7 +238,9 @@ def sources(
     """
     for ours, source in given.items():
         if source.name not in found:
-            raise InvalidInput(f"columns[{ours}]", f"the file has the columns {', '.join(found)}, not", source.name)
+            raise InvalidInput(
+                f"columns[{ours}]", f"expected one of the columns of the file, {', '.join(found)}", source.name
+            )
     taken = {source.name for source in given.values()}
     chosen = dict(given)
     for column in form.columns:
@@ -249,8 +251,8 @@ def sources(
             names = [name for name in names if values.get(name) is not None] or names
             names = [name for name in names if name == names[0] or values.get(name) != values.get(names[0])]
         if len(names) > 1 and column.name not in FIRST_COUNTS:
-            advice = f"say which it is with columns {column.name}=NAME"
-            raise InvalidInput(column.name, f"the file has several columns for it; {advice}", names)
+            advice = f"select one with columns {column.name}=NAME"
+            raise InvalidInput(column.name, f"the file has several such columns; {advice}", names)
         chosen[column.name] = Source.named(names[0])
     return chosen
 
@@ -271,7 +273,7 @@ def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[
             raise InvalidInput("columns", advice, name)
     if unread:
         shown = ", ".join(unread[:SHOWN]) + (f" and {len(unread) - SHOWN:,} more" if len(unread) > SHOWN else "")
-        warnings.warn(f"{position}: columns that are not read: {shown}", stacklevel=2)
+        warnings.warn(f"{position}: columns that were ignored: {shown}", stacklevel=2)
 
 
 def read_format(
@@ -402,6 +404,6 @@ def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
             "run cryo with --u256-types string"
         )
     return (
-        "; ".join(f"{candidate.name} would need also {', '.join(candidate.missing(found))}" for candidate in formats)
-        + " (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)"
+        "; ".join(f"{candidate.name} also need {', '.join(candidate.missing(found))}" for candidate in formats)
+        + " (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name)"
     )

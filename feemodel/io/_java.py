@@ -57,7 +57,9 @@ def _read(value: Any, name: str, depth: int) -> bytes:
         case {"values": list(parts), **more} if more.keys() <= {"size"}:
             joined = b"".join(_read(part, f"{name}.values[{index}]", depth - 1) for index, part in enumerate(parts))
             if more and more["size"] != len(joined):
-                raise InvalidInput(f"{name}.size", f"expected {len(joined):,}, the bytes of the values", more["size"])
+                raise InvalidInput(
+                    f"{name}.size", f"expected {len(joined):,}, the number of bytes of the values", more["size"]
+                )
             return joined
         case {"value": int(constant), "size": size, **more} if not more:
             count = _count(size, f"{name}.size")
@@ -72,7 +74,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
             return _words(words, f"{name}.ints")
         case {"signum": sign, "mag": list(words)}:
             if type(sign) is not int or sign != bool(words):
-                raise InvalidInput(f"{name}.signum", "expected 1, or 0 with no mag", sign)
+                raise InvalidInput(f"{name}.signum", "expected 1, or 0 if mag is empty", sign)
             return _words(words, f"{name}.mag")
     raise InvalidInput(name, "expected bytes, as a list of them or an object of Java", value)
 
@@ -84,9 +86,9 @@ def _slice(held: bytes, fields: Mapping[str, Any], name: str) -> bytes:
     lengths = [_count(fields[field], f"{name}.{field}") for field in ("length", "size") if field in fields]
     length = lengths[0] if lengths else len(held) - offset
     if any(one != length for one in lengths):
-        raise InvalidInput(f"{name}.size", f"expected the length, {length:,}", fields["size"])
+        raise InvalidInput(f"{name}.size", f"expected {length:,}, as in length", fields["size"])
     if length > len(held) - offset:
-        reason = f"expected at most {len(held) - offset:,}, the bytes from the offset on"
+        reason = f"expected at most {len(held) - offset:,}, the number of bytes from the offset on"
         raise InvalidInput(f"{name}.length", reason, length)
     return held[offset : offset + length]
 

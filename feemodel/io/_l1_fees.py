@@ -63,7 +63,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
         if table[["base_fee", "excess_blob_gas", "blob_base_fee"]].isna().all(axis=None) and len(table):
             in_json = container == "json"
             names = ", ".join(table.attrs["names_in_file"].values() if in_json else column_names(path, container))
-            reason = "expected base_fee, blob_base_fee or excess_blob_gas (base_fee=NAME in columns names another)"
+            reason = "expected base_fee, blob_base_fee or excess_blob_gas (base_fee=NAME selects another column)"
             raise InvalidInput("L1 fees", reason, names)
         if not len(table):
             raise InvalidInput("L1 fees", "expected at least one row", container)
@@ -118,7 +118,7 @@ def _check_whole(table: pd.DataFrame) -> None:
         late = order[first:][missing[order][first:]]
         if late.size:
             theirs = table.attrs["names_in_file"].get(name, name)
-            reason = f"expected a value, {late.size:,} are missing after the first one"
+            reason = f"expected a value in every row after the first value, {late.size:,} are missing"
             raise InvalidInput(f"row {int(late.min()) + 1}: {theirs}", reason)
 
 
@@ -129,7 +129,7 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
             continue
         if (found := implausible(name, table[name].to_numpy(np.float64, na_value=np.nan))) is not None:
             theirs = table.attrs["names_in_file"].get(name, name)
-            say = f"for a column in gwei say {name}={theirs}:gwei, for wei {name}={theirs}:wei"
+            say = f"if the column is in gwei, use {name}={theirs}:gwei, otherwise {name}={theirs}:wei"
             raise InvalidInput(f"row {found.position + 1}: {theirs}", f"expected {found.expected}; {say}", found.value)
 
 
@@ -178,7 +178,9 @@ class FeeHistory:
         """
         count, asked = len(self.gas_used_ratios), len(self.rewards[0]) if self.rewards else 0
         if (asked > 1 and reward is None) or (reward is not None and not 0 <= reward < asked):
-            raise InvalidInput("reward", f"expected which of {asked} percentiles is the tip, from 0", reward)
+            raise InvalidInput(
+                "reward", f"expected the index (from 0) of the percentile that is the tip, below {asked}", reward
+            )
         table: dict[str, Any] = {
             "slot": list(range(count)),
             "block_number": [self.oldest_block + index for index in range(count)],
@@ -266,4 +268,6 @@ def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[
 
 def _check_length(name: str, values: Any, length: int, *, may_be_empty: bool = False) -> None:
     if len(values) != length and not (may_be_empty and not values):
-        raise InvalidInput(name, f"expected {length} values to go with gasUsedRatio, counted {len(values)}", values)
+        raise InvalidInput(
+            name, f"expected {length} values for the blocks of gasUsedRatio, counted {len(values)}", values
+        )

@@ -83,7 +83,7 @@ class L1Window:
             return await asyncio.wait_for(asyncio.shield(self._reading), seconds)
         except TimeoutError:
             held = f"{len(self._parts) * PART:,} of {self._blocks:,} blocks"
-            raise UpstreamError(f"the history of L1 fees: {held} have been read so far; try again later") from None
+            raise UpstreamError(f"the history of L1 fees is not complete: {held} were read; try again later") from None
 
     async def close(self) -> None:
         """Stop reading and close the connections."""
@@ -192,5 +192,5 @@ async def fetch_fee_history(
     newest = history.oldest_block + len(history.gas_used_ratios) - 1
     head = Head.parse(node.own(await node.outcome("eth_getBlockByNumber", [to_quantity(newest), False])))
     if head.number != newest:
-        raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
+        raise UpstreamError(f"the node: expected block {newest}, it returned block {head.number}")
     return history, head.timestamp

@@ -35,7 +35,7 @@ class ChainId:
         if found >= MAX_CHAIN_ID:
             raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
         if self.known not in (None, found):
-            raise OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
+            raise OtherChain(f"the node: expected the chain id {self.known} of the served chain, got {found}")
         self.known = found
         return found
 
@@ -164,7 +164,7 @@ class Polled(Generic[Value]):
     def value(self) -> Value:
         """Last value; raises `UpstreamError` if no value was received yet or the last value is too old."""
         if self._held is None:
-            raise UpstreamError(f"{self._what}: none yet{f', {self.error}' if self.error else ''}")
+            raise UpstreamError(f"{self._what}: not received yet{f', {self.error}' if self.error else ''}")
         value, since = self._held
         age, limit = time.time() - value.timestamp, f"more than max_age, {self._max_age:g} s"
         why = f"; {self.error}" if self.error else ""
@@ -173,7 +173,7 @@ class Polled(Generic[Value]):
         if age < -self._max_age:
             raise UpstreamError(f"{self._what}: {-age:,.0f} s ahead of this clock, {limit}{why}")
         if monotonic() - since > self._max_age:
-            raise UpstreamError(f"{self._what}: looked at {monotonic() - since:,.0f} s ago, {limit}{why}")
+            raise UpstreamError(f"{self._what}: last polled {monotonic() - since:,.0f} s ago, {limit}{why}")
         return value
 
     @property

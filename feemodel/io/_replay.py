@@ -272,13 +272,13 @@ def _state(entry: _Object) -> ReplayState:
         held = (address, account.amount("balance"), account.whole("nonce"), account.data("code"))
         if accounts.setdefault(address, held) != held:
             raise InvalidInput(
-                account.position, "expected an account once, or the same each time", "0x" + address.hex()
+                account.position, "expected the same fields in every copy of the account", "0x" + address.hex()
             )
     for slot in entry.objects("storage"):
         address, key, value = slot.address("address"), slot.amount("key"), slot.amount("value")
         if slots.setdefault((address, key), value) != value:
             name = f"0x{address.hex()}, key {key:#x}"
-            raise InvalidInput(slot.position, "expected a slot once, or the same value each time", name)
+            raise InvalidInput(slot.position, "expected the same value in every copy of the slot", name)
     return ReplayState(
         accounts=tuple(accounts.values()),
         slots=tuple((address, key, value) for (address, key), value in slots.items()),

@@ -48,7 +48,9 @@ def percentile_tips(
     columns = {"block": block, "tip": tip, "gas_used": gas_used}
     numbers, tips, gas = (np.atleast_1d(np.asarray(whole(name, values))) for name, values in columns.items())
     if numbers.ndim != 1 or not numbers.shape == tips.shape == gas.shape:
-        raise InvalidInput("block, tip, gas_used", "expected columns of one length", [len(v) for v in columns.values()])
+        raise InvalidInput(
+            "block, tip, gas_used", "expected columns of equal length", [len(v) for v in columns.values()]
+        )
     level = checked_percentile("percentile", percentile)
     order = np.lexsort((tips, numbers))
     numbers, tips, gas = numbers[order], tips[order], gas[order]
@@ -100,7 +102,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
         raise InvalidInput("l1_fees", "expected a table without tips", [*l1_fees])
     blocks, base_fees, gas = (np.asarray(whole(f"l1_fees.{name}", l1_fees[name].to_numpy())) for name in needed)
     if (falls := np.diff(blocks) <= 0).any():
-        raise InvalidInput("l1_fees.block_number", "expected numbers that rise", int(blocks[1:][falls][0]))
+        raise InvalidInput("l1_fees.block_number", "expected increasing block numbers", int(blocks[1:][falls][0]))
     files = [transactions] if isinstance(transactions, (str, os.PathLike)) else sequence("transactions", transactions)
     paid = _read(files)
     row = np.searchsorted(blocks, paid["block_number"]).clip(max=len(blocks) - 1)
@@ -109,7 +111,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
     sums = np.bincount(row, weights=paid["gas_used"], minlength=len(blocks))
     if (other := sums != gas).any():
         at = int(other.argmax())
-        reason = f"expected transactions of {gas[at]:,} gas in block {blocks[at]}, as its header says"
+        reason = f"expected transactions of {gas[at]:,} gas in block {blocks[at]}, as in its header"
         raise InvalidInput("transactions", reason, int(sums[at]))
     tips = paid["price"].to_numpy() - base_fees[row]
     if (below := tips < 0).any():
@@ -148,5 +150,5 @@ def checked_percentile(name: str, value: float) -> float:
     """
     level = real_scalar(name, value)
     if level > 100.0:
-        raise InvalidInput(name, "expected from 0 to 100", value)
+        raise InvalidInput(name, "expected a number from 0 to 100", value)
     return level

@@ -209,8 +209,8 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
-transactions, got '0x11'
+    feemodel.errors.InvalidInput: the block: expected whole transactions, not hashes (the second \
+parameter of eth_getBlockByNumber is true), got '0x11'
     """
     data = encoded("data", data)
     if _is_raw(data):
@@ -255,7 +255,7 @@ def _of_block(position: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[
         raise InvalidInput(position, "expected a list of transactions", transactions)
     for index, transaction in enumerate(transactions):
         if not isinstance(transaction, dict):
-            reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
+            reason = "expected whole transactions, not hashes (the second parameter of eth_getBlockByNumber is true)"
             raise InvalidInput(position, reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
         yield f"{position}, transaction {index}", {"timestamp": block["timestamp"], **own}
@@ -273,10 +273,10 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
         else:
             _, receipts = read_format(path, container, (RECEIPT_FILES,))
         if (twice := receipts["transaction_hash"].duplicated()).any():
-            _refuse("expected one receipt per transaction, two for", receipts["transaction_hash"], twice.to_numpy())
+            _refuse("expected one receipt per transaction, not two", receipts["transaction_hash"], twice.to_numpy())
         positions = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
         if (positions < 0).any():
-            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], positions < 0)
+            _refuse("the file has no receipt of this transaction", table["transaction_hash"], positions < 0)
     return table.assign(
         **{name: receipts[name].take(positions).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
     )

@@ -211,7 +211,9 @@ def _seconds(value: Any, name: str, scale: Fraction) -> int:
         value, scale = int(moment.timestamp()), ONE
     seconds = int(_scaled(value, name, scale, "time"))
     if seconds >= LATEST:
-        raise InvalidInput(name, "expected seconds since 1970 (for milliseconds, name the column with :ms)", value)
+        raise InvalidInput(
+            name, "expected seconds since 1970 (for milliseconds, append :ms to the name of the column)", value
+        )
     return seconds
 
 

@@ -43,7 +43,7 @@ def shipped_path(name: str) -> Path:
     for folder in (package / "data", package.parent / "data"):
         if (folder / name).is_file():
             return folder / name
-    raise UnreadableFile(f"{name}: expected in {package.parent / 'data'}")
+    raise UnreadableFile(f"{name}: no such file in {package.parent / 'data'}")
 
 
 def read_shipped_transactions() -> "pd.DataFrame":
@@ -84,7 +84,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
     samples = shipped_l1_samples()
     of_day = [one for one in samples if one.day == day]
     if not of_day:
-        reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or both L1 fees given"
+        reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or values for both L1 fees"
         raise InvalidInput(name, reason, day)
     return _fees_at(of_day, quantile)
 

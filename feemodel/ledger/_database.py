@@ -136,7 +136,7 @@ class Database:
         if state == self._state and not (self.is_immutable and self._has_log()):
             return False
         if state[:2] != self._state[:2]:
-            raise UnreadableFile(f"{self.path}: was replaced by another file since it was opened; open it again")
+            raise UnreadableFile(f"{self.path}: the file was replaced after it was opened; open the ledger again")
         self._state = state
         if self.is_immutable:
             self._connection.close()

@@ -117,7 +117,7 @@ def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
     names = set()
     for name in text.members():
         if name in names:
-            raise InvalidInput("JSON", "expected each name once", name)
+            raise InvalidInput("JSON", "expected each name only once", name)
         names.add(name)
         if name != "alloc":
             text.value()
@@ -273,7 +273,7 @@ def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
     for text, fields in alloc.items():
         account = _genesis_account(text, fields)
         if account.address in seen:
-            raise InvalidInput(f"alloc {text}", "expected each address once", text)
+            raise InvalidInput(f"alloc {text}", "expected each address only once", text)
         seen.add(account.address)
         yield account
 
@@ -365,7 +365,7 @@ def _shown_fields(fields: AccountFields | None) -> dict[str, str] | None:
 def _account(text: str, change: Any) -> AccountChange:
     _check_fields(text, change, set(), ACCOUNT_FIELDS)
     if ("before" in change) != ("after" in change):
-        raise InvalidInput(text, "expected before and after, or neither", sorted(change))
+        raise InvalidInput(text, "expected both before and after, or neither of them", sorted(change))
     return AccountChange(
         address=address_bytes(text),
         before=_fields(f"{text} before", change.get("before")),
@@ -408,7 +408,7 @@ def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
     for text, value in storage.items():
         slot = _genesis_word(text, name)
         if slot in slots:
-            raise InvalidInput(name, "expected each slot once", text)
+            raise InvalidInput(name, "expected each slot only once", text)
         slots[slot] = int.from_bytes(_genesis_word(value, name))
     return slots
 
@@ -555,7 +555,7 @@ def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None
-    raise InvalidInput("trieLog slot", f"expected the number with the hash {to_hex(hashed)}", to_hex(slot))
+    raise InvalidInput("trieLog slot", f"expected the slot number with the hash {to_hex(hashed)}", to_hex(slot))
 
 
 def _integer(item: Any) -> int:

@@ -77,12 +77,12 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
         name = f"block {block.number}: {to_hex(change.address)}"
         fields = AccountFields.of(store.account(block.number, change.address))
         if not change.same and change.after != fields:
-            raise InvalidInput(name, f"expected the account as the ledger holds it, {fields}", change.after)
+            raise InvalidInput(name, f"expected the fields in the ledger, {fields}", change.after)
         for slot, _, after in change.storage:
             value = store.slot(block.number, change.address, slot)
             if value != after:
                 where = f"{name} slot {to_hex(slot)}"
-                raise InvalidInput(where, f"expected the value that the ledger holds, {value:#x}", hex(after))
+                raise InvalidInput(where, f"expected the value in the ledger, {value:#x}", hex(after))
 
 
 def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> Iterator[BlockChanges]:
@@ -105,7 +105,7 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
             if block.number != head.number:
                 yield block
             else:
-                _check_hash(head, block, f"the hash of the head {head.number}: the chain was reorganised")
+                _check_hash(head, block, f"the hash of head {head.number} of the ledger (the chain was reorganised)")
         first = last + 1
 
 
@@ -165,7 +165,7 @@ def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
     if not 0 < newest < head.number:  # block 0 has no trie log
         return
     (found,) = _trie_logs(node, newest, newest)
-    _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger: the chain was reorganised")
+    _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger (the chain was reorganised)")
 
 
 def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:

@@ -539,7 +539,7 @@ class _Waiting:
             twice = (records[1:, :VALUE] == records[:-1, :VALUE]).all(axis=1)
             if twice.any():
                 address = records[int(twice.argmax()), ADDRESS:REST].tobytes()
-                raise InvalidInput("address", "expected each account once", to_hex(address))
+                raise InvalidInput("address", "expected each account only once", to_hex(address))
             for start in range(0, len(records), CHUNK):
                 yield self._chunk(records[start : start + CHUNK])
 

@@ -82,7 +82,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
         try:
             os.link(part, target)  # fails if the file exists
         except FileExistsError:
-            raise InvalidInput("out", "exists already", str(target)) from None
+            raise InvalidInput("out", "the file exists", str(target)) from None
         except OSError as error:
             raise UnreadableFile(f"{target}: {error.strerror}") from None
     return head

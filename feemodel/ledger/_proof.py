@@ -278,7 +278,7 @@ def check_proof(
     state_root = hash_bytes(root, "root")
     account_entry, slot_entries = _parsed(proof)
     if address is not None and account_entry.key != (wanted := address_bytes(address)):
-        _refuse("accountProof.key", f"expected the address asked for, {to_hex(wanted)}", to_hex(account_entry.key))
+        _refuse("accountProof.key", f"expected the requested address, {to_hex(wanted)}", to_hex(account_entry.key))
     leaves = [leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves]
     scheme = _generation(leaves)
     seen = dict(zip((leaf.where for leaf in leaves), _hash_paths(scheme, leaves), strict=True))
@@ -402,11 +402,11 @@ def _seen(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Seen:
     claimed = top[-HASH_SIZE:]
     nodes = f"{leaf.where}.proofRelatedNodes"
     if sub_root != claimed:
-        reason = f"expected the sub root that the path of leaf {leaf.index} leads to, {to_hex(sub_root)}"
+        reason = f"expected the sub root computed from the path of leaf {leaf.index}, {to_hex(sub_root)}"
         _refuse(f"{nodes}[0]", reason, to_hex(claimed))
     next_free = _number(scheme, f"{nodes}[0]", top[:-HASH_SIZE])
     if leaf.index >= next_free:
-        _refuse(leaf.where, f"expected a leaf index below the next free one, {next_free}", leaf.index)
+        _refuse(leaf.where, f"expected an index below the next free leaf index, {next_free}", leaf.index)
     half = (len(encoded) - 2 * HASH_SIZE) // 2
     return _Seen(
         previous=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half]),
@@ -420,7 +420,7 @@ def _seen(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Seen:
 def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
     word = scheme.plain(encoded)
     if scheme.numbers(word) != encoded:
-        _refuse(where, "expected a number in elements of two bytes", to_hex(encoded))
+        _refuse(where, "expected a number encoded in elements of two bytes", to_hex(encoded))
     return int.from_bytes(word)
 
 
@@ -437,12 +437,12 @@ def _checked(
     left, right = seen[first.where], seen[last.where]
     if first is last:
         if left.hkey != hkey:
-            _refuse(first.where, f"expected the leaf of the key hash {to_hex(hkey)}", to_hex(left.hkey))
+            _refuse(first.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
         return first.value
     if not left.hkey < hkey:
-        _refuse(first.where, f"expected a leaf below the key hash {to_hex(hkey)}", to_hex(left.hkey))
+        _refuse(first.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
     if not hkey < right.hkey:
-        _refuse(last.where, f"expected a leaf above the key hash {to_hex(hkey)}", to_hex(right.hkey))
+        _refuse(last.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
     if left.following != last.index:
         _refuse(first.where, f"expected a leaf whose next leaf is {last.index}", left.following)
     if right.previous != first.index:
@@ -464,12 +464,12 @@ def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], acco
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return
     if account is None:
-        _refuse("storageProofs", "expected none for an absent account", len(entries))
+        _refuse("storageProofs", "expected an empty list, because the account does not exist", len(entries))
     if len(entries) != len(asked):
-        _refuse("storageProofs", f"expected one for each of the {len(asked)} slots asked for", len(entries))
+        _refuse("storageProofs", f"expected one proof for each of the {len(asked)} requested slots", len(entries))
     for entry, slot in zip(entries, asked, strict=True):
         if entry.key != slot:
-            _refuse(f"{entry.where}.key", f"expected the slot asked for, {to_hex(slot)}", to_hex(entry.key))
+            _refuse(f"{entry.where}.key", f"expected the requested slot, {to_hex(slot)}", to_hex(entry.key))
 
 
 def _refuse(where: str, reason: str, value: Any) -> NoReturn:

@@ -103,7 +103,7 @@ class Store:
             _prepare(self.database, hashing or "poseidon2", mode)
             self.scheme = scheme_of(self._chain().hashing)
             if hashing not in (None, self.scheme.name):
-                raise InvalidInput("hashing", f"expected {self.scheme.name}, as {self.path} has it", hashing)
+                raise InvalidInput("hashing", f"expected {self.scheme.name}, the hash function of {self.path}", hashing)
         except BaseException:
             self.database.close()
             raise
@@ -324,7 +324,7 @@ class Store:
             self.block(number)
             finalized = self.finalized
             if finalized is not None and number < finalized:
-                raise InvalidInput("block", f"expected at least {finalized}, which is final already", number)
+                raise InvalidInput("block", f"expected at least {finalized}, the newest final block", number)
             self._save_chain(finalized=number)
 
     def rollback(self, number: int) -> int:
@@ -339,7 +339,7 @@ class Store:
             self.block(number)
             chain = self._chain()
             if chain.finalized is not None and number < chain.finalized:
-                raise InvalidInput("block", f"expected at least {chain.finalized}, which is final", number)
+                raise InvalidInput("block", f"expected at least {chain.finalized}, the newest final block", number)
             removed = (chain.head or 0) - number
             self.database.run("DELETE FROM block WHERE number > ?", (number,))
             self._save_chain(head=number)
@@ -361,7 +361,7 @@ class Store:
         Raises `InvalidInput` if another chain id is stored.
         """
         if not 0 < chain_id <= MAX_CHAIN_ID:
-            raise InvalidInput("chain id", f"expected 1 to {MAX_CHAIN_ID:,}", chain_id)
+            raise InvalidInput("chain id", f"expected a number from 1 to {MAX_CHAIN_ID:,}", chain_id)
         with self.database.transaction():
             stored = self.chain_id
             if stored not in (None, chain_id):

@@ -154,7 +154,9 @@ def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | 
         which = f"the successor of the head {head.number}" if head else "the genesis of an empty store"
         raise InvalidInput("block number", f"expected {expected}, {which}", number)
     if head and head.hash and parent_hash is not None and parent_hash != head.hash:
-        reason = f"expected {to_hex(head.hash)}, the hash of the head {head.number}: the chain was reorganised"
+        reason = (
+            f"expected {to_hex(head.hash)}, the hash of head {head.number} of the ledger (the chain was reorganised)"
+        )
         raise InvalidInput("parentHash", reason, to_hex(parent_hash))
 
 
@@ -198,7 +200,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         fields = AccountFields.of(stored)
         if fields is None if change.same else change.before != fields:
             proven(accounts, [hkey])  # raises an error if the ledger is corrupt
-            reason = f"expected the account's present fields, {fields}"
+            reason = f"expected the current fields of the account, {fields}"
             if change.same:
                 reason = "expected an account that exists, to change its storage"
             raise InvalidInput(to_hex(change.address), reason, change.before)
@@ -219,12 +221,14 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         if value != before:
             proven(stands, [hashes[slot]])  # raises an error if the ledger is corrupt
             where = f"{name} slot {to_hex(slot)}"
-            raise InvalidInput(where, f"expected the slot's present value, {value:#x}", hex(before))
+            raise InvalidInput(where, f"expected the current value of the slot, {value:#x}", hex(before))
         if before != after or work.destroyed:
             values[slot] = after
     if work.after is None:
         if any(values.values()):
-            raise InvalidInput(f"{name} storage", "expected zero in a missing account", max(values.values()))
+            raise InvalidInput(
+                f"{name} storage", "expected only zeros, because the account does not exist", max(values.values())
+            )
         return
     work.storage = store.tree(scheme.empty_root) if work.destroyed else stands
     set_slots(work.storage, values, hashes)
@@ -233,7 +237,7 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
 def _check_once(name: str, keys: Sequence[bytes]) -> None:
     for key, times in Counter(keys).items():
         if times > 1:
-            raise InvalidInput(name, "expected each key once", to_hex(key))
+            raise InvalidInput(name, "expected each key only once", to_hex(key))
 
 
 def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> None:
@@ -273,7 +277,11 @@ def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
     if code is None:
         code = store.code(keccak)
     if code is None:
-        raise InvalidInput(f"{to_hex(work.change.address)} code", "expected the code of this hash", to_hex(keccak))
+        raise InvalidInput(
+            f"{to_hex(work.change.address)} code",
+            "expected the code with this hash in the changes or the ledger",
+            to_hex(keccak),
+        )
     store.save_code(keccak, code)
     return store.scheme.code_hash(code), len(code)
 

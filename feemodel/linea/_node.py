@@ -124,7 +124,7 @@ def offered_price(
     """
     if gas_price is not None:
         if max_fee is not None or max_priority_fee is not None:
-            raise InvalidInput("gas_price", "expected either a gas price or the two dynamic fees", gas_price)
+            raise InvalidInput("gas_price", "expected either gas_price, or max_fee and max_priority_fee", gas_price)
         return whole("gas_price", gas_price, unit="wei")
     if max_fee is None or max_priority_fee is None:
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))

@@ -595,7 +595,7 @@ def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[
     """Return the values of a fee history without the additional value for the next block."""
     count, numbers = len(ratios), _reals(name, values)
     if len(numbers) not in (count, count + 1):
-        raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))
+        raise InvalidInput(name, f"expected {count} values, one for each ratio, or {count + 1}", len(numbers))
     return numbers[:count]
 
 

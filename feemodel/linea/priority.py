@@ -48,7 +48,7 @@ VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below 2**53, truncating a double and truncating its shortest decimal give the same integer
 _SIZE_PRODUCT, _SIZE_SUM = "variable_cost · compressed_size", "size part + fixed_cost"
-WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
+WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
 KERNEL_THRESHOLD = 1_000_000  # minimum number of elements for which loading the kernel saves time
 
 Real: TypeAlias = "float | NDArray[np.float64]"
@@ -593,7 +593,7 @@ def _check_out(out: Any, *inputs: Any) -> None:
         described = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
     if not out.flags.writeable:
-        raise InvalidInput("out", "expected an array that can be written to", "a read-only one")
+        raise InvalidInput("out", "expected a writable array", "a read-only array")
 
 
 def _written(fees: Whole, out: WholeArray) -> WholeArray:

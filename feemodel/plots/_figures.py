@@ -61,7 +61,7 @@ def plot_recovery(
     """
     ax = axes_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
-    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue over posting cost, margin {margin:g}")
+    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue / posting cost, margin {margin:g}")
     if observed is not None:
         base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
         ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1",
@@ -148,23 +148,30 @@ def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None,
     ... )
     >>> ax = plot_verification_surface(surface, Figure().subplots(), margin=1.0)
     >>> ax.get_legend_handles_labels()[1][0]
-    'below: the median pays the minimum, 1 gwei'
+    'below this line, the median fee is the minimum, 1 gwei'
     """
     ax = axes_or_new(ax)
     chosen = surface.sel(margin=margin)
     x, y = surface["gas_price_ratio"].values, surface["verification_gas_cost"].values / 1e6
-    _filled(ax, x, y, chosen["recovery"].values, f"fees over verification cost, margin {margin:g}")
+    _filled(ax, x, y, chosen["recovery"].values, f"fees / verification cost, margin {margin:g}")
     median = chosen["fee_quantile"].sel(quantile=0.5).values / WEI_PER_GWEI
     floor = float(median.min())
     ax.contour(x, y, median, levels=[floor * 1.001], colors="black", linestyles="--", linewidths=1.3)
-    ax.plot([], [], "--", color="black", linewidth=1.3, label=f"below: the median pays the minimum, {floor:,.0f} gwei")
+    ax.plot(
+        [],
+        [],
+        "--",
+        color="black",
+        linewidth=1.3,
+        label=f"below this line, the median fee is the minimum, {floor:,.0f} gwei",
+    )
     levels = [step * 10**power for power in range(-3, 12) for step in (1, 2, 5)]
     lines = ax.contour(x, y, median, levels=[level for level in levels if floor < level < median.max()], colors="black",
                        linewidths=0.8)  # fmt: skip
     ax.clabel(lines, fmt=lambda level: f"{level:,.0f} gwei", fontsize=8)
     ax.plot([], [], color="black", linewidth=0.8, label="fee of the median transaction")
     _logarithmic(ax, x, y)
-    ax.set(xlabel="L1 gas price over L2 gas price", ylabel="verification cost [million L1 gas]")
+    ax.set(xlabel="L1 gas price / L2 gas price", ylabel="verification cost [million L1 gas]")
     return finished(ax, grid="", loc="lower left", framealpha=0.9)
 
 
@@ -395,11 +402,13 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
     position = np.arange(len(table))
     bound, quantile = table["bound"].to_numpy(float), table["quantile"].to_numpy(float)
     ax.hlines(position, quantile, np.where(np.isnan(bound), quantile, bound), color="#cccccc", linewidth=1.5, zorder=1)
-    ax.plot(quantile, position, "o", color=BLUE, markersize=6, label="99 % quantile over a month of L1")
-    ax.plot(bound, position, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="bound of the protocol")
+    ax.plot(quantile, position, "o", color=BLUE, markersize=6, label="99 % quantile for a month of L1 fees")
+    ax.plot(
+        bound, position, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="upper bound by the protocol"
+    )
     factors = [float(name.removeprefix("fails_")) for name in table.columns if name.startswith("fails_")]
     for number, factor in enumerate(factors):
-        label = "flat factors of wallets: " + ", ".join(f"{one:g}" for one in factors)
+        label = "fixed factors of wallets: " + ", ".join(f"{one:g}" for one in factors)
         ax.axvline(factor, color=GREY, linestyle=":", linewidth=1, label=None if number else label)
     ax.set(xscale="log", xlabel="factor on the current fee")
     ax.set_yticks(position, [f"{row.chain}, {row.blocks:,}" for row in table.itertuples()])

@@ -85,7 +85,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
         ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, last 24 hours")
     ax.axhline(1.0, color="black", linewidth=0.8)
-    ax.set(yscale="log", ylabel="revenue over posting cost", xlim=(days[0] if dated else 0, days[-1]))
+    ax.set(yscale="log", ylabel="revenue / posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
         positions = AutoDateLocator()  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(positions)
@@ -93,7 +93,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     else:
         ax.set_xlabel("days")
     if revenue == "size_revenue":
-        ax.set_ylabel("size part of the fees over posting cost")
+        ax.set_ylabel("size part of the fees / posting cost")
     log_ticks(ax.yaxis, _multiple)
     return _caption(finished(ax, loc="upper left"), result)
 
@@ -124,7 +124,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ...     {"ratio_low": ("ratio", [0.0, 0.5, 1.0, 2.0]), "ratio_high": ("ratio", [0.5, 1.0, 2.0, np.inf])},
     ... )
     >>> plot_charges(result, Figure().subplots()).get_title()
-    '25.00% pay less than their bytes cost'
+    '25.00% of transactions pay less than the cost of their bytes'
     """
     ax = axes_or_new(ax)
     low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
@@ -137,8 +137,8 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
     ax.axvline(1.0, color="black", linewidth=0.8)
     below = share[high <= 1.0].sum()
-    ax.set_title(f"{below:.2%} pay less than their bytes cost", fontsize=10)
-    ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
+    ax.set_title(f"{below:.2%} of transactions pay less than the cost of their bytes", fontsize=10)
+    ax.set(xscale="log", xlabel="fee / cost of the bytes of the transaction", ylabel="share of transactions")
     seen = share > 1e-4
     ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
     log_ticks(ax.xaxis, _multiple)
@@ -233,7 +233,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     for end, colour in (("low", ORANGE), ("high", BLUE)):
         other = "high" if end == "low" else "low"
         values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
-        ax.barh(positions, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
+        ax.barh(positions, values - base, left=base, height=0.6, color=colour, label=f"{end} end of the input's range")
         right = (values > others) | ((values == others) & (end == "high"))  # label at the right end of the bar
         for position, value, side, text in zip(positions, values, right, ordered[end].to_numpy(), strict=True):
             at, offset = (max(value, base), 4) if side else (min(value, base), -4)
@@ -340,7 +340,7 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
         axes = pyplot.subplots(4, 1, sharex=True, figsize=(8, 8), layout="constrained")[1]
     axes = [instance("axes", ax, Axes) for ax in np.ravel(np.asarray(axes, dtype=object))]
     if len(axes) != 4:
-        raise InvalidInput("axes", "expected four", len(axes))
+        raise InvalidInput("axes", "expected four axes", len(axes))
     days = result["elapsed"].to_numpy() / DAY
     thin = slice(None, None, max(1, len(days) // MAX_POINTS))
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
@@ -357,7 +357,7 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     middle = np.arange(len(recovery)) + 0.5
     axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
     axes[3].axhline(1.0, color="black", linewidth=0.8)
-    axes[3].set(ylabel="data fees over\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
+    axes[3].set(ylabel="data fees /\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
     for ax in axes:
         ax.grid(alpha=0.25)
     return axes

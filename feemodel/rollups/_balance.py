@@ -157,7 +157,7 @@ def arbitrum_base_fee_bound(
     """
     fee = max(base_fee, min_base_fee)
     if fee >= _constraint_base_fee(INT64_MAX, min_base_fee):
-        raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
+        raise InvalidInput("base_fee", "expected a fee below the maximum of the node's arithmetic", base_fee)
     low, high = 0, 1  # binary search for the largest exponent that gives at most the fee `fee`
     while _constraint_base_fee(high, min_base_fee) <= fee:
         low, high = high, 2 * high

@@ -123,7 +123,7 @@ class ChainFile:
     def rows(self, table: str, given: list[Any]) -> tuple[Row, ...]:
         """Check that the rows of a table are valid and in order of time, and return the rows."""
         if not given:
-            self.fail(table.partition(".")[0], f"expected at least one [[{table}]]", "", 0)
+            self.fail(table.partition(".")[0], f"expected at least one table [[{table}]]", "", 0)
         for row in given:
             if not isinstance(row, dict):
                 self.fail(table.partition(".")[0], f"expected tables [[{table}]], got {row!r}", "", 0)
@@ -131,7 +131,7 @@ class ChainFile:
         times = [(index, row.timestamp) for index, row in enumerate(rows) if row.timestamp is not None]
         for (_, before), (index, time) in pairwise(times):
             if before > time:
-                self.fail("since", "expected rows in order of time", table, index)
+                self.fail("since", "expected rows ordered by time", table, index)
         return rows
 
     def row(self, table: str, index: int, row: Mapping[str, Any]) -> Row:
@@ -140,7 +140,7 @@ class ChainFile:
         self.check_fields(own, ROW_FIELDS, ("since", "source"), table, index)
         checked = own.get("checked", self.found.get("checked"))
         if checked is None:
-            self.fail("checked", "expected a day, here or for the whole file", table, index)
+            self.fail("checked", "expected a day in this row, or one for the whole file", table, index)
         since = _iso(own["since"])
         if since != UNKNOWN:
             try:
@@ -161,7 +161,7 @@ class ChainFile:
                     self.fail(field, f"{parameter!r} is not a parameter of schema.toml", table, index)
                 if (field == "assumed") != (parameter in values):
                     where = "a value" if field == "assumed" else "no value"
-                    self.fail(field, f"expected {where} of {parameter} in the same row", table, index)
+                    self.fail(field, f"expected {where} for {parameter} in the same row", table, index)
         return Row(
             since=since, values=MappingProxyType(values), source=own["source"], checked=_iso(checked),
             note=own.get("note", ""), **lists,
@@ -181,7 +181,7 @@ class ChainFile:
                 self.fail(name, f"expected {expected}, got {value!r}", table, index)
         for name in needed:
             if name not in found:
-                self.fail(name, "missing", table, index)
+                self.fail(name, "expected a value", table, index)
 
     def fail(self, name: str, reason: str, table: str, index: int) -> NoReturn:
         """Raise `UnreadableFile` with the line number of a field, or of the table if the field is missing."""

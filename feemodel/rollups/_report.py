@@ -60,7 +60,7 @@ def payments(
     """
     rules = [instance("rules", one, Rule) for one in sequence("rules", rules)]
     if not rules:
-        raise InvalidInput("rules", "expected at least one", [])
+        raise InvalidInput("rules", "expected at least one rule", [])
     sizes = measured_sizes(transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec)
     fees = {
         "base_fee": whole_scalar("base_fee", base_fee, unit="wei"),

@@ -98,7 +98,7 @@ def max_send(
     (999968410338780, 31589661220)
     """
     if mapping("call", call).get("value") is not None:
-        raise InvalidInput("call.value", "expected none: the value is the result", call["value"])
+        raise InvalidInput("call.value", "not valid, because the value is the result", call["value"])
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)
@@ -107,7 +107,7 @@ def max_send(
     terms = parameters_of(name, at=at, parameters=parameters)
     family = FAMILIES[terms.chain.family]
     if not family.sends_value:
-        raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
+        raise InvalidInput("chain", "expected a chain with Ethereum transactions", terms.chain.name)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
         fee = _max_base_fee(terms, now, blocks) + tip
@@ -203,7 +203,7 @@ def _max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
         return now.base_fee
     bound = FAMILIES[parameters.chain.family].bound
     if bound is None:
-        reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
+        reason = f"expected a price in wei, because no bound on the base fee of {parameters.chain.name} is published"
         raise InvalidInput("max_fee_per_gas", reason, None)
     return bound(parameters, now.base_fee, blocks)
 
@@ -212,10 +212,10 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
     chain_id, name = parameters.chain.chain_id, parameters.chain.name
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
-        raise InvalidInput("call.chainId", "expected a chain id: many chains follow this rule", None)
+        raise InvalidInput("call.chainId", "expected a chain id, because several chains have this rule", None)
     check_no_blobs(parsed)
     if parsed.authorizations and (reason := parameters.no_set_code) is not None:
-        expected = f"expected none: no fees of {name} for transactions of type 4 (EIP-7702): {reason}"
+        expected = f"{name} has no fee rule for transactions of type 4 (EIP-7702): {reason}"
         raise InvalidInput("call.authorizationList", expected, parsed.authorization_list)
     gas = whole_scalar("gas_limit", gas_limit, unit="gas")
     return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)

@@ -67,7 +67,7 @@ class UserOperation:
             whole_scalar(name, getattr(self, name), maximum=highest)
         choice("entry_point", self.entry_point, ENTRY_POINTS)
         if self.entry_point == "0.7" and 0 < len(self.paymaster_and_data) < PAYMASTER_DATA:
-            reason = f"expected no bytes, or at least {PAYMASTER_DATA}: paymaster and two gas limits"
+            reason = f"expected no bytes, or at least {PAYMASTER_DATA} bytes (the paymaster and two gas limits)"
             raise InvalidInput("paymaster_and_data", reason, self.paymaster_and_data)
 
     @property

@@ -95,7 +95,7 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
             expected = f"expected {ETHEREUM}, {', '.join(FIELDS)} or a chain that `feemodel chains` lists"
             file.fail(one, expected, "", 0)
         if not isinstance(table, dict) or [*table] != ["rows"] or not isinstance(table["rows"], list):
-            file.fail(one, f"expected tables [[{one}.rows]] and nothing else", "", 0)
+            file.fail(one, f"expected only tables [[{one}.rows]]", "", 0)
     if not tables:
         file.fail("rows", f"expected tables such as [[{ETHEREUM}.rows]]", "", 0)
     note = file.found.get("note", "")

@@ -252,7 +252,7 @@ def base_fees(
     gas = np.atleast_1d(np.asarray(whole("gas_used", gas_used, unit="gas")))
     times = np.atleast_1d(np.asarray(whole("timestamps", timestamps, unit="seconds")))
     if gas.ndim != 1 or gas.shape != times.shape:
-        reason = "expected as many timestamps as blocks, in one dimension"
+        reason = "expected one-dimensional arrays of equal length for the blocks and the timestamps"
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
     floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, unit="wei"))
     first = floor if base_fee is None else check_int64("base_fee", whole_scalar("base_fee", base_fee, unit="wei"))
@@ -260,21 +260,21 @@ def base_fees(
         instance("constraints", one, GasConstraint)
     start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
     if not constraints:
-        raise InvalidInput("constraints", "expected at least one", constraints)
+        raise InvalidInput("constraints", "expected at least one constraint", constraints)
     parent = (
         times[:1]
         if parent_timestamp is None
         else [check_int64("time", whole_scalar("parent_timestamp", parent_timestamp))]
     )
     seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
-    require("timestamps", "expected times that never fall", times, seconds >= 0)
+    require("timestamps", "expected times that do not decrease", times, seconds >= 0)
     targets = np.array([check_int64("target", one.target) for one in constraints], dtype=np.int64)
     scales = np.array([check_int64("window · target", one.window * one.target) for one in constraints], dtype=np.int64)
     state = np.array([check_int64("backlogs", backlog) for backlog in start], dtype=np.int64)
     fees = np.empty(gas.size, dtype=np.int64)
     failed, following = arbitrum_kernels.base_fees(gas, seconds, targets, scales, state, floor, first, fees)
     if failed >= 0:
-        reason = "expected backlogs and a base fee that 64 bits hold"
+        reason = "expected gas whose backlogs and base fee fit 64 bits"
         raise Int64Overflow("gas_used", reason, int(gas[failed]), (int(failed),))
     return BaseFees(fees, int(following), tuple(state.tolist()))
 
@@ -373,7 +373,7 @@ class MultiGasConstraint:
             choice("weights", kind, WEIGHTED_KINDS)
             whole_scalar(f"weights[{kind}]", weight, maximum=UINT64_MAX)
         if not self.largest_weight:
-            raise InvalidInput("weights", "expected at least one above 0", dict(self.weights))
+            raise InvalidInput("weights", "expected at least one weight above 0", dict(self.weights))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
 
     @property
@@ -561,7 +561,7 @@ def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | Mul
         if not isinstance(one, (GasConstraint, MultiGasConstraint)):
             raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)
     if len(sequence("backlogs", backlogs)) != len(constraints):
-        raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
+        raise InvalidInput("backlogs", f"expected one backlog for each of {len(constraints)} constraints", backlogs)
     return tuple(
         whole_scalar(f"backlogs[{index}]", backlog, maximum=UINT64_MAX, unit="gas")
         for index, backlog in enumerate(backlogs)

@@ -435,7 +435,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
 def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: BundlerFees, price: int) -> int:
     """Return the gas that pays for the L1 data fee (Fjord) of an unsigned encoding and a signature of 68 bytes."""
     if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
-        reason = f"expected a date since Fjord, the rule that bundlers use for {terms.chain.name}"
+        reason = f"expected a date from Fjord on, because bundlers use its rule for {terms.chain.name}"
         raise InvalidInput("at", reason, terms.since)
     return op_stack_data_gas(
         FastLz().size(sent), l1_base_fee=fees.l1_base_fee, blob_base_fee=fees.blob_base_fee, gas_price=price,
@@ -450,4 +450,4 @@ def _arbitrum(sent: bytes, to: bytes | None, terms: Parameters, fees: BundlerFee
 
 
 def _no_rule(bundler: str, terms: Parameters) -> InvalidInput:
-    return InvalidInput("chain", f"expected a chain for whose data fee {bundler} has a rule", terms.chain.name)
+    return InvalidInput("chain", f"expected a chain whose data fee {bundler} estimates", terms.chain.name)

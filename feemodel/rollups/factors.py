@@ -122,11 +122,11 @@ class Rule:
         """
         if missing := [name for name in self.columns if name not in columns]:
             given = [name for name in (*self.columns, TYPE_COLUMN) if name in columns]
-            raise InvalidInput("transactions", f"{self.name} needs the columns {', '.join(missing)}", given)
+            raise InvalidInput("transactions", f"missing the columns {', '.join(missing)} for {self.name}", given)
         if (types := columns.get(TYPE_COLUMN)) is not None:
-            require(TYPE_COLUMN, f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
+            require(TYPE_COLUMN, f"{self.name} has no fee rule for blob transactions", types, types != BLOB_TRANSACTION)
             if self.no_set_code is not None:
-                reason = f"{self.name} prices no transactions of type 4 (EIP-7702): {self.no_set_code}"
+                reason = f"{self.name} has no fee rule for transactions of type 4 (EIP-7702): {self.no_set_code}"
                 require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
         return self.taken_apart(columns, base_fee, blob_base_fee)
 
@@ -216,5 +216,11 @@ def _with_margin(price: Whole, margin: float) -> Whole:
     require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)
     double = margin * (float(price) if isinstance(price, int) else price.astype(float))
     result = truncated("price", double)
-    require("price", "expected a product with the margin below 2**53", result, result < DOUBLE_EXACT, Int64Overflow)
+    require(
+        "price",
+        "expected a price whose product with the margin is below 2**53",
+        result,
+        result < DOUBLE_EXACT,
+        Int64Overflow,
+    )
     return result

@@ -126,7 +126,7 @@ def _check_range(
     )
     if out_of_range.any():
         index = int(np.argmax(out_of_range))
-        reason = "expected fees that 64 bits hold at every sample"
+        reason = "expected transactions whose fees fit 64 bits at every sample"
         raise Int64Overflow("transactions", reason, int(units[index]), (index,))
 
 

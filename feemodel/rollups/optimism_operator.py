@@ -102,9 +102,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
         raise InvalidInput("fastlz_sizes", "expected lengths of at most 64 bits", fastlz_sizes)
     sizes = lengths / MILLION
     if sizes.ndim != 1 or not sizes.size:
-        raise InvalidInput(
-            "fastlz_sizes", "expected one length per transaction, and at least one transaction", fastlz_sizes
-        )
+        raise InvalidInput("fastlz_sizes", "expected a list of lengths, one for each transaction", fastlz_sizes)
     whole_scalar("posted_bytes", posted_bytes, minimum=1, maximum=INT64_MAX, unit="bytes")
     per_byte = float(sizes.sum()) / posted_bytes
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
@@ -179,7 +177,7 @@ def posting_plan(
     count = real_scalar("transactions_per_day", transactions_per_day, minimum=MIN_TRANSACTIONS)
     hours = real_scalar("channel_hours", channel_hours, minimum=MIN_HOURS)
     if hours > HOURS:
-        raise InvalidInput("channel_hours", "expected at most 24", channel_hours)
+        raise InvalidInput("channel_hours", "expected at most 24 hours", channel_hours)
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
@@ -240,7 +238,7 @@ def scalars_for_margin(
         state_gas = HOURS / hours * per_output if hours else 0.0
     part = real_scalar("margin", margin)
     if not 0 <= part < 1:
-        raise InvalidInput("margin", "expected a share of revenue from 0 to below 1", margin)
+        raise InvalidInput("margin", "expected a share of revenue, at least 0 and below 1", margin)
     size = mix.estimated_size * transactions_per_day
     blob = plan.blobs * GAS_PER_BLOB / size / (plan.fullness if as_published else 1.0) / (1 - part) * MILLION
     base = (plan.l1_gas + state_gas) / (CALLDATA_GAS_PER_BYTE * size) / (1 - part) * MILLION
@@ -338,5 +336,7 @@ def _rounded(value: float) -> int:
 
 def _footprint(scalar: int) -> int:
     if not 0 < scalar <= UINT16_MAX:
-        raise InvalidInput("footprint_scalar", "expected arguments with a result of 1 to 65,535 gas per byte", scalar)
+        raise InvalidInput(
+            "footprint_scalar", "expected arguments for which the scalar is from 1 to 65,535 gas per byte", scalar
+        )
     return scalar

@@ -82,7 +82,7 @@ def padding_table(
     fees = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in ("base_fee", "blob_base_fee")}
     shapes = {name: column.shape for name, column in fees.items()}
     if len({*shapes.values()}) != 1 or len(shapes["base_fee"]) != 1:
-        raise InvalidInput("l1_fees", "expected columns of one length", shapes)
+        raise InvalidInput("l1_fees", "expected columns of equal length", shapes)
     row = {name: whole_scalar(f"transaction.{name}", one) for name, one in mapping("transaction", transaction).items()}
     tried = [above_zero("wallets", factor) for factor in sequence("wallets", wallets, "numbers")]
     ahead = [balance.check_blocks("blocks", number, minimum=1) for number in sequence("blocks", blocks, "numbers")]

@@ -47,7 +47,7 @@ class GasPricing:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.transfer_gas_price and self.transfer_l1_factor:
-            reason = "expected 0 with a transfer_l1_factor: the node accepts at most one of the two"
+            reason = "expected 0 if transfer_l1_factor is not 0, because a node accepts only one of them"
             raise InvalidInput("transfer_gas_price", reason, self.transfer_gas_price)
 
 
@@ -268,7 +268,7 @@ def _times(name: str, value: Whole, factor: float) -> Whole:
     double = float(value) if isinstance(value, int) else value.astype(float)
     product = double * factor
     if isinstance(product, float) and product >= 2.0**64:
-        raise Int64Overflow(name, "expected a product of at most 64 bits", value)
+        raise Int64Overflow(name, "expected a value whose product with the factor fits 64 bits", value)
     return truncated(name, product)
 
 

@@ -83,7 +83,7 @@ def _linea_rule(parameters: Parameters) -> Rule:
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
+        require("gas", "expected at least 1, because the fee is divided by the gas", columns["gas"], columns["gas"] > 0)
         base = add("gas_price", _with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
         price: FixedPoint = FixedPoint(_linea_variable_cost(terms, base_fee, blob_base_fee), 0)
@@ -298,11 +298,11 @@ def _polygon_rule(parameters: Parameters) -> Rule:
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, margin = columns["gas"], pricing.net_profit
-        require("gas", "expected at least 1: a price per gas", gas, gas > 0)
+        require("gas", "expected at least 1, because the fee is divided by the gas", gas, gas > 0)
         require("l1_gas_price", "expected an integer of at least 1", base_fee, base_fee > 0)
         minimum = polygon_zkevm._min_l2_gas_price(base_fee, pricing)
         gas_price = _with_margin(minimum, margin)
-        require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
+        require("base_fee", "expected a base fee for which the gas price is at least 1 wei", base_fee, gas_price > 0)
         units = polygon_zkevm._byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing)
         return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin)
 
@@ -411,10 +411,10 @@ def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapp
     else:
         own, _, upgrade = name.partition("/") if isinstance(name, str) else ("", "", "")
         if own not in CHAINS:
-            expected = f"expected a chain or CHAIN/UPGRADE, with a chain of {', '.join(CHAINS)}"
+            expected = f"expected CHAIN or CHAIN/UPGRADE, where CHAIN is one of {', '.join(CHAINS)}"
             raise InvalidInput("rule", expected, name)
         if upgrade and at is not None:
-            expected = f"expected none: {name} is a rule of one upgrade, a time goes with a chain's name"
+            expected = f"not valid with the rule of an upgrade, {name}; expected the name of a chain"
             raise InvalidInput("at", expected, at)
         chain = CHAINS[own]
         when = chain.end_of(upgrade) if upgrade else at

@@ -170,7 +170,11 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     if isinstance(size, int) and size == 0:
         return INFINITE_RATIO
     require(
-        "length", "expected at least 1 in an array: the ratio of empty data has 256 bits", size, size > 0, Int64Overflow
+        "length",
+        "expected at least 1 in an array, because the ratio of empty data does not fit 64 bits",
+        size,
+        size > 0,
+        Int64Overflow,
     )
     return _compression_ratio(size, whole("compressed_size", compressed_size, minimum=1, unit="bytes"))
 

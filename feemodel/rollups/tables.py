@@ -114,19 +114,19 @@ def measured_sizes(
     transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in each]
     count = len(transactions)
     if not count:
-        raise InvalidInput("signed_transactions", "expected at least one", [])
+        raise InvalidInput("signed_transactions", "expected at least one transaction", [])
     for name, values in (("gas", gas), ("senders", senders)):
         if values is not None and (
             isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
         ):
-            raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
+            raise InvalidInput(name, f"expected one value for each of {count:,} transactions", values)
     senders = None if senders is None else [*senders]  # a list can be indexed by position, unlike a Series
     for sender in senders or ():
         if not isinstance(sender, bytes) or len(sender) != 20:
-            raise InvalidInput("senders", "expected 20 bytes each", sender)
+            raise InvalidInput("senders", "expected addresses of 20 bytes", sender)
     published = np.asarray(whole("pubdata", pubdata, unit="bytes"))
     if published.shape not in ((), (count,)):
-        raise InvalidInput("pubdata", f"expected one number, or one for each of {count:,} transactions", pubdata)
+        raise InvalidInput("pubdata", f"expected one number, or one number for each of {count:,} transactions", pubdata)
     signed = [transaction.signed() for transaction in transactions]
     data = [transaction.data for transaction in transactions]
     measured = [
@@ -368,11 +368,11 @@ def comparison(
     totals_in_eth = {one.name: in_eth(sum(paid[one.name]), one) for one in chosen}
     whole_reference = totals_in_eth[reference]
     if whole_reference is None:
-        raise InvalidInput("reference", "expected a rule whose fees are known in ETH", reference)
+        raise InvalidInput("reference", "expected a rule whose token has a known price in ETH", reference)
     if not (signed_bytes and whole_reference):
         raise InvalidInput(
             "transactions",
-            "expected a total length above 0 and a fee of the reference rule above 0",
+            "expected transactions whose total length, and whose fee under the reference rule, are above 0",
             (signed_bytes, whole_reference),
         )
     rows = []
@@ -445,7 +445,7 @@ def compare_days(
         raise InvalidInput("l1_fees", "expected columns with one value per day", l1_fees) from None
     shapes = [column.shape for column in columns_of_days]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1 or not shapes[0][0]:
-        raise InvalidInput("l1_fees", "expected columns of one length, at least 1", shapes)
+        raise InvalidInput("l1_fees", "expected columns of equal length, at least 1", shapes)
     for day, base_fee, blob_base_fee, source in zip(*columns_of_days, strict=True):
         rules, without = rules_at(day)
         known = {"day": day, "base_fee": int(base_fee), "blob_base_fee": int(blob_base_fee), "source": source}
@@ -516,7 +516,7 @@ def _inputs(
     else:
         chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
-        raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
+        raise InvalidInput("rules", "expected at least one rule, and each rule only once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type", *more]
     table = {name: _column(name, transactions[name]) for name in needed if name in transactions}
     moments = {name: _column(name, l1_fees[name]) for name in SAMPLE_COLUMNS if name in l1_fees}
@@ -526,7 +526,7 @@ def _inputs(
                 raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
         lengths = {column: len(values) for column, values in columns.items()}
         if len(set(lengths.values())) != 1 or not _rows(columns):
-            raise InvalidInput(name, "expected columns of one length, at least 1", lengths)
+            raise InvalidInput(name, "expected columns of equal length, at least 1", lengths)
     return chosen, table, moments
 
 

@@ -325,7 +325,7 @@ def predicted_blob_base_fee(
     fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
     predicted = int(fee) * bips // 10_000
     if predicted > UINT64_MAX:
-        raise Int64Overflow("pending_blobs", "expected a prediction that an unsigned 64-bit integer holds", predicted)
+        raise Int64Overflow("pending_blobs", "expected a predicted fee that fits an unsigned 64-bit integer", predicted)
     return predicted
 
 

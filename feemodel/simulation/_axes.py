@@ -249,7 +249,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
             name, f"expected a distribution of finite numbers ({error})", described_values(within)
         ) from None
     if column.shape != (count,) or column.dtype.kind not in "iuf":
-        reason = f"expected a distribution of single numbers, not {column.dtype} of shape {column.shape}"
+        reason = f"expected a distribution of scalars, not of {column.dtype} arrays of shape {column.shape}"
         raise InvalidInput(name, reason, described_values(within))
     if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
         reason = f"expected a distribution of finite numbers, not {described_values(within)}"

@@ -178,12 +178,12 @@ def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> 
     """
     count, rate = whole_scalar("kinds", kinds, minimum=1), real_scalar("per_tick", per_tick)
     if whole_scalar("ticks", ticks) < 1:
-        raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
+        raise InvalidInput("l1_fees", "expected a scenario of at least one tick", ticks)
     check_limit(ticks, "ticks of a path", LARGEST_PATH)
     check_limit(rate * ticks, "transactions of a path", LARGEST_PATH)
     ends = np.cumsum(instance("stream", stream, Generator).poisson(rate, ticks))
     if ends[-1] == 0:
-        raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
+        raise InvalidInput("arrival_rate", "expected a rate at which at least one transaction arrives", per_tick)
     check_limit(count, "kinds of transactions", INT32_MAX)
     return Traffic(stream.integers(count, size=ends[-1], dtype=np.int32), ends)
 
@@ -268,7 +268,7 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
     """
     ends, each = instance("traffic", traffic, Traffic).ends, whole("values", values, minimum=None)
     if np.shape(each) != (ends[-1],):
-        raise InvalidInput("values", f"expected one for each of {ends[-1]:,} transactions", values)
+        raise InvalidInput("values", f"expected one value for each of {ends[-1]:,} transactions", values)
     return np.diff(_running_sums("values", np.asarray(each))[ends], prepend=0)
 
 
@@ -345,4 +345,4 @@ def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
     whole("gas", workload.gas, minimum=1, unit="gas")
     if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):
         shape = f"an array of shape {np.shape(calldata)}"
-        raise InvalidInput("calldata", f"expected one for each of {len(workload):,} transactions", shape)
+        raise InvalidInput("calldata", f"expected one value for each of {len(workload):,} transactions", shape)

@@ -84,7 +84,7 @@ class Calibration(NamedTuple):
 
         if not self.break_even:
             raise InvalidInput(
-                "break_even", "expected a result of calibrate, which has the margins of all paths", self.break_even
+                "break_even", "expected a result of calibrate, with the margins of all paths", self.break_even
             )
         known = np.sort(self.break_even)
         given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
@@ -164,7 +164,7 @@ def calibrate(
     >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
     >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
     >>> found.high, found.reason
-    (None, 'the interval has no upper end: that requires at least 36 paths, there are 4')
+    (None, 'the interval has no upper end, which requires at least 36 paths instead of 4')
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
     for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
@@ -400,10 +400,11 @@ def smallest_margin(
     high = smallest(lambda margin: search.losing(margin) <= fewest, maximum, step) if fewest >= 0 else None
     losing, reason = search.losing(maximum if margin is None else margin), ""
     if margin is None:
-        reason = f"no margin up to {maximum:g} suffices: at it {losing} of {count} paths have a loss, {allowed} may"
+        losses = f"{losing} of {count} paths have a loss, and {allowed} are allowed"
+        reason = f"no margin up to {maximum:g} suffices: with it, {losses}"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
-        reason = f"the interval has no upper end: that requires at least {needed} paths, there are {count}"
+        reason = f"the interval has no upper end, which requires at least {needed} paths instead of {count}"
     elif high is None:
         reason = f"the interval has no upper end up to a margin of {maximum:g}"
     return Calibration(margin, low, high, bound, level, count, losing, search.evaluations, reason)
@@ -419,7 +420,7 @@ class _Search:
         self.loses_at, self.pays_at = np.full(paths, -np.inf), np.full(paths, np.inf)
         if brackets is not None:
             if len(sequence("brackets", brackets)) != paths:
-                raise InvalidInput("brackets", f"expected one for each of {paths:,} paths", len(brackets))
+                raise InvalidInput("brackets", f"expected one bracket for each of {paths:,} paths", len(brackets))
             self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
 
     def losing(self, margin: float) -> int:

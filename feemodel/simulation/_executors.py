@@ -127,17 +127,19 @@ def in_order(
         except BrokenExecutor as error:
             if isinstance(executor, Executor):
                 raise UpstreamError(
-                    f"the executor given broke at piece {done:,}: {str(error) or type(error).__name__}"
+                    f"the given executor failed at task {done:,}: {str(error) or type(error).__name__}"
                 ) from error
             restarts += 1
             if restarts > RESTARTS:
-                reason = "out of memory, or a function that ends its process"
-                raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
-            warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
+                reason = "out of memory, or the function ends its process"
+                raise UpstreamError(f"worker processes ended {restarts} times at task {done:,}: {reason}") from error
+            warnings.warn(
+                f"worker processes ended; tasks from {done:,} on run in new processes", WorkersDied, stacklevel=2
+            )
             ended = {number: future for number, future in pending.items() if future.done() and not future.cancelled()}
             finished = {number: future for number, future in ended.items() if future.exception() is None}
         except CancelledError as error:
-            raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
+            raise UpstreamError(f"the given executor cancelled task {done:,}") from error
 
 
 @contextmanager
@@ -157,7 +159,9 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     elif _is_dask(where):
         if workers is not None:
             raise InvalidInput(
-                "workers", "expected only with threads or processes: a cluster sets its own number of workers", workers
+                "workers",
+                "expected only with threads or processes, because a cluster has its own number of workers",
+                workers,
             )
         with _dask_client(where) as client, _dask_team(client, job) as team:
             yield team
@@ -200,7 +204,7 @@ def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any
     except BrokenExecutor:
         raise
     except RuntimeError as error:  # raised by `concurrent.futures` after a shutdown
-        raise InvalidInput("executor", f"expected one that takes work ({error})", executor) from None
+        raise InvalidInput("executor", f"expected an executor that accepts tasks ({error})", executor) from None
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
@@ -232,7 +236,7 @@ def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
         if where.asynchronous:
             raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
         if where.status != "running":
-            raise InvalidInput("executor", f"expected a Dask Client that runs, it is {where.status}", where)
+            raise InvalidInput("executor", f"expected a running Dask Client, its status is {where.status}", where)
         yield where
         return
     try:
@@ -271,7 +275,7 @@ def _pickled(job: Job[Any]) -> bytes:
     try:
         return pickle.dumps(job)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        reason = "expected what another process can import: a function of a module, or executor='threads'"
+        reason = "expected a function that another process can import, or executor='threads'"
         raise InvalidInput("function", f"{reason} ({error})", job) from None
 
 

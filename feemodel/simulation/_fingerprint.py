@@ -72,8 +72,8 @@ def package_source(module: str) -> str:
 
 
 def _not_described(path: str, value: Any, reason: str) -> InvalidInput:
-    remedy = "use lists, arrays or a dataclass, or leave out `finished`"
-    expected = f"expected a value that can be described, to recognise finished parts ({reason}): {remedy}"
+    remedy = "use lists, arrays or a dataclass, or omit `finished`"
+    expected = f"finished parts cannot be recognized with this value ({reason}); {remedy}"
     return InvalidInput(path, expected, value)
 
 

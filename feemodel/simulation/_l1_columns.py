@@ -59,7 +59,7 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
         given = given.to_pandas()
     check_table("table", given)
     if twice := [name for name in given if hasattr(given[name], "columns")]:
-        raise InvalidInput("table", "expected every column once", twice[0])
+        raise InvalidInput("table", "expected unique column names", twice[0])
     known = {str(name): given[name] for name in given if not _absent(given[name])}
     check_units("table", known)
     if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
@@ -70,10 +70,10 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
     for name in RATIOS:
         if name in fees and (above := fees[name] > 1.0).any():
-            raise_first(name, "expected at most 1: the used share of the limit", fees[name], above)
+            raise_first(name, "expected at most 1, a share of the limit", fees[name], above)
     seconds, timed = _seconds(known)
     if any(len(values) != len(seconds) for values in fees.values()):
-        raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in fees.items()})
+        raise InvalidInput("table", "expected columns of equal length", {name: len(v) for name, v in fees.items()})
     assumed: tuple[str, ...] = () if timed else (f"blocks {SLOT:g} s apart",)
     if "blob_base_fee" in known or "excess_blob_gas" in known:
         fees["blob_base_fee"] = _blob_base_fee(known, seconds, scale)
@@ -115,7 +115,7 @@ def check_unit(name: str, column: str, fees: RealArray) -> None:
     >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
     """
     if (found := implausible(column, fees)) is not None:
-        say = 'unit="gwei" converts them, unit="wei" takes them as they are'
+        say = 'unit="gwei" converts fees from gwei, unit="wei" accepts these fees in wei'
         index = tuple(int(i) for i in np.unravel_index(found.position, fees.shape))
         raise InvalidInput(name, f"expected {found.expected} on L1: {say}", found.value, index)
 
@@ -127,7 +127,7 @@ def gaps_of(seconds: RealArray) -> str:
     slots are therefore not a gap.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
-    '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
+    '1 of more than 60 s, the longest of 3,600 s, in total 99.01% of the time'
     """
     steps = np.diff(seconds)
     if not steps.size:
@@ -137,7 +137,7 @@ def gaps_of(seconds: RealArray) -> str:
     if not long.size:
         return NO_GAPS
     share = long.sum() / (seconds[-1] - seconds[0])
-    longest = f"the longest {long.max():,.12g} s, {share:.2%} of the time in all"
+    longest = f"the longest of {long.max():,.12g} s, in total {share:.2%} of the time"
     return f"{long.size:,} of more than {maximum:,.6g} s, {longest}"
 
 
@@ -150,7 +150,7 @@ def check_units(name: str, table: Any) -> None:
     for column in (*FEES, TIP):
         units = getattr(table[column], "attrs", {}).get("units") if column in table else None
         if isinstance(units, str) and _OTHER_UNIT.match(units):
-            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]} as the attribute units", units)
+            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]} in the attribute units", units)
 
 
 def _absent(values: Any) -> bool:
@@ -172,9 +172,9 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
         if used.shape != limit.shape:
-            raise InvalidInput("gas_used, gas_limit", "expected columns of one length", (len(used), len(limit)))
+            raise InvalidInput("gas_used, gas_limit", "expected columns of equal length", (len(used), len(limit)))
         if not (good := (limit > 0) & (used <= limit)).all():
-            raise_first("gas_used", "expected at most the gas limit, which is above 0", used, ~good)
+            raise_first("gas_used", "expected at most the gas limit, and a gas limit above 0", used, ~good)
         ratios["gas_used_ratio"] = used / limit
     if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
         maximum = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
@@ -240,7 +240,7 @@ def _utc(name: str, times: Any) -> RealArray:
 
     values = np.asarray(times)
     if values.dtype.kind in "biuf" or (values.dtype == object and any(isinstance(one, (int, float)) for one in values)):
-        raise InvalidInput(name, "expected datetimes; seconds since 1970 are a column timestamp", times)
+        raise InvalidInput(name, "expected datetimes (seconds since 1970 belong in a column timestamp)", times)
     try:
         index = pd.DatetimeIndex(pd.to_datetime(times, utc=True, format="ISO8601"))
     except (TypeError, ValueError, OverflowError) as error:

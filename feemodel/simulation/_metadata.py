@@ -38,8 +38,8 @@ LONG_NAMES = {
     "total_cost": "total cost of posting on L1",
     "total_revenue": "total fees that users pay",
     "total_size_revenue": "size part of the total fees that users pay",
-    "unprofitable": "transactions that pay less than their bytes cost",
-    "unprofitable_share": "share of transactions that pay less than their bytes cost",
+    "unprofitable": "transactions that pay less than the cost of their bytes",
+    "unprofitable_share": "share of transactions that pay less than the cost of their bytes",
     "variable_cost": "variable cost: announced cost of a compressed byte on L1",
     "max_drawdown": "largest fall of the balance below an earlier value",
 }
@@ -99,7 +99,7 @@ def described_dataset(
     try:
         return with_metadata(xr.Dataset(made, coords, dict(mapping("attributes", attributes))))
     except (TypeError, ValueError) as error:
-        raise InvalidInput("variables", f"expected columns of a Dataset ({error})", [*made]) from None
+        raise InvalidInput("variables", f"expected valid variables of a Dataset ({error})", [*made]) from None
 
 
 def _seed(rng: Any) -> str:

@@ -74,7 +74,7 @@ class Over:
             object.__setattr__(self, name, _shares(name, getattr(self, name)))
         object.__setattr__(self, "below", _thresholds(self.below))
         if "drawdown" in self.statistics and len(self.dims) != 1:
-            reason = "expected one dimension, along whose order a drawdown is"
+            reason = "expected one dimension, because a drawdown depends on the order along it"
             raise InvalidInput("over", reason, list(self.dims))
 
     @property
@@ -193,7 +193,7 @@ def over(
     if edges is not None:
         given["edges"] = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
         if not given["edges"].size:
-            raise InvalidInput("edges", "expected at least one", edges)
+            raise InvalidInput("edges", "expected at least one edge", edges)
     return Over(dims, statistics, **given)  # type: ignore[arg-type]  # `Over` converts lists to tuples
 
 
@@ -225,7 +225,7 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
             expected = "the name of a dimension" if known is None else f"one of {', '.join(known)}"
             raise InvalidInput(name, f"expected {expected}", one, (index,))
         if one in names[:index]:
-            raise InvalidInput(name, "expected every name once", one, (index,))
+            raise InvalidInput(name, "expected each name only once", one, (index,))
     return names
 
 
@@ -241,20 +241,24 @@ def _shares(name: str, levels: Any) -> tuple[float, ...]:
             lowest = "0" if name == "quantile" else "above 0"
             raise InvalidInput(name, f"expected shares from {lowest} to 1", share, (index,))
         if share in found[:index]:
-            raise InvalidInput(name, "expected every level once", share, (index,))
+            raise InvalidInput(name, "expected each level only once", share, (index,))
     return found
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
     found = tuple(real_scalar("below", threshold, minimum=None) for threshold in _numbers("below", given))
     if len(set(found)) != len(found):
-        raise InvalidInput("below", "expected every threshold once", found)
+        raise InvalidInput("below", "expected each threshold only once", found)
     return found
 
 
 def _check_numbers(table: NDArray[Any]) -> None:
     if table.dtype.kind == "f" and (missing := np.isnan(table)).any():
-        raise InvalidInput("function", "expected numbers, to count them or put them in order", float(table[missing][0]))
+        raise InvalidInput(
+            "function",
+            "expected numbers other than NaN, because the statistics count or sort them",
+            float(table[missing][0]),
+        )
 
 
 def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
@@ -286,7 +290,7 @@ def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _rising(edges: Any) -> NDArray[np.float64]:
     rising = np.array(real("edges", edges, minimum=None), dtype=np.float64)
     if rising.ndim != 1 or not (np.diff(rising) > 0).all():
-        raise InvalidInput("edges", "expected numbers that rise", edges)
+        raise InvalidInput("edges", "expected increasing numbers", edges)
     rising.flags.writeable = False
     return rising
 

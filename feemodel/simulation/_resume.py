@@ -84,7 +84,7 @@ def _opened(finished: Finished, description: str) -> frozenset[int]:
 
 def _check_layout(number: int, arrays: Mapping[str, NDArray[Any]], expected: Layout) -> None:
     if not isinstance(arrays, Mapping):
-        raise InvalidInput("finished", f"expected the arrays of part {number} by their names", arrays)
+        raise InvalidInput("finished", f"expected a mapping from names to the arrays of part {number}", arrays)
     stored = {name: (one.dtype, one.shape) if isinstance(one, np.ndarray) else one for name, one in arrays.items()}
     for name in [*expected, *stored]:
         if expected.get(name) != stored.get(name):

@@ -111,7 +111,7 @@ def sobol_indices(
     [0.8, 0.2]
     """
     if count is None:
-        reason = "expected the rows of the design as the second argument, without a name, such as 1_024"
+        reason = "expected the number of rows as the second positional argument, such as 1_024"
         raise InvalidInput("count", reason, ranges.get("count"))
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
@@ -133,7 +133,7 @@ def sobol_indices(
     widest = max(float(width.max()) for width in widths)
     if widest > widest_accepted:
         reason = f"the widest of the {level:.0%} intervals is {widest:.2f} at {len(points):,} rows"
-        warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
+        warnings.warn(f"{reason}; widths are proportional to 1 / sqrt(rows)", NotConverged, stacklevel=2)
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
     return made.assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
@@ -144,7 +144,7 @@ def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[st
     given = mapping("inputs", inputs)
     for name in given:
         if text("inputs", name) in ranges or name == "rng":
-            raise InvalidInput("inputs", "expected a name that is not given elsewhere", name)
+            raise InvalidInput("inputs", "expected a name that is not a range or a parameter of this function", name)
     return {**given, **ranges}
 
 
@@ -152,7 +152,7 @@ def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, S
     samples = sobol(count, rng=rng, **ranges)
     points = samples.axes[0]
     if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
-        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+        raise InvalidInput("ranges", "expected only ranges and numbers", [*ranges])
     return samples, points
 
 

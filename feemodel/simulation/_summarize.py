@@ -37,7 +37,7 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
     (1.1, [0.25], [0.9])
     """
     if not isinstance(result, xarray.Dataset):
-        raise InvalidInput("result", "expected a Dataset, as sweep, backtest and simulate return", result)
+        raise InvalidInput("result", "expected a Dataset, such as a result of sweep, backtest or simulate", result)
     wanted = instance("reduction", reduction, Over)
     reduced: list[str] = []
     stays: list[str] = []
@@ -47,12 +47,18 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
         group = stays if not shared else reduced if len(shared) == len(wanted.dims) else left_out
         (group if not shared or values.dtype.kind in "iufb" else left_out).append(str(name))
     if not reduced:
-        raise InvalidInput("reduction", f"expected dimensions of numbers in {', '.join(map(str, result.dims))}", wanted)
+        raise InvalidInput(
+            "reduction",
+            f"expected dimensions of at least one numeric variable, from {', '.join(map(str, result.dims))}",
+            wanted,
+        )
     if empty := [dim for dim in wanted.dims if not result.sizes[dim]]:
         raise InvalidInput("result", f"expected at least one value along {empty[0]}", dict(result.sizes))
     for name in wanted.coordinates:
         if name in result.variables or name in result.dims:
-            raise InvalidInput("result", "expected no variable that is named as a statistic's dimension", name)
+            raise InvalidInput(
+                "result", "expected no variable or dimension with the name of a statistic's dimension", name
+            )
     variables: dict[str, Any] = {name: result[name].variable for name in stays}
     for name in reduced:
         variables |= _reduced(name, result[name], wanted)

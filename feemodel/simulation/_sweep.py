@@ -261,7 +261,7 @@ class _Job:
         results = {name: np.asarray(value).dtype for name, value in found.items()}
         for name, dtype in results.items():
             if dtype.kind not in "iufb":
-                raise InvalidInput("function", f"expected numbers as the result {name}", str(dtype))
+                raise InvalidInput("function", f"expected numbers in the result {name}", str(dtype))
             variables = [name] if self.reduce is None else [f"{name}_{one}" for one in self.reduce.variables]
             for variable in variables:
                 if variable in self.samples.names or variable in self.samples.dims:
@@ -298,7 +298,7 @@ class _Job:
         values = self._by_function(inputs)
         if set(values) != set(self.types_of_results):
             raise InvalidInput(
-                "function", f"expected the results {', '.join(self.types_of_results)} every time", [*values]
+                "function", f"expected the results {', '.join(self.types_of_results)} in every call", [*values]
             )
         found = {name: _of_shape(name, value, shape) for name, value in values.items()}
         if into is not None:
@@ -389,9 +389,11 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
     _check_dims(samples, reduce)
     for name in () if reduce is None else reduce.coordinates:
         if name in samples.names or name in samples.dims:
-            raise InvalidInput("samples", "expected another name: this is a coordinate of the statistics", name)
+            raise InvalidInput(
+                "samples", "expected another name, because the statistics have a coordinate of this name", name
+            )
     if reduce is None or reduce.holds_values:
-        held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns store all evaluations"
+        held = "pass reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns store all evaluations"
         check_limit(samples.size, "evaluations", LARGEST_RESULT, f": {held}")
     if reduce is not None:
         cells = prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims)
@@ -422,7 +424,7 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
                 raise InvalidInput("samples", f"expected inputs of {_result_name(function)}: {hint}", name)
     needed = [p.name for p in parameters if p.name in accepted and p.default is p.empty]
     if missing := [name for name in needed if name not in samples.names]:
-        raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
+        raise InvalidInput("samples", f"missing {', '.join(missing)}", list(samples.names))
 
 
 def _ends(axis: Axis) -> list[Inputs]:
@@ -467,15 +469,21 @@ def _named(function: Callable[..., Any], value: Any) -> Mapping[str, Any]:
 
 def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     if np.ma.is_masked(value):
-        raise InvalidInput("function", f"expected a result {name} without a mask, which would be lost", value)
+        raise InvalidInput(
+            "function", f"expected a result {name} without a mask, because the mask would be lost", value
+        )
     array = np.asarray(value)
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
-        raise InvalidInput("function", f"expected a result {name} of a shape like {shape}", array.shape) from None
+        raise InvalidInput(
+            "function", f"expected a result {name} that can be broadcast to the shape {shape}", array.shape
+        ) from None
 
 
 def _put(name: str, target: NDArray[Any], values: NDArray[Any]) -> None:
     if not np.can_cast(values.dtype, target.dtype):
-        raise InvalidInput("function", f"expected {target.dtype}, as in its first result {name}", str(values.dtype))
+        raise InvalidInput(
+            "function", f"expected the type {target.dtype} of the first result {name}", str(values.dtype)
+        )
     target[...] = values

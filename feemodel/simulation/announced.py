@@ -200,7 +200,7 @@ def announced_variable_cost(
     else:
         if calldata is None:
             raise InvalidInput(
-                "calldata", "expected calldata per tick, because the rule has calldata pressure", calldata
+                "calldata", "expected the calldata of each tick, because the rule has calldata pressure", calldata
             )
         recorded = under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
     return np.asarray(np.repeat(recorded, rule.ticks_per_update)[:ticks])

@@ -81,7 +81,7 @@ def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.call
     """
     growth = real_scalar("pressure", pressure, minimum=None) / real_scalar("denominator", denominator, minimum=1.0)
     if not 0.0 < growth * denominator <= 1.0:
-        raise InvalidInput("pressure", "expected above 0 and at most 1", pressure)
+        raise InvalidInput("pressure", "expected a number above 0, at most 1", pressure)
     return math.log(2.0) / math.log1p(growth)
 
 
@@ -115,7 +115,7 @@ def pressure_path(
     terms = CalldataPressure() if pressure is None else instance("pressure", pressure, CalldataPressure)
     blocks = whole("calldata", calldata, unit="bytes")
     if not isinstance(blocks, np.ndarray) or blocks.ndim != 1 or not blocks.size:
-        raise InvalidInput("calldata", "expected one number per block", calldata)
+        raise InvalidInput("calldata", "expected a list of numbers, one per block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected a sum below 2**53 bytes", int(blocks.max()))
     check_limit(terms.block_count, "blocks of a calldata window", MAX_BLOCKS)

@@ -84,13 +84,17 @@ class DemandModel:
                 raise InvalidInput(name, "expected at least two numbers that do not decrease", getattr(self, name))
         if len(self.probabilities) != len(self.log_prices):
             raise InvalidInput(
-                "log_prices", f"expected {len(self.probabilities)}, one for each probability", len(self.log_prices)
+                "log_prices",
+                f"expected {len(self.probabilities)} numbers, one for each probability",
+                len(self.log_prices),
             )
         if not 0.0 <= self.probabilities[0] <= self.probabilities[-1] < 1.0:
-            raise InvalidInput("probabilities", "expected from 0 to below 1", self.probabilities[-1])
+            raise InvalidInput("probabilities", "expected numbers from 0 to below 1", self.probabilities[-1])
         if np.max(np.abs(self.log_prices)) > LARGEST_LOG_PRICE:
             raise InvalidInput(
-                "log_prices", f"expected within ±{LARGEST_LOG_PRICE}", float(np.max(np.abs(self.log_prices)))
+                "log_prices",
+                f"expected numbers from -{LARGEST_LOG_PRICE} to {LARGEST_LOG_PRICE}",
+                float(np.max(np.abs(self.log_prices))),
             )
         if np.shape(real("cycle", self.cycle, minimum=None)) != (24,):
             raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
@@ -222,7 +226,7 @@ def simulate(
     check_plausible("horizon", real_scalar("horizon", horizon, unit="s"), IN_SECONDS, lowest=MIN_SECONDS)
     steps = int(horizon) // (SLOT * per_step)
     if steps < 1:
-        raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
+        raise InvalidInput("horizon", f"expected at least one step, {SLOT * per_step} s", horizon)
     count = whole_scalar("paths", paths, minimum=1)
     check_scenario_size(count, steps * per_step)
     if begin + steps * SLOT * per_step > LATEST_SECOND:

@@ -172,7 +172,9 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     instance("posting", posting, Posting)
     if posting.kind not in ("fill", "deadline") or posting.blobs > 1:
         kind = f"kind {posting.kind}, {posting.blobs} blobs"
-        raise InvalidInput("posting", "expected fill or deadline with one blob; only simulate supports others", kind)
+        raise InvalidInput(
+            "posting", "expected kind fill or deadline with one blob (simulate supports all kinds)", kind
+        )
     check_scenario("l1_fees", l1_fees)
     tick = above_zero("tick", tick, unit="s")
     stream = np.asarray(real("stream", stream, unit="bytes"))
@@ -181,7 +183,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     if (falls := np.diff(stream) < 0.0).any():
         raise_first("stream", "expected cumulative sums, which do not decrease", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:
-        raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
+        raise InvalidInput("deadline", f"expected at least one tick, {tick:g} s", posting.deadline)
     check_limit(stream[-1] / posting.submission.capacity, "submissions", MAX_SUBMISSIONS)
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)

@@ -70,7 +70,9 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
             # If one pass through `blobs` increases neither the excess nor the base fee, the price is never reached.
             if excess <= round_start[0] and base_fee <= round_start[1]:
                 raise InvalidInput(
-                    "blobs", f"expected enough blobs to reach {target:,} wei; the maximum is {max(fees):,}", blobs
+                    "blobs",
+                    f"expected enough blobs for the fee to reach {target:,} wei; the fee reaches {max(fees):,} wei",
+                    blobs,
                 )
             round_start = (excess, base_fee)
     return np.array(fees, dtype=np.int64)

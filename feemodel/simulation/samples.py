@@ -51,7 +51,7 @@ class Samples:
         object.__setattr__(self, "axes", tuple(ordered))
         for names, kind in ((self.dims, "dimension"), (self.names, "input")):
             if twice := {name for name in names if names.count(name) > 1}:
-                raise InvalidInput("samples", f"expected every {kind} once", sorted(twice))
+                raise InvalidInput("samples", f"expected each {kind} only once", sorted(twice))
         for axis in self.axes:
             if axis.dim in self.names and axis.dim not in axis.names:
                 raise InvalidInput("samples", "expected a name that differs from all dimensions", axis.dim)
@@ -85,7 +85,7 @@ class Samples:
         if not isinstance(other, Samples):
             return NotImplemented
         if twice := set(self.constants) & set(other.names) | set(self.names) & set(other.constants):
-            raise InvalidInput("samples", "expected every input once", sorted(twice))
+            raise InvalidInput("samples", "expected each input only once", sorted(twice))
         return Samples((*self.axes, *other.axes), {**self.constants, **other.constants})
 
 
@@ -119,7 +119,7 @@ def rows(**columns: Any) -> Rows:
     checked = {name: _axis_values(name, values) for name, values in columns.items()}
     lengths = {name: column.size for name, column in checked.items()}
     if len(set(lengths.values())) > 1:
-        raise InvalidInput("rows", "expected columns of one length", lengths)
+        raise InvalidInput("rows", "expected columns of equal length", lengths)
     return Rows(checked)
 
 
@@ -290,7 +290,7 @@ def _check_distinct(name: str, values: NDArray[Any]) -> None:
     if (counts > 1).any():
         value = values[first[counts > 1].min()]
         index = (int(np.flatnonzero(values == value)[1]),)
-        reason = "expected each value of an axis once; rows(…) keeps those that repeat"
+        reason = "expected unique values on an axis (rows(…) accepts duplicates)"
         raise InvalidInput(name, reason, value.item(), index)
 
 
@@ -298,7 +298,7 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if is_frozen(values) or isinstance(values, (tuple, str, dict)) or values is None or callable(values):
         raise InvalidInput(name, "expected numbers in a list or an array, or one number", values)
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInput(name, "expected numbers without a mask, which would be lost", values)
+        raise InvalidInput(name, "expected numbers without a mask, because the mask would be lost", values)
     try:
         array = np.asarray(values)
     except ValueError as error:

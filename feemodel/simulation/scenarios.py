@@ -115,7 +115,9 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     check_scenario("history", history)
     length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
     if not 0.0 < length <= held:
-        raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s of the history", seconds)
+        raise InvalidInput(
+            "seconds", f"expected a number above 0, at most {held:,.0f} s, the length of the history", seconds
+        )
     count = int((step_starts(history) < length).sum())
     if count < 2:
         raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
@@ -165,17 +167,17 @@ def bootstrap(
     """
     check_scenario("history", history)
     if history.sizes["path"] != 1:
-        raise InvalidInput("history", "expected one path to draw from", history.sizes["path"])
+        raise InvalidInput("history", "expected a history of one path", history.sizes["path"])
     count, rows, step = whole_scalar("paths", paths, minimum=1), history.sizes["step"], step_seconds(history)
     check_block_seconds(real_scalar("block_seconds", block_seconds, unit="s"), step)
     length = round(block_seconds / step)
     if not 1 <= length <= rows:
-        reason = f"expected between a step of {step:g} s and the history's {duration(history):g} s"
+        reason = f"expected a number from {step:g} s (one step) to {duration(history):g} s (the history)"
         raise InvalidInput("block_seconds", reason, block_seconds)
     check_plausible("horizon", horizon, IN_SECONDS, lowest=MIN_SECONDS)
     steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
     if steps < 1:
-        raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
+        raise InvalidInput("horizon", f"expected at least one step, {step:g} s", horizon)
     check_scenario_size(count, steps)
     choice("method", method, ("stationary", "circular"))
     streams = generator_of(rng).spawn(count)
@@ -192,12 +194,12 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
     >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or a step ...
+    feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or 12, ...
     """
     shortest, seconds = real_scalar("step", step, unit="s"), real_scalar("block_seconds", block_seconds, unit="s")
     if seconds != shortest and seconds < MIN_SECONDS:
         bound = f"at least {MIN_SECONDS:g} ({IN_SECONDS})"
-        reason = f"expected {bound}, or a step of {step:g} for rows drawn one by one"
+        reason = f"expected {bound}, or {step:g}, one step of the history, to draw rows one by one"
         raise InvalidInput("block_seconds", reason, block_seconds)
 
 
@@ -206,7 +208,7 @@ def _assumed_of_rows(history: xr.Dataset) -> str:
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> _assumed_of_rows(replay(rows, source="by hand"))
-    'rows 12 s apart, also over gaps: 1 of more than 60 s, the longest 7,176 s, 99.67% of the time in all'
+    'rows 12 s apart, also over gaps: 1 of more than 60 s, the longest of 7,176 s, in total 99.67% of the time'
     """
     assumed = str(instance("history", history, xr.Dataset).attrs.get("assumed", "nothing"))
     return assumed.replace("fees held constant over gaps", f"rows {step_seconds(history):g} s apart, also over gaps")
@@ -239,7 +241,9 @@ def scenario(
         array = np.asarray(real(name, values))
         arrays[choice("columns", name, tuple(UNITS))] = array = array if name in RATIOS else in_wei(array, scale)
         if array.ndim != 2 or starts.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
-            reason = f"expected paths × {starts.size:,} steps, with the same number of paths in every column"
+            reason = (
+                f"expected an array of paths × {starts.size:,} steps, with the same number of paths in every column"
+            )
             raise InvalidInput(name, reason, array.shape)
     paths = len(next(iter(arrays.values()), ()))
     found = xr.Dataset(
@@ -291,7 +295,7 @@ def check_scenario(name: str, found: Any) -> None:
     for fee in FEES:
         values = found[fee].to_numpy()
         if found[fee].dims != ("path", "step"):
-            raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step, in this order", found[fee].dims)
+            raise InvalidInput(f"{name}.{fee}", "expected the dimensions path and step, in this order", found[fee].dims)
         if values.dtype.kind not in "iuf":
             raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
         if not (good := np.isfinite(values) & (values > 0)).all():

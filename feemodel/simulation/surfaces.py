@@ -76,7 +76,9 @@ class Workload:
                 raise InvalidInput("workload", "expected at least one transaction", self.name)
             column = whole(name, given, unit=unit)
             if not isinstance(column, np.ndarray) or column.ndim != 1:
-                raise InvalidInput(name, "expected a column, one element for each transaction", given)
+                raise InvalidInput(
+                    name, "expected a one-dimensional array, with one element for each transaction", given
+                )
             object.__setattr__(self, name, column)
         for name in ("timestamp", "calldata"):
             if getattr(self, name) is not None:
@@ -84,7 +86,7 @@ class Workload:
         for name in ("gas", "timestamp", "calldata"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self):
-                raise InvalidInput(name, f"expected one for each of {len(self):,} sizes", len(column))
+                raise InvalidInput(name, f"expected one value for each of {len(self):,} sizes", len(column))
 
     @classmethod
     def from_transactions(

@@ -417,5 +417,5 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     try:
         return zstandard.train_dictionary(size, samples, level=level).as_bytes()
     except zstandard.ZstdError as error:
-        found = f"{len(samples):,} of together {sum(map(len, samples)):,} bytes"
+        found = f"{len(samples):,} samples of {sum(map(len, samples)):,} bytes in total"
         raise InvalidInput("payloads", f"expected more or longer samples to train on ({error})", found) from None

@@ -76,7 +76,7 @@ class Lzss:
         if not isinstance(self.dictionary, bytes):
             raise InvalidInput("dictionary", "expected bytes", self.dictionary)
         if len(self.dictionary) > LONGEST_DICTIONARY:
-            raise LimitExceeded(f"dictionary: more than the {LONGEST_DICTIONARY:,} bytes within reach")
+            raise LimitExceeded(f"dictionary: more than the maximum of {LONGEST_DICTIONARY:,} bytes")
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
@@ -146,7 +146,9 @@ class Lzss:
         np.cumsum(lengths_of(payloads), out=bounds[1:])
         longest = int(np.diff(bounds).max())
         if longest > LONGEST_INPUT:
-            raise LimitExceeded(f"a payload of {longest:,} bytes, more than the {LONGEST_INPUT:,} of the compressor")
+            raise LimitExceeded(
+                f"a payload of {longest:,} bytes is longer than the maximum of the compressor, {LONGEST_INPUT:,} bytes"
+            )
         if not has_numba():
             from feemodel.sizes._lzss_plain import lzss_size
 

@@ -132,7 +132,7 @@ def test_explain_answers_many_row_by_row_and_one_bad_row_ends_nothing(tmp_path, 
     )  # fmt: skip
     assert rows[2][2] == "call.valeu: unknown field, did you mean value?, got '0x1'"
     assert rows[3][2].startswith("call: not JSON")
-    assert error == f"feemodel: {path}: 2 of 5 have no fee, the first is line 3: {rows[2][2]}\n"
+    assert error == f"feemodel: {path}: 2 of 5 items have no fee; the first is line 3: {rows[2][2]}\n"
     with path.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
         assert rows_of(capsys, "explain", "-")[:2] == (code, rows)
@@ -257,8 +257,8 @@ def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(demo):
     assert row["recoveryWithFinalization"] == pytest.approx(row["recovery"] * data / sum(lines.values()))
     assert row["recoveryWithFinalizationAtPaidTip"] < row["recoveryWithFinalization"] < row["recovery"]
     assert "recoveryWithFinalization" not in found["results"][2]
-    assert "With finalization, 66,500 gas more for each blob" in printed
-    assert "Not counted as cost: proving, the operator's machines, retries" in printed
+    assert "With 66,500 gas per blob for finalization" in printed
+    assert "Costs that are not included: proving, the operator's machines, retries" in printed
 
 
 def test_the_rent_that_the_demo_states_is_the_real_one(shared):
@@ -419,10 +419,14 @@ BAD = [
     (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
     (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
     (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
-    (["explain", '{"data": "0x12"}'], 2, "--gas: required, since this call is not executed here"),
+    (
+        ["explain", '{"data": "0x12"}'],
+        2,
+        "--gas: required, because the call has data or no recipient and is not executed",
+    ),
     (["explain", "{"], 2, "call: not JSON"),
     (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
-    (["explain", RAW, "--codec", "lzss"], 2, "--codec: expected --dictionary FILE with lzss"),
+    (["explain", RAW, "--codec", "lzss"], 2, "--codec: lzss needs --dictionary FILE"),
     (["explain", RAW, "--codec", "gzip"], 2, "codec: expected one of zstd, brotli, deflate, fastlz"),
     (["explain", RAW, "--dictionary", "x", "--codec", "brotli"], 2, "--dictionary: expected only with"),
     (["explain", RAW, "--dictionary", "no-such-file"], 3, "no-such-file: no such file"),
@@ -433,14 +437,18 @@ BAD = [
     (
         ["fetch", "--node", "http://x", "--blocks", "7:9", "--out", "x.parquet", "--tip-percentile", "101"],
         2,
-        "tip_percentile: expected from 0 to 100",
+        "tip_percentile: expected a number from 0 to 100",
     ),
     (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
-    (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: required in wei, since"),
+    (
+        ["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"],
+        2,
+        "--l1-base-fee: required in wei, because",
+    ),
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
     (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
-    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
-    (["compare", RAW, "--only", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
+    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected CHAIN or CHAIN/UPGRADE"),
+    (["compare", RAW, "--only", "linea,arbitrum"], 2, "rule: expected CHAIN or CHAIN/UPGRADE"),
     (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (
         ["compare", RAW, "--l1-base-fee", "30"],
@@ -571,9 +579,10 @@ def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("subject", "option", "reason"), [
-    (RAW, "--nonce=5", "--nonce: expected none: a signed transaction has its own, got 5"),
-    (RAW, "--chain-id=1", "--chain-id: expected none: a signed transaction has its own, got 1"),
-    ('{"to": "0x' + "11" * 20 + '", "nonce": "0x7"}', "--nonce=5", "--nonce: expected none: the call names 7, got 5"),
+    (RAW, "--nonce=5", "--nonce: not valid for a signed transaction, which has its own value, got 5"),
+    (RAW, "--chain-id=1", "--chain-id: not valid for a signed transaction, which has its own value, got 1"),
+    ('{"to": "0x' + "11" * 20 + '", "nonce": "0x7"}', "--nonce=5",
+     "--nonce: not valid, because the call already has the value 7, got 5"),
 ])  # fmt: skip
 def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
     assert main(["explain", subject, option]) == 2

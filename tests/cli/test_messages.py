@@ -32,9 +32,9 @@ fee --size 128 --gas 21000 --min-gas-price 5
 fee --size 010 --gas 21000
   2 --size: expected a whole number, got '010' (feemodel fee --help)
 fee --size 128 --gas 21000 --gas 22000
-  2 --gas: expected once (feemodel fee --help)
+  2 --gas: expected only once (feemodel fee --help)
 serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
-  2 --node: expected once (feemodel serve --help)
+  2 --node: expected only once (feemodel serve --help)
 fee --size 128
   2 the following arguments are required: --gas (feemodel fee --help)
 explain {
@@ -50,7 +50,7 @@ explain {"valeu":"0x1"}
 explain {"value":"1"}
   2 call.value: expected a quantity such as "0x5208", got '1'
 explain {"data":"0x12"}
-  2 --gas: required, since this call is not executed here
+  2 --gas: required, because the call has data or no recipient and is not executed
 explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
   2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
 explain missing.json
@@ -61,13 +61,13 @@ explain misspelt.csv
   3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
   columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
 explain raw.txt --codec lzss
-  2 --codec: expected --dictionary FILE with lzss (docs/guide/sizes.md names it), got 'lzss'
+  2 --codec: lzss needs --dictionary FILE (docs/guide/sizes.md names the file), got 'lzss'
 sizes empty
   3 empty: the file is empty
 sizes text
-  3 text: has the columns hello, world; transactions would need also nonce, from_address or from or sender, to_address
+  3 text: has the columns hello, world; transactions also need nonce, from_address or from or sender, to_address
   or to, value_string or value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas
-  or gasLimit (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)
+  or gasLimit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name)
 sizes cut.parquet
   3 cut.parquet: begins like Parquet but does not end like it: the file is cut off
 sizes binary
@@ -81,15 +81,15 @@ sizes misspelt.csv
   3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
   columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
 sizes raw.txt --columns nonce
-  2 --columns: expected OURS=THEIRS, each of ours once, got 'nonce'
+  2 --columns: expected FIELD=NAME, each FIELD once, got 'nonce'
 sizes raw.txt --out there.csv
-  2 --out: exists already; remove it, or give --overwrite, got 'there.csv'
+  2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 sizes raw.txt --threads 0
   2 --threads: expected a whole number of at least 1, got 0 (feemodel sizes --help)
 compare raw.txt --at 2024-13-01
   2 at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
-  2 --out: expected a name that ends in .png or .svg or .pdf, got 'c.xyz'
+  2 --out: expected a file name that ends in .png or .svg or .pdf, got 'c.xyz'
 compare raw.txt --only taiko --reference linea
   2 reference: expected one of taiko, got 'linea'
 backtest --hours 0
@@ -109,11 +109,11 @@ backtest --transactions sizes.csv
 backtest --transactions empty
   3 empty: the file is empty
 backtest --l1 text
-  3 text: has the columns hello, world; L1 fees would need also timestamp or time or block_timestamp or block_time or
-  blockTimestamp or block_date_time or slot_start_date_time (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a
-  column that has another name)
+  3 text: has the columns hello, world; L1 fees also need timestamp or time or block_timestamp or block_time or
+  blockTimestamp or block_date_time or slot_start_date_time (--columns FIELD=NAME, or columns={FIELD: NAME}, if a
+  column has another name)
 backtest --out there.csv
-  2 --out: exists already; remove it, or give --overwrite, got 'there.csv'
+  2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
   2 --hours: expected a number above 0, got 0 (feemodel calibrate --help)
 demo --transactions 0
@@ -123,7 +123,7 @@ sweep sweep.toml
 sweep letters.toml
   2 over: expected a list of names, such as ["sample"], got 'gas'
 sweep typo.toml
-  2 formula: no such name, did you mean priority_fee?, got 'priority_feee'
+  2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
 replay text
   3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 follow --store ledger.db
@@ -154,7 +154,7 @@ serve --config settings.toml
 serve --node ftp://x
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
 fetch --node http://x --blocks 7 --out x.parquet
-  2 blocks: expected A:B, two block numbers, B not included, got '7'
+  2 blocks: expected A:B, two block numbers (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
   2 url: expected an address such as https://host:port/path, got '(not shown)'
 train missing --out x.bin

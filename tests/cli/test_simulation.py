@@ -45,7 +45,7 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     assert main(["backtest", *QUICK]) == 0
     printed = capsys.readouterr().out
 
-    assert "size part over posting cost" in printed
+    assert "size part of fees / posting cost" in printed
     assert f"resampling: {resampling(0.3)}" in printed
     assert "not counted: proving, finalization, machines" in printed
 
@@ -89,7 +89,7 @@ def test_hours_land_in_a_file(tmp_path, capsys):
 
     assert (len(hours), found["hours"]) == (12, 12.0)
     assert hours["transactions"].sum() == found["transactions"]
-    assert complaint(capsys, "backtest", *QUICK, "--out", str(path))[1].startswith("--out: exists already")
+    assert complaint(capsys, "backtest", *QUICK, "--out", str(path))[1].startswith("--out: the file exists")
     assert answer(capsys, "backtest", *QUICK, "--out", str(path), "--overwrite") == found
 
 
@@ -123,13 +123,15 @@ def test_calibrate_says_that_no_margin_does(capsys):
     assert found["margin"] is None
 
     assert main(arguments) == 1
-    assert "No margin up to 100 suffices: at it 5 of 5 paths have a loss, 0 may." in capsys.readouterr().out
+    assert (
+        "No margin up to 100 suffices: with it, 5 of 5 paths have a loss, and 0 are allowed." in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["backtest", "--size", "zst"], 2, "--size: expected a column among set, block_number"),
+        (["backtest", "--size", "zst"], 2, "--size: expected one of the columns set, block_number"),
         (["backtest", "--paths", "3"], 2, "--paths: expected 1 with --scenario history, got 3"),
         (["backtest", "--l1", "nowhere.csv"], 3, "nowhere.csv"),
         (["backtest", "--arrival-rate", "-1"], 2, "--arrival-rate: expected a number above 0, got -1"),
@@ -138,13 +140,17 @@ def test_calibrate_says_that_no_margin_does(capsys):
             2,
             "--hours: expected at most the 723.5 h of the history",
         ),
-        (["backtest", "--hours", "0.1"], 2, "--hours: expected more than a step of the history, 0.167 h, got 0.1"),
+        (["backtest", "--hours", "0.1"], 2, "--hours: expected more than one step of the history, 0.167 h, got 0.1"),
         (["backtest", "--hours", "0"], 2, "--hours: expected a number above 0, got 0"),
         (["backtest", "--hours", "-5"], 2, "--hours: expected a number above 0, got -5"),
         (["backtest", "--hours", "nan"], 2, "--hours: expected a number, got 'nan'"),
         (["backtest", "--seed", "-1"], 2, "--seed: expected a whole number of at least 0, got -1"),
         (["backtest", "--block-hours", "5"], 2, "--block-hours: expected only with --scenario bootstrap, got 5.0"),
-        (["backtest", "--out", "x.xls"], 2, "--out: expected a name that ends in .nc or .csv or .parquet, got 'x.xls'"),
+        (
+            ["backtest", "--out", "x.xls"],
+            2,
+            "--out: expected a file name that ends in .nc or .csv or .parquet, got 'x.xls'",
+        ),
         (
             ["backtest", "--arrival-rate", "1e9"],
             2,
@@ -159,7 +165,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
         (["backtest", "--deadline", "1"], 2, "deadline: expected at least 60 (in seconds; 16 h are 57,600), got 1.0"),
         (["backtest", "--lower-bound", "5000", "--upper-bound", "4000"], 2, "upper_bound: expected at least the lower"),
         (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
-        (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected between 0 and 1"),
+        (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected a number between 0 and 1"),
     ],
 )
 def test_bad_input_is_named(capsys, arguments, code, message):

@@ -90,10 +90,10 @@ def drawn(**shape):
 @pytest.mark.parametrize(
     ("spec", "named"),
     [
-        ({"formula": "priority_fe"}, "formula: no such name, did you mean priority_fee"),
+        ({"formula": "priority_fe"}, "formula: unknown name, did you mean priority_fee"),
         (FEE, r"expected \[grid\]"),
         (FEE | {"gird": {}}, "did you mean grid"),
-        (FEE | {"grid": {"margin": {"from": 1}}}, "margin: expected count, to too"),
+        (FEE | {"grid": {"margin": {"from": 1}}}, "margin: missing count, to"),
         (
             FEE | {"grid": {"margin": {"from": 1, "to": "b", "count": 3}}},
             "margin.to: expected a finite number, got 'b'",
@@ -102,7 +102,7 @@ def drawn(**shape):
         (FEE | {"grid": 3}, r"grid: expected a table \[grid\]"),
         (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only together with over"),
         (drawn(distribution="lognormal"), "did you mean lognorm"),
-        (drawn(distribution="norm", q=1), "expected the shape of a scipy.stats.norm"),
+        (drawn(distribution="norm", q=1), "expected parameters of scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
         (GRID | {"over": 5}, "over: expected a list of names, such as .*, got 5"),
         (GRID | {"over": "gas"}, "over: expected a list of names, such as .*, got 'gas'"),
@@ -112,13 +112,19 @@ def drawn(**shape):
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 10**12}}}, "gas.count: expected at most 10,000,000"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": -1}}}, "gas.count: expected an integer of at least 1"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 2.5}}}, "gas.count: expected an integer"),
-        (FEE | {"grid": {"gas": {"from": 1, "to": 3, "count": 9}}}, "gas: expected fewer whole numbers from 1 to 3"),
+        (
+            FEE | {"grid": {"gas": {"from": 1, "to": 3, "count": 9}}},
+            "gas: expected fewer whole numbers from 1 to 3",
+        ),
         (FEE | {"grid": {"gas": {"from": 0, "to": 2**60, "count": 3}}}, "gas: expected whole numbers below 2"),
-        (FEE | {"grid": {"gas": {"from": 0.0, "to": 5, "count": 3, "spacing": "log"}}}, "gas: expected ends above 0"),
+        (
+            FEE | {"grid": {"gas": {"from": 0.0, "to": 5, "count": 3, "spacing": "log"}}},
+            "gas: expected ends above 0",
+        ),
         (FEE | {"grid": {"gas": {"from": True, "to": 5, "count": 3}}}, "gas.from: expected a finite number, got True"),
         (
             FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 3, "spacing": ["log"]}}},
-            "gas.spacing: no such name",
+            "gas.spacing: unknown name",
         ),
         (FEE | {"grid": {"gas": float("nan")}}, "gas: expected a finite number, got nan"),
         (FEE | {"grid": {"gas": True}}, "gas"),
@@ -167,7 +173,7 @@ def test_the_verb_prints_and_writes_the_result(tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"] == {"priority_fee": {"min": 36_095_238.0, "mean": 39_704_761.5, "max": 43_314_285.0}}
     assert read_dataset(out).priority_fee.values.tolist() == [36_095_238, 43_314_285]
-    with pytest.raises(InvalidInput, match=r"--out: exists already"):
+    with pytest.raises(InvalidInput, match=r"--out: the file exists"):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(out))
     assert run_verb(str(tmp_path / "spec.toml")) == 0
     assert "wei / gas" in capsys.readouterr().out
@@ -178,7 +184,9 @@ def test_a_sweep_says_what_it_does_before_it_does_it(tmp_path, capsys):
     assert run_verb(str(tmp_path / "spec.toml")) == 0
 
     said = "feemodel: 2 evaluations of priority_fee into 2 margin, 16 bytes in memory"
-    assert capsys.readouterr().err == f"{said}; only least, mean and most are printed, --out FILE keeps all\n"
+    assert (
+        capsys.readouterr().err == f"{said}; printing only minimum, mean and maximum (--out FILE writes all values)\n"
+    )
 
 
 def test_the_file_is_of_the_kind_that_its_name_says(tmp_path, capsys):
@@ -196,7 +204,7 @@ def test_the_file_is_of_the_kind_that_its_name_says(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["fees.xlsx", "fees", "fees.nc4", ".csv"])
 def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
-    with pytest.raises(InvalidInput, match=r"--out: expected a name that ends in .nc or .csv or .parquet"):
+    with pytest.raises(InvalidInput, match=r"--out: expected a file name that ends in .nc or .csv or .parquet"):
         run_verb("no such spec", "--out", str(tmp_path / name))
 
 
@@ -204,7 +212,8 @@ def test_a_histogram_is_no_table(tmp_path):
     (tmp_path / "spec.toml").write_text('over = ["margin"]\nedges = [1.0]\n' + SPEC)
 
     with pytest.raises(
-        InvalidInput, match=r"--out: expected a name that ends in .nc, which holds histograms and quantiles too"
+        InvalidInput,
+        match=r"--out: expected a file name that ends in .nc, because the result has histograms or quantiles",
     ):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / "fees.csv"))
 
@@ -243,7 +252,7 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
     (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.3"))
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert "it holds another's (it differs in inputs" in said
+    assert "not of another one (it differs in inputs" in said
     assert "1.0 to 1.2' there, " in said
     assert "1.0 to 1.3' here)" in said
     assert main([*arguments[:2], "--resume", str(tmp_path / "nowhere")]) == 2

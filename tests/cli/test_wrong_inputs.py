@@ -132,7 +132,7 @@ def test_the_help_shows_every_default_as_it_is(verb, capsys):
     assert "xitcodes" in said
     for action in options_of(verb):
         if action.default not in (None, False, argparse.SUPPRESS) and action.default != []:
-            assert f"({action.default})".replace(" ", "") in said
+            assert f"(default: {action.default})".replace(" ", "") in said
 
 
 def test_an_unexpected_error_is_one_line_and_its_traceback_is_there_on_demand(capsys, monkeypatch):
@@ -143,7 +143,7 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_is_there_on_demand(ca
     arguments = ["fee", "--size", "1", "--gas", "21000"]
 
     assert main(arguments) == UNFORESEEN == 70
-    expected = "feemodel: unexpected error, --debug shows the traceback: KeyError: 'gas\\nlimit'\n"
+    expected = "feemodel: unexpected error (--debug shows the traceback): KeyError: 'gas\\nlimit'\n"
     assert expected == capsys.readouterr().err
     with pytest.raises(KeyError):
         main([*arguments, "--debug"])

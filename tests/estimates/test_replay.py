@@ -153,7 +153,7 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
         ),
         (
             {"storage": [{"address": f"0x{TARGET.hex()}", "key": word(1), "value": word(n)} for n in (2, 2, 3)]},
-            r"the document\.storage\[2\]: expected a slot once, .* got '0x[0-9a-f]{40}, key 0x1'",
+            r"the document\.storage\[2\]: expected the same value in every copy.* got '0x[0-9a-f]{40}, key 0x1'",
         ),
         (
             {"blobBaseFees": {"10": [256]}},
@@ -202,7 +202,7 @@ def test_the_verb_names_a_file_of_unknown_rules(tmp_path, verb):
 
 
 def test_a_transaction_that_is_not_there_is_refused():
-    with pytest.raises(InvalidInput, match="before: expected the number of a captured block and an index in it"):
+    with pytest.raises(InvalidInput, match="before: expected the number of a captured block, and the index"):
         state_before(parsed(transaction()), (10, 1))
 
 
@@ -366,7 +366,7 @@ def test_a_missing_block_hash_fails_one_transaction():
     found = list(compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd"))
 
     assert [row.reproduced for row in found] == [False, True]
-    assert "block.hashes: expected the hash that BLOCKHASH asks for" in found[0].refusal
+    assert "block.hashes: expected the hash of this block, which BLOCKHASH requests" in found[0].refusal
 
 
 def test_a_capture_may_be_text_in_a_string_and_name_no_chain_and_no_rules():
@@ -449,18 +449,18 @@ def as_java(data, draw, depth=0):
     [
         (
             {"bytes": [1], "offset": 0, "length": 2},
-            r"\.length: expected at most 1, the bytes from the offset on",
+            r"\.length: expected at most 1, the number of bytes from the offset on",
         ),
         ({"bytes": [1], "offset": 2, "length": 0}, r"\.offset: expected at most 1, the number of bytes, got 2"),
         ({"bytes": [1], "offset": -1, "length": 1}, r"\.offset: expected a whole number of at least 0, got -1"),
         ({"bytes": [1], "offset": 0, "length": True}, r"\.length: expected a whole number of at least 0, got True"),
         ({"bytes": [1], "offset": 0, "limit": 1}, "expected bytes, as a list of them or an object of Java"),
         ({"bytes": [1.0], "offset": 0, "length": 1}, r"\.bytes\[0\]: expected a whole number of 8 bits, got 1.0"),
-        ({"values": [[1], [2]], "size": 3}, r"\.size: expected 2, the bytes of the values, got 3"),
+        ({"values": [[1], [2]], "size": 3}, r"\.size: expected 2, the number of bytes of the values, got 3"),
         ({"value": 0, "size": 1 << 40}, r"\.size: expected at most 32"),
         ({"ints": [1]}, r"\.ints: expected 8 numbers"),
         ({"ints": [0] * 7 + [1 << 32]}, r"\.ints\[7\]: expected a whole number of 32 bits"),
-        ({"signum": -1, "mag": [7]}, r"\.signum: expected 1, or 0 with no mag, got -1"),
+        ({"signum": -1, "mag": [7]}, r"\.signum: expected 1, or 0 if mag is empty, got -1"),
         ([1] + [0] * 32, r"expected a number below 2\*\*256"),
         ({"delegate": None}, "expected bytes, as a list of them or an object of Java, got None"),
     ],
@@ -499,8 +499,8 @@ def test_the_verb_says_whether_all_is_as_recorded(tmp_path, capsys, verb, gas, c
     assert row["gas"] == {"limit": 100_000, "recorded": gas, "used": 26_026, "estimated": 26_368}
     assert verb(path, "--exact") == code
     printed = capsys.readouterr().out
-    assert "1 transactions executed again" in printed
-    assert ("Not as recorded" in printed) == bool(code)
+    assert "Summary of 1 transactions" in printed
+    assert ("Transactions that differ from the record" in printed) == bool(code)
 
 
 def test_the_verb_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys, verb):
@@ -512,15 +512,21 @@ def test_the_verb_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys, 
         code = verb(path, *options)
         return code, [line for line in capsys.readouterr().out.splitlines() if "rules" in line]
 
-    others = "by the rules of shanghai, cancun, prague, osaka all 2 are: --fork shanghai"
-    assert last_lines() == (1, ["rules: london (the file's); by them 0 of 2 are reproduced", others])
-    assert last_lines("--fork", "Prague") == (0, ["rules: prague (--fork); by them 2 of 2 are reproduced"])
-    assert last_lines("--fork", "paris") == (1, ["rules: paris (--fork); by them 0 of 2 are reproduced"])
+    others = "the rules of shanghai, cancun, prague, osaka reproduce all 2 transactions: --fork shanghai"
+    assert last_lines() == (1, ["rules: london (from the file), which reproduce 0 of 2 transactions", others])
+    assert last_lines("--fork", "Prague") == (0, ["rules: prague (--fork), which reproduce 2 of 2 transactions"])
+    assert last_lines("--fork", "paris") == (1, ["rules: paris (--fork), which reproduce 0 of 2 transactions"])
     del document["fork"]
     path.write_text(json.dumps(document))
-    assert last_lines() == (0, ["rules: osaka (the default: the file names none); by them 2 of 2 are reproduced"])
+    assert last_lines() == (
+        0,
+        ["rules: osaka (the default, because the file names no fork), which reproduce 2 of 2 transactions"],
+    )
     path.write_text(json.dumps(capture(transaction(outcome=COUNTED | {"gasUsed": 1}))))
-    assert last_lines()[1][1] == "by no rules of london, paris, shanghai, cancun, prague, osaka all are"
+    assert (
+        last_lines()[1][1]
+        == "none of the rules of london, paris, shanghai, cancun, prague, osaka reproduces all transactions"
+    )
 
 
 def test_the_help_names_the_exit_codes(capsys):

@@ -112,7 +112,7 @@ def test_fake_exponential_of_an_array_is_that_of_its_elements(factor: int, numer
 
 
 def test_fake_exponential_refuses_what_no_header_holds() -> None:
-    with pytest.raises(InvalidInput, match="178 denominators"):
+    with pytest.raises(InvalidInput, match="178 · denominator"):
         fake_exponential(1, 10**12, 3_338_477)
     with pytest.raises(InvalidInput, match="denominator"):
         fake_exponential(1, 1, 0)

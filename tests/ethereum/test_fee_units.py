@@ -162,7 +162,7 @@ def history(gap):
 
 def test_a_gap_of_a_month_is_said_by_every_result():
     found = replay(history(30 * 86_400), source="with a gap")
-    said = "1 of more than 1,500 s, the longest 2,592,600 s, 76.90% of the time in all"
+    said = "1 of more than 1,500 s, the longest of 2,592,600 s, in total 76.90% of the time"
 
     assert said == found.attrs["gaps"]
     assert f"fees held constant over gaps: {said}" == found.attrs["assumed"]
@@ -193,12 +193,15 @@ def test_some_missed_slots_are_no_gap(missed, gaps):
     ("text", "message"),
     [
         ("timestamp,base_fee\n", "L1 fees: expected at least one row"),
-        ("timestamp,base_fee\n12,70000000\n24,\n36,70000000\n", "row 2: base_fee: expected a value, 1 are missing"),
+        (
+            "timestamp,base_fee\n12,70000000\n24,\n36,70000000\n",
+            "row 2: base_fee: expected a value in every row after",
+        ),
         ("timestamp,base_fee\n12,70000000\n,70000000\n", "row 2: timestamp: expected a value"),
-        ("timestamp,base_fee\n12,70000000\n12,80000000\n", "timestamp: expected every row once, got 12"),
+        ("timestamp,base_fee\n12,70000000\n12,80000000\n", "timestamp: expected unique rows, got 12"),
         (
             "timestamp,base_fee,blob_base_fee\n36,70000000,1\n12,70000000,\n24,70000000,1\n48,70000000,\n",
-            "row 4: blob_base_fee: expected a value, 1 are missing after the first one",
+            "row 4: blob_base_fee: expected a value in every row after the first value, 1 are missing",
         ),
     ],
     ids=["header only", "empty cell", "empty time", "time twice", "empty cell of an unsorted file"],
@@ -223,4 +226,7 @@ def test_the_command_line_says_the_way_to_name_the_unit(tmp_path, capsys):
     path = _csv({"base_fee": [30, 90]}, tmp_path / "fees.csv")
 
     assert main(["backtest", "--l1", str(path)]) == 3
-    assert "for a column in gwei say base_fee=base_fee:gwei, for wei base_fee=base_fee:wei" in capsys.readouterr().err
+    assert (
+        "if the column is in gwei, use base_fee=base_fee:gwei, otherwise base_fee=base_fee:wei"
+        in capsys.readouterr().err
+    )

@@ -188,7 +188,7 @@ def test_a_bad_call_is_refused_with_the_path_of_the_field(call, message):
         (RAW[:-2], r"expected RLP"),
         ("0x", "expected a transaction"),
         ("0x05c0", "expected type 0, 1, 2 or 4, got '0x05c0'"),
-        ("0x03c0", "no fee is published for this one, got 3"),
+        ("0x03c0", "no fee for this type is published, got 3"),
         ("0x02c0", "expected a list of 12 fields for type 2"),
         ("0xc0", "expected a list of 9 fields for type 0"),
         ("0xca" + "80" * 3 + "81ff" + "80" * 5, r"transaction.to: expected an address.*counted 1"),

@@ -49,20 +49,20 @@ def test_what_clients_send_is_taken(call):
         ({"gaslimit": "0x1"}, r"call\.gaslimit: unknown field, did you mean gasLimit\?"),
         ({"accesslist": []}, r"call\.accesslist: unknown field, did you mean accessList\?"),
         ({"x" * 10_000: "0x1"}, r"call\.x{60}…: unknown field, got '0x1'"),
-        ({5: "0x1"}, "call: expected field names, got 5"),
-        ({"gas": "0x5208", "gasLimit": "0x5209"}, r"call\.gasLimit: expected the same as in call\.gas, got '0x5209'"),
+        ({5: "0x1"}, "call: expected text as the name of each field, got 5"),
+        ({"gas": "0x5208", "gasLimit": "0x5209"}, r"call\.gasLimit: expected the same value as in call\.gas"),
         ({"data": "0x01", "input": "0x02"}, r"call\.input: expected the same bytes as in call\.data, got '0x02'"),
         ({"from": FROM, "sender": TO}, r"call\.sender: expected the same bytes as in call\.from"),
-        ({"type": "0x0", "maxFeePerGas": "0x1"}, r"call\.type: the other fields are of type 2, got 0"),
-        ({"type": "0x2", "gasPrice": "0x1"}, r"call\.type: type 2 has maxFeePerGas, not gasPrice, got 2"),
+        ({"type": "0x0", "maxFeePerGas": "0x1"}, r"call\.type: expected at least 2, because of the other fields"),
+        ({"type": "0x2", "gasPrice": "0x1"}, r"call\.type: expected maxFeePerGas instead of gasPrice"),
         ({"type": "0x7e"}, r"call\.type: expected a type from 0 to 4, got '0x7e'"),
         ({"gasPrice": "0x1", "maxFeePerGas": "0x0"}, r"call\.gasPrice: expected either gasPrice or maxFeePerGas"),
-        ({"blobs": ["0x00"]}, r"call\.blobs: expected blobVersionedHashes too"),
+        ({"blobs": ["0x00"]}, r"call\.blobs: expected only together with blobVersionedHashes"),
         ({"strict": False}, r"call\.strict: expected true"),
         ({"accessList": [{"address": TO, "storagekeys": []}]}, r"accessList\[0\]: expected an object with only"),
         ({"hash": HASH, "to": TO}, r"call\.nonce: expected a value: a transaction of type 0 that was sent has one"),
         ({k: v for k, v in SENT.items() if k != "input"}, r"call\.input: expected a value"),
-        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected a value, null for a contract creation"),
+        ({k: v for k, v in SENT.items() if k != "to"}, r"call\.to: expected an address, or null for a contract"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_or_contradictory_is_refused_by_its_name(call, message):
@@ -120,5 +120,5 @@ def test_a_receipt_alone_is_no_transaction():
 
 
 def test_a_transaction_without_a_published_fee_says_so():
-    with pytest.raises(InvalidInput, match="no fee is published for this one, got 4"):
+    with pytest.raises(InvalidInput, match="no fee for this type is published, got 4"):
         feemodel.fee_size({**SENT, "type": "0x4"})

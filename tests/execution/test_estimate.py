@@ -510,7 +510,7 @@ def test_nothing_is_changed(engine):
         ({"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]}, r"call\.to: expected an address beside"),
         (
             {"blobVersionedHashes": ["0x02" + "00" * 31]},
-            r"call\.blobVersionedHashes\[0\]: expected a hash of version 0x01",
+            r"call\.blobVersionedHashes\[0\]: expected a versioned hash that starts with 0x01",
         ),
         ({"blobVersionedHashes": "0x01"}, r"call\.blobVersionedHashes: expected a list"),
     ],

@@ -109,7 +109,9 @@ def test_numbers_beyond_64_bits_reach_the_code():
 def test_a_missing_block_hash_is_named():
     state = call_state("6001430340", block=Block(number=100))
 
-    with pytest.raises(InvalidInput, match=r"block.hashes: expected the hash that BLOCKHASH asks for, got 99"):
+    with pytest.raises(
+        InvalidInput, match=r"block.hashes: expected the hash of this block, which BLOCKHASH requests, got 99"
+    ):
         run(state, Message(sender=SENDER, to=TARGET))
 
 

@@ -154,7 +154,9 @@ def test_block_hashes_are_those_of_the_block_and_never_guessed():
     known = call_state(code, number=10, hashes={8: b"\x07" * 32})
 
     assert run_once(known, Message(sender=SENDER, to=TARGET), 100_000).output == b"\x07" * 32
-    with pytest.raises(InvalidInput, match=r"block\.hashes: expected the hash that BLOCKHASH asks for, got 8"):
+    with pytest.raises(
+        InvalidInput, match=r"block\.hashes: expected the hash of this block, which BLOCKHASH requests, got 8"
+    ):
         run_once(call_state(code, number=10), Message(sender=SENDER, to=TARGET), 100_000)
 
 

@@ -69,7 +69,7 @@ def test_a_world_can_be_sent_to_another_process():
         ({"holder": {}}, r"overrides\.holder: expected hexadecimal data that starts with 0x"),
         ({5: {}}, r"overrides\.5: expected hexadecimal data"),
         ({HOLDER_TEXT: None}, f"overrides.{HOLDER_TEXT}: expected an object of balance, nonce, code, state, stateDiff"),
-        ({HOLDER_TEXT: {}, HOLDER_TEXT.upper().replace("X", "x"): {}}, "expected every address once"),
+        ({HOLDER_TEXT: {}, HOLDER_TEXT.upper().replace("X", "x"): {}}, "expected each address only once"),
         ({HOLDER_TEXT: {"balance": "5"}}, f"overrides.{HOLDER_TEXT}.balance: expected a quantity"),
         ({HOLDER_TEXT: {"balance": "0x" + "1" * 65}}, "balance: expected a number below 2\\*\\*256"),
         ({HOLDER_TEXT: {"nonce": "0x10000000000000000"}}, "nonce: expected a number below 2\\*\\*64"),

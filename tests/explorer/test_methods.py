@@ -254,7 +254,7 @@ def curved(**options):
         ),
         (
             "feemodel_fee", {**TRANSFER, "variableCost": hex(2**62)},
-            "point: variable_cost · compressed_size: expected at most 2**63 - 1, a node would wrap",
+            "point: variable_cost · compressed_size: expected at most 2**63 - 1, because larger integers would wrap",
         ),
         ("feemodel_fee", {**TRANSFER, "margin": 1e308}, "point: fee: expected a finite result, got inf"),
         (*curved(axis="moon"), "curve.axis: expected one of compressedSize, gas, "),

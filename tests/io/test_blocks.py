@@ -115,7 +115,7 @@ def test_rows_are_sorted_and_gaps_are_kept() -> None:
 
 
 def test_block_that_stands_there_twice_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="block_number: expected every row once, got 17173050"):
+    with pytest.raises(InvalidInput, match="block_number: expected unique rows, got 17173050"):
         parse_blocks(json.dumps([SECOND, FIRST, SECOND]).encode())
 
 
@@ -209,8 +209,8 @@ def test_unknown_columns_are_listed_with_what_each_format_would_need(tmp_path: P
         read_blocks(path)
     message = str(caught.value)
     assert "has the columns block_number, date, gas_used" in message
-    assert "blocks of cryo or `feemodel fetch` would need also timestamp" in message
-    assert "blocks of ethereum-etl would need also number, timestamp" in message
+    assert "blocks of cryo or `feemodel fetch` also need timestamp" in message
+    assert "blocks of ethereum-etl also need number, timestamp" in message
 
 
 def test_transactions_are_sent_to_their_reader(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
         ("timestamp", "", "row 2: timestamp: expected a value"),
         ("extra_data", "0x123", "row 2: extra_data: expected an even number of hexadecimal digits, counted 3"),
         ("hash", "0x1234", r"row 2: block_hash: expected 32 bytes, got b'\\x124'"),
-        ("number", "17173049", "block_number: expected every row once, got 17173049"),
+        ("number", "17173049", "block_number: expected unique rows, got 17173049"),
     ],
 )
 def test_csv_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, value: str, message: str) -> None:

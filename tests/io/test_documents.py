@@ -79,19 +79,19 @@ def test_a_name_that_an_object_has_twice_is_refused(tmp_path, capsys):
     path = tmp_path / "transactions.jsonl"
     path.write_text(TWICE.replace(', "value": "0x2"', "") + "\n" + TWICE + "\n")
 
-    with pytest.raises(UnreadableFile, match=r"transactions.jsonl: line 2: expected each name once, got 'value'"):
+    with pytest.raises(UnreadableFile, match=r"transactions.jsonl: line 2: expected each name only once, got 'value'"):
         read_transactions(path)
-    with pytest.raises(InvalidInput, match="expected each name once, got 'value'"):
+    with pytest.raises(InvalidInput, match="expected each name only once, got 'value'"):
         parse_transactions(TWICE)
     assert main(["explain", TWICE]) == 2
-    assert capsys.readouterr().err == "feemodel: call: expected each name once, got 'value'\n"
+    assert capsys.readouterr().err == "feemodel: call: expected each name only once, got 'value'\n"
 
 
 def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
     path = tmp_path / "transactions.csv"
     path.write_text("hash,nonce,block_timestamp,from_address,to_address,value,gas,gas_price\n")
 
-    with pytest.raises(UnreadableFile, match="transactions would need also input or data or calldata"):
+    with pytest.raises(UnreadableFile, match="transactions also need input or data or calldata"):
         read_transactions(path)
 
 

@@ -146,7 +146,7 @@ def test_no_more_requests_are_under_way_than_asked_for(server: NodeServer, node:
     ("fault", "message"),
     [
         (changed_block(123, lambda _: None), "block 123 does not exist there"),
-        (changed_block(123, lambda block: {**header(7)}), "asked for block 123, was given block 7"),
+        (changed_block(123, lambda block: {**header(7)}), "expected block 123, the node returned block 7"),
         (
             changed_block(123, lambda block: {**block, "parentHash": "0x" + "00" * 32}),
             "block 123 is not the child of block 122",
@@ -256,12 +256,15 @@ def test_empty_blocks_have_tips_of_0_where_a_node_answers_no_rewards(server: Nod
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without("reward"), "blocks 100 to 119: rewards of 0 percentiles, 1 was asked for"),
-        (lambda result: {"result": result | {"reward": [["0x1", "0x2"]] * 20}}, "rewards of 2 percentiles, 1 was"),
+        (without("reward"), "blocks 100 to 119: expected rewards of 1 percentile, the response has 0"),
+        (
+            lambda result: {"result": result | {"reward": [["0x1", "0x2"]] * 20}},
+            "expected rewards of 1 percentile, the response has 2",
+        ),
         (lambda result: {"result": result | {"reward": [None] * 20}}, r"reward\[0\]: expected a list, got None"),
         (
             lambda result: {"result": node_server.fee_history(9, 119, [50])},
-            "blocks 100 to 119: answered were 9 from block 111 on: older ones are pruned, or the node answers fewer",
+            "blocks 100 to 119: the response has 9 blocks from block 111 on: older blocks are pruned",
         ),
         (
             lambda result: {"result": result | {"baseFeePerGas": ["0x1"] * 21}},
@@ -269,7 +272,7 @@ def test_empty_blocks_have_tips_of_0_where_a_node_answers_no_rewards(server: Nod
         ),
         (
             lambda result: {"result": None, "error": {"code": 4444, "message": "pruned history unavailable"}},
-            r"blocks 100 to 119: pruned history unavailable \(code 4444\); without tips the headers alone are read",
+            r"blocks 100 to 119: pruned history unavailable \(code 4444\); without tips, only headers are requested",
         ),
         (
             lambda result: {"result": None, "error": {"code": -32601, "message": "the method does not exist"}},
@@ -313,7 +316,7 @@ def test_node_that_is_down_leaves_no_file(tmp_path: Path) -> None:
 def test_existing_file_is_kept_unless_told(server: NodeServer, tmp_path: Path) -> None:
     out = tmp_path / "blocks.parquet"
     out.write_text("precious")
-    with pytest.raises(InvalidInput, match=r"out: exists already; .*blocks\.parquet"):
+    with pytest.raises(InvalidInput, match=r"out: the file exists; .*blocks\.parquet"):
         fetch_blocks(server.url, range(3), out)
     assert server.requests == []
     server.faults.append(status(500))
@@ -326,13 +329,13 @@ def test_existing_file_is_kept_unless_told(server: NodeServer, tmp_path: Path) -
 
 def test_file_that_appears_meanwhile_is_kept(server: NodeServer, tmp_path: Path) -> None:
     out = tmp_path / "blocks.parquet"
-    with pytest.raises(InvalidInput, match="exists already"):
+    with pytest.raises(InvalidInput, match="the file exists"):
         fetch_blocks(server.url, range(3), out, progress=lambda _: out.write_text("precious"))
     assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
 
 
 def test_place_that_cannot_hold_a_file_is_refused(server: NodeServer, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="out: expected a file, this is a folder"):
+    with pytest.raises(InvalidInput, match="out: expected a file, not a folder"):
         fetch_blocks(server.url, range(3), tmp_path)
     with pytest.raises(InvalidInput, match=r"out: cannot be written \(No such file or directory\)"):
         fetch_blocks(server.url, range(3), tmp_path / "nowhere" / "blocks.parquet")

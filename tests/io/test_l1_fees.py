@@ -125,11 +125,11 @@ def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (FEES + FEES.splitlines()[1] + "\n", "block_number: expected every row once, got 24183331"),
+        (FEES + FEES.splitlines()[1] + "\n", "block_number: expected unique rows, got 24183331"),
         (FEES[:-12], "line 3: expected 6 values, found 5"),
         (
             FEES.replace("248255237", "0.248"),
-            r"row 2: base_fee_per_gas: expected from 1,000 wei .* say base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
+            r"row 2: base_fee_per_gas: expected from 1,000 wei .* use base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
         ),
         ("block_number,timestamp\n1,2\n", "expected base_fee, blob_base_fee or excess_blob_gas"),
     ],
@@ -271,7 +271,10 @@ def test_text_of_java_and_of_r(tmp_path: Path) -> None:
         ({"oldestBlock": None}, "oldestBlock: expected a whole number, got None"),
         ({"oldestBlock": "0x01"}, "oldestBlock: expected a quantity"),
         ({"baseFeePerGas": None}, "baseFeePerGas: expected a list"),
-        ({"baseFeePerGas": ["0x64", "0x6e"]}, "baseFeePerGas: expected 3 values to go with gasUsedRatio, counted 2"),
+        (
+            {"baseFeePerGas": ["0x64", "0x6e"]},
+            "baseFeePerGas: expected 3 values for the blocks of gasUsedRatio, counted 2",
+        ),
         ({"baseFeePerGas": ["0x64", None, "0x1"]}, r"baseFeePerGas\[1\]: expected a whole number, got None"),
         ({"baseFeePerGas": ["0x64", "1e3", "0x1"]}, r"baseFeePerGas\[1\]: expected a quantity.*got '1e3'"),
         ({"gasUsedRatio": None}, "gasUsedRatio: expected a list"),
@@ -301,7 +304,7 @@ def test_a_table_without_a_known_name_of_the_base_fee_lists_its_columns(tmp_path
     path = tmp_path / "fees.csv"
     path.write_text("time,base_fee_gwei\n1700000000,1\n")
     with (
-        pytest.warns(UserWarning, match="columns that are not read: base_fee_gwei"),
-        pytest.raises(UnreadableFile, match=r"base_fee=NAME in columns names another.*'time, base_fee_gwei'"),
+        pytest.warns(UserWarning, match="columns that were ignored: base_fee_gwei"),
+        pytest.raises(UnreadableFile, match=r"base_fee=NAME selects another column.*'time, base_fee_gwei'"),
     ):
         read_l1_fees(path)

@@ -203,7 +203,7 @@ def test_a_table_that_cannot_have_tips_is_refused(tmp_path: Path) -> None:
         (fees.assign(base_fee=[248_255_237.5]), r"l1_fees\.base_fee\[0\]: expected an integer"),
         (fees.assign(tip=[5]), "expected a table without tips"),
         (fees.assign(gas_used=pd.array([pd.NA], "Int64")), "expected a table with"),
-        (pd.concat([fees, fees]), "expected numbers that rise"),
+        (pd.concat([fees, fees]), "expected increasing block numbers"),
     ):
         with pytest.raises(InvalidInput, match=message):
             add_tips(table, part, percentile=50)

@@ -92,7 +92,7 @@ def test_rows_are_sorted_by_block_and_index(tmp_path: Path) -> None:
 
 def test_transaction_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
     path = extracts.etl_transactions(tmp_path / "transactions.csv", [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]])
-    with pytest.raises(UnreadableFile, match=r"transaction_index: expected every row once, got \[8656134, 30\]"):
+    with pytest.raises(UnreadableFile, match=r"transaction_index: expected unique rows, got \[8656134, 30\]"):
         read_transactions(path)
 
 
@@ -153,7 +153,7 @@ def test_megabytes_of_calldata_are_one_value(tmp_path: Path) -> None:
 
 def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
     block = extracts.rpc_block(extracts.BLOCKS[0])
-    with pytest.raises(InvalidInput, match="transaction hashes only: ask eth_getBlockByNumber for whole transactions"):
+    with pytest.raises(InvalidInput, match="expected whole transactions, not hashes"):
         parse_transactions(json.dumps(block).encode())
 
 
@@ -166,7 +166,7 @@ def test_transaction_without_a_recipient_field_is_refused() -> None:
 
 
 def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="transactions would need also to_address or to"):
+    with pytest.raises(UnreadableFile, match="transactions also need to_address or to"):
         read_transactions(write_cryo(tmp_path / "transactions.parquet", to_address=None))
 
 
@@ -196,7 +196,7 @@ def test_receipts_of_a_node_add_the_same(tmp_path: Path) -> None:
     path = tmp_path / "receipts.json"
     for answer in ({"id": 1, "result": receipts}, [{"id": 1, "result": one} for one in receipts], receipts):
         path.write_text(json.dumps(answer))
-        with pytest.warns(UserWarning, match="columns that are not read: depositNonce"):
+        with pytest.warns(UserWarning, match="columns that were ignored: depositNonce"):
             table = read_transactions(transactions, receipts=path)
         assert table["gas_used"].to_list() == [21_000, 21_001, 21_002]
         assert (table["effective_gas_price"] == 7).all()
@@ -217,7 +217,7 @@ def test_two_names_of_one_field_may_say_the_same_alone() -> None:
     first, *_ = extracts.rpc_block_with_transactions()["transactions"]
     calldata = [{**first, "input": None, "data": "0x01"}, {**first, "data": first["input"], "transactionIndex": "0x5"}]
     assert parse_transactions(json.dumps(calldata))["input"].to_list() == [b"\x01", b""]
-    with pytest.raises(InvalidInput, match="row 1: input: the file has several columns for it"):
+    with pytest.raises(InvalidInput, match="row 1: input: the file has several such columns"):
         parse_transactions(json.dumps([{**first, "data": "0x01"}]))
 
 
@@ -242,7 +242,10 @@ def test_receipts_of_old_exports_leave_the_price_open(tmp_path: Path) -> None:
 def test_transaction_without_its_receipt_is_refused(tmp_path: Path) -> None:
     transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
     receipts = extracts.etl_receipts(tmp_path / "receipts.csv", extracts.TRANSACTIONS[:2])
-    with pytest.raises(UnreadableFile, match=rf"receipts\.csv: .*none for, got '{extracts.TRANSACTIONS[2]['hash']}'"):
+    with pytest.raises(
+        UnreadableFile,
+        match=rf"receipts\.csv: .*no receipt of this transaction, got '{extracts.TRANSACTIONS[2]['hash']}'",
+    ):
         read_transactions(transactions, receipts=receipts)
 
 
@@ -250,7 +253,7 @@ def test_receipt_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
     transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
     rows = [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]]
     receipts = extracts.etl_receipts(tmp_path / "receipts.csv", rows)
-    with pytest.raises(UnreadableFile, match=rf"two for, got '{extracts.TRANSACTIONS[1]['hash']}'"):
+    with pytest.raises(UnreadableFile, match=rf"not two, got '{extracts.TRANSACTIONS[1]['hash']}'"):
         read_transactions(transactions, receipts=receipts)
 
 

@@ -176,7 +176,7 @@ def test_a_file_that_takes_the_place_of_an_open_one_is_noticed(ledger, tmp_path)
         store.check_file()
         shutil.copy(ledger, tmp_path / "copy.db")
         (tmp_path / "copy.db").replace(ledger)
-        with pytest.raises(UnreadableFile, match="was replaced by another file"):
+        with pytest.raises(UnreadableFile, match="the file was replaced after it was opened"):
             store.check_file()
         ledger.unlink()
         with pytest.raises(UnreadableFile, match="no such file"):
@@ -278,5 +278,8 @@ def test_a_caller_is_told_of_damage_and_of_another_file_without_their_names(ledg
 
 def test_a_ledger_of_another_chain_is_not_served(ledger):
     chain = genesis_chain({"config": {"chainId": 1}, "gasLimit": "0x1", "alloc": {}})
-    with Store(ledger, read_only=True) as store, pytest.raises(InvalidInput, match="expected a ledger of the chain 1"):
+    with (
+        Store(ledger, read_only=True) as store,
+        pytest.raises(InvalidInput, match="expected a ledger of the served chain, 1"),
+    ):
         check_same_chain(chain, store)

@@ -77,7 +77,7 @@ def with_account(**fields):
         (BLOCK | {"hash": "0x11"}, "hash: expected 32 bytes"),
         (BLOCK | {"accounts": []}, "accounts: expected an object of addresses"),
         (BLOCK | {"accounts": {"0x12": {}}}, "address: expected an address of 20 bytes"),
-        (with_account(before=BEFORE), "expected before and after, or neither"),
+        (with_account(before=BEFORE), "expected both before and after, or neither"),
         (with_account(before=BEFORE, after={"nonce": "0x1"}), "after: expected the field balance"),
         (with_account(before=BEFORE, after=AFTER | {"root": 1}), "after: expected only the fields"),
         (with_account(before=BEFORE, after=AFTER | {"balance": hex(2**256)}), "less than 2\\*\\*256"),
@@ -108,7 +108,7 @@ def test_a_wrong_line_is_refused_with_its_number(block, message, tmp_path):
 def test_a_damaged_line_is_refused(text, tmp_path):
     path = tmp_path / "blocks.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UnreadableFile, match=r"line 1: (not JSON|expected each name once)"):
+    with pytest.raises(UnreadableFile, match=r"line 1: (not JSON|expected each name only once)"):
         list(read_blocks(path))
 
 
@@ -248,8 +248,8 @@ def test_a_large_genesis_is_read_an_account_at_a_time_and_is_the_same(tmp_path, 
         ('{"alloc": {', "not JSON at character 11 .expected a name.*"),
         ('{"alloc": {}} 1', "not JSON at character 14 .extra data., got '1'"),
         ('{"alloc": {"0x": 1 2}}', "alloc 0x: expected an object with balance, got 1"),
-        ('{"alloc": {}, "alloc": {}}', "JSON: expected each name once, got 'alloc'"),
-        ('{"nonce": {"a": 1, "a": 2}}', "JSON: expected each name once, got 'a'"),
+        ('{"alloc": {}, "alloc": {}}', "JSON: expected each name only once, got 'alloc'"),
+        ('{"nonce": {"a": 1, "a": 2}}', "JSON: expected each name only once, got 'a'"),
         ('{"alloc" {}}', "not JSON at character 9 .expected :., got '{}}'"),
         ('{"config": {}}', r"genesis: expected an object with alloc, got \['config'\]"),
         ('{"nonce": 12', "not JSON at character 12 .expected ,"),
@@ -314,8 +314,14 @@ def test_a_trie_log_with_everything_in_it():
         ([address(1), b"", [side(1, 1), b"", b"\x02"], b""], "expected a flag"),
         ([address(1), b"\x60", b"", b""], "code changes of prior, new, cleared"),
         ([address(1), b"", b"", [b"\x01"]], "slot changes of hash"),
-        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]], "expected the number with the hash"),
-        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b"", b"\x06"]]], "the number with the hash"),
+        (
+            [address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]],
+            "expected the slot number with the hash",
+        ),
+        (
+            [address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b"", b"\x06"]]],
+            "the slot number with the hash",
+        ),
         ([address(1), b"", b"", [[keccak256(slot(5)), b"\x00\x01", b"", b"", b"\x05"]]], "without leading zeros"),
     ],
 )

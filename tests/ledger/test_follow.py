@@ -91,7 +91,7 @@ def test_blocks_are_taken_when_they_are_confirmed(store):
 def test_a_reorganisation_of_the_node_stops_the_import(store):
     node = FakeNode(blocks=3)
     import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], immediate)
-    with pytest.raises(InvalidInput, match="hash of the head 1: the chain was reorganised"):
+    with pytest.raises(InvalidInput, match=r"hash of head 1 of the ledger \(the chain was reorganised"):
         import_blocks(store, get_blocks(node, store.head), immediate)
     assert store.head.number == 1
 
@@ -136,7 +136,7 @@ def test_a_rule_is_replaced_by_its_word_alone():
         ("depth 2", ["depth", "3"], False, "--change-finality replaces it, got 'depth 3'"),
         ("immediate", ["l1", "http://x"], False, "expected immediate"),
         ("l1", None, False, "no address of a node is stored"),
-        ("depth 2", None, True, "expected --finality RULE with it"),
+        ("depth 2", None, True, "expected only with --finality RULE"),
     ):
         with pytest.raises(InvalidInput, match=message):
             check_rule(stored, words, change=replace)
@@ -150,7 +150,7 @@ def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(stor
     assert store.head.number == 5
     other = FakeNode(blocks=3)
     other.call = lambda method, params=(): to_quantity(3) if method == "eth_blockNumber" else node.call(method, [2, 2])
-    with pytest.raises(InvalidInput, match="hash of block 3 of the ledger: the chain was reorganised"):
+    with pytest.raises(InvalidInput, match=r"hash of block 3 of the ledger \(the chain was reorganised"):
         follow(store, other, immediate, confirmations=0, interval=0, wait=lambda interval: True)
 
 
@@ -242,8 +242,8 @@ def test_blocks_that_are_there_are_compared_and_skipped(store):
     assert numbers == [1, 2, 3]
     for wrong, message in (
         (block(2, hash=bytes(32)), "hash of block 2 of the ledger"),
-        (block(1, change(1, None, fields(0, 2)), hash=None, parent_hash=None), "account as the ledger holds it"),
-        (block(1, touch(1, (1, 0, 6)), hash=None, parent_hash=None), "expected the value that the ledger holds, 0x5"),
+        (block(1, change(1, None, fields(0, 2)), hash=None, parent_hash=None), "expected the fields in the ledger"),
+        (block(1, touch(1, (1, 0, 6)), hash=None, parent_hash=None), "expected the value in the ledger, 0x5"),
     ):
         with pytest.raises(InvalidInput, match=message):
             import_blocks(store, [wrong], immediate)

@@ -58,7 +58,7 @@ def test_a_backup_is_the_ledger(grown, ledger):
 
 def test_a_backup_does_not_replace_a_file(grown, ledger):
     with Store(grown[0], read_only=True) as store:
-        with pytest.raises(InvalidInput, match="exists already"):
+        with pytest.raises(InvalidInput, match="the file exists"):
             back_up(store, ledger)
         with pytest.raises(InvalidInput, match="cannot be written"):
             back_up(store, ledger.parent / "missing" / "copy.db")
@@ -143,7 +143,7 @@ def test_rollback_removes_blocks_that_are_not_final(grown, ledger):
         assert reader.head.number == 12
         assert store.rollback(10) == 2
         assert (store.head.number, store.head.root) == (10, grown[1][10])
-        with pytest.raises(InvalidInput, match="expected at least 9, which is final, got 8"):
+        with pytest.raises(InvalidInput, match="expected at least 9, the newest final block, got 8"):
             store.rollback(8)
         with pytest.raises(NotFinalized, match="block 11 is not in the store, which has 0 to 10"):
             store.rollback(11)
@@ -242,14 +242,14 @@ def test_the_commands_of_a_ledger(ledger, tmp_path, capsys, monkeypatch):
     changed = tmp_path / "changed.jsonl"
     changed.write_text(json.dumps(wrong))
     code, _, said = run(capsys, "follow", "--store", again, "--blocks", changed)
-    assert (code, "expected the account as the ledger holds it" in said) == (2, True)
+    assert (code, "expected the fields in the ledger" in said) == (2, True)
     code, _, said = run(capsys, "ledger", "rollback", *store, "--to", "3")
-    assert (code, "expected at least 9, which is final" in said) == (2, True)
+    assert (code, "expected at least 9, the newest final block" in said) == (2, True)
     for arguments, expected in (
         (("prune",), "--keep: required with prune"),
         (("info", "--keep", "3"), "--keep: expected only with prune"),
-        (("backup", "--out", copy), "exists already"),
-        (("export", "--out", lines), "exists already"),
+        (("backup", "--out", copy), "the file exists"),
+        (("export", "--out", lines), "the file exists"),
     ):
         code, out, said = run(capsys, "ledger", *arguments, *store)
         assert (code, out) == (2, "")

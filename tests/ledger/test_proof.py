@@ -106,10 +106,10 @@ def test_slots_that_were_asked_for_must_be_answered(state):
     for keys in ([], [SLOT, SLOT], [OTHER_SLOT]):
         with pytest.raises(InvalidProof, match="storageProofs"):
             check_proof(proof, root=accounts.root, storage_keys=keys)
-    with pytest.raises(InvalidProof, match="storageProofs: expected one for each of the 1 slots"):
+    with pytest.raises(InvalidProof, match="storageProofs: expected one proof for each of the 1 requested slots"):
         check_proof(proof | {"storageProofs": []}, root=accounts.root, storage_keys=[SLOT])
     absent = proof_of(state, NOBODY, [])
-    with pytest.raises(InvalidProof, match="storageProofs: expected none"):
+    with pytest.raises(InvalidProof, match="storageProofs: expected an empty list"):
         check_proof(absent | {"storageProofs": proof["storageProofs"]}, root=accounts.root)
 
 
@@ -169,7 +169,7 @@ def nodes(proof, side="proof"):
         (lambda p: nodes(p).__setitem__(41, "0x" + "00" * 32), r"proofRelatedNodes\[41\]: expected 192 bytes"),
         (lambda p: nodes(p).__setitem__(9, "0x" + "ff" * 64), r"Nodes\[9\]: data\[0, 0\]: expected elements"),
         (lambda p: nodes(p).__setitem__(41, nodes(p)[41].upper().replace("0X", "0x")), "expected lower-case digits"),
-        (lambda p: p["storageProofs"][0].update(key=to_hex(OTHER_SLOT)), r"Proofs\[0\].proof: expected the leaf of"),
+        (lambda p: p["storageProofs"][0].update(key=to_hex(OTHER_SLOT)), r"Proofs\[0\].proof: expected the leaf with"),
     ],
 )  # fmt: skip
 def test_the_failing_step_is_named(change, step):
@@ -184,7 +184,7 @@ def test_a_proof_of_another_state_is_refused(state):
     proof = proof_of(state, CONTRACT, [SLOT])
     with pytest.raises(InvalidProof, match=r"accountProof.proof.proofRelatedNodes\[0\]: expected a path to the root"):
         check_proof(proof, root=accounts.scheme.empty_root)
-    with pytest.raises(InvalidProof, match="expected the address asked for"):
+    with pytest.raises(InvalidProof, match="expected the requested address"):
         check_proof(proof, root=accounts.root, address=USER)
     with pytest.raises(InvalidInput, match="root: expected 32 bytes"):
         check_proof(proof, root="0x00")
@@ -217,8 +217,8 @@ def test_neighbours_must_be_neighbours(state):
     wrong = {
         (hkeys[0], above): "leftProof: expected a leaf whose next leaf is",
         (below, hkeys[-1]): "leftProof: expected a leaf whose next leaf is",
-        (above, hkeys[-1]): "leftProof: expected a leaf below",
-        (hkeys[0], below): "rightProof: expected a leaf above",
+        (above, hkeys[-1]): "leftProof: expected a leaf with a key hash below",
+        (hkeys[0], below): "rightProof: expected a leaf with a key hash above",
     }
     for (left, right), step in wrong.items():
         if (left, right) != (below, above):

@@ -125,15 +125,18 @@ def test_code_may_come_with_a_later_block_and_is_kept_by_hash(fast_store):
 @pytest.mark.parametrize(
     ("accounts", "message"),
     [
-        ([change(1, fields(0, 99), fields(0, 1))], "expected the account's present fields"),
-        ([change(1, None, fields(0, 1))], "expected the account's present fields"),
-        ([change(60, fields(), fields(0, 1))], "expected the account's present fields, None"),
+        ([change(1, fields(0, 99), fields(0, 1))], "expected the current fields of the account"),
+        ([change(1, None, fields(0, 1))], "expected the current fields of the account"),
+        ([change(60, fields(), fields(0, 1))], "expected the current fields of the account, None"),
         ([touch(60, (1, 0, 1))], "expected an account that exists"),
-        ([touch(CONTRACT, (1, 12, 1))], "expected the slot's present value, 0xb"),
-        ([touch(CONTRACT, (1, 11, 1), (1, 11, 2))], "expected each key once"),
-        ([touch(1), touch(1)], "expected each key once"),
-        ([change(1, fields(0, 100), None, storage=[(1, 0, 1)])], "expected zero in a missing account"),
-        ([change(1, fields(0, 100), fields(0, 100, b"new"))], "expected the code of this hash"),
+        ([touch(CONTRACT, (1, 12, 1))], "expected the current value of the slot, 0xb"),
+        ([touch(CONTRACT, (1, 11, 1), (1, 11, 2))], "expected each key only once"),
+        ([touch(1), touch(1)], "expected each key only once"),
+        (
+            [change(1, fields(0, 100), None, storage=[(1, 0, 1)])],
+            "expected only zeros, because the account does not exist",
+        ),
+        ([change(1, fields(0, 100), fields(0, 100, b"new"))], "expected the code with this hash"),
         ([change(1, fields(0, 100), fields(0, 100, b"new"), code=b"old")], "expected code with the Keccak-256 hash"),
     ],
 )
@@ -165,7 +168,7 @@ def test_an_import_needs_its_genesis_and_takes_one_only(tmp_path):
         assert store.head is None
         with pytest.raises(InvalidInput, match="the genesis of an empty store"):
             import_block(store, block(1))
-        with pytest.raises(InvalidInput, match="expected each account once"):
+        with pytest.raises(InvalidInput, match="expected each account only once"):
             import_genesis(store, [*GENESIS, GENESIS[0]])
         assert store.head is None
         import_genesis(store, GENESIS)
@@ -183,7 +186,7 @@ def test_finality_goes_forward_only(fast_store):
         import_block(fast_store, block(number))
     fast_store.finalize(2)
     assert fast_store.finalized == 2
-    with pytest.raises(InvalidInput, match="at least 2, which is final already"):
+    with pytest.raises(InvalidInput, match="at least 2, the newest final block"):
         fast_store.finalize(1)
     for unknown in (4, 2**64):
         with pytest.raises(NotFinalized, match="not in the store, which has 0 to 3"):
@@ -345,7 +348,7 @@ def test_an_account_that_a_genesis_gives_twice_is_refused_however_far_apart(tmp_
     monkeypatch.setattr(genesis, "RUN", run)
     accounts = [GenesisAccount(address(number), 0, number) for number in range(1, 20)]
     with Store(tmp_path / "ledger.db") as store:
-        with pytest.raises(InvalidInput, match=f"address: expected each account once, got '{to_hex(address(3))}'"):
+        with pytest.raises(InvalidInput, match=f"address: expected each account only once, got '{to_hex(address(3))}'"):
             import_genesis(store, [*accounts, GenesisAccount(address(3), 1, 1)])
         assert store.head is None
         with pytest.raises(InvalidInput, match="address: expected 20 bytes, got '0x07'"):

@@ -40,7 +40,7 @@ def test_weighted_average_lies_between_the_fees(blocks):
 @pytest.mark.parametrize(("fees", "ratios"), [(RISING, [0.5]), ([100], [0.5, 0.5]), (RISING, RATIOS[:3]), ([1, 2], [])])
 def test_fees_without_a_ratio_are_not_left_out(fees, ratios):
     """But for one: the next block's, which a fee history ends with."""
-    reason = rf"fees: expected {len(ratios)} values, one for each ratio, or one more, got {len(fees)}"
+    reason = rf"fees: expected {len(ratios)} values, one for each ratio, or {len(ratios) + 1}, got {len(fees)}"
     with pytest.raises(InvalidInput, match=reason):
         coordinator.weighted_average(fees, ratios)
     with pytest.raises(InvalidInput, match="priority_fees"):

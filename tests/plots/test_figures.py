@@ -62,7 +62,7 @@ def test_a_comparison_is_drawn_as_dots_where_bars_would_have_no_origin():
 def test_other_things_than_axes_are_named():
     with pytest.raises(InvalidInput, match="ax: expected an Axes"):
         plot_comparison([("one", 1e9, 2e9)], "left")
-    with pytest.raises(InvalidInput, match="axes: expected four, got 2"):
+    with pytest.raises(InvalidInput, match="axes: expected four axes, got 2"):
         plot_path(None, plt.subplots(2)[1])
 
 
@@ -85,7 +85,7 @@ def test_the_minimum_is_a_line_on_the_verification_surface():
     surface = verification_surface(WORKLOAD, form, verification_gas_cost=costs, gas_price_ratio=ratios, margin=[1.2])
     ax = plot_verification_surface(surface, margin=1.2)
 
-    assert ax.get_legend_handles_labels()[1][0].startswith("below: the median pays the minimum, ")
+    assert ax.get_legend_handles_labels()[1][0].startswith("below this line, the median fee is the minimum, ")
 
 
 def test_a_path_has_four_axes_of_its_own():

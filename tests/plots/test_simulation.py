@@ -73,7 +73,10 @@ def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):
     plot_charges(found, ax)
 
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1.0)
-    assert ax.get_title() == f"{found['unprofitable_share'].item():.2%} pay less than their bytes cost"
+    assert (
+        ax.get_title()
+        == f"{found['unprofitable_share'].item():.2%} of transactions pay less than the cost of their bytes"
+    )
 
 
 def test_the_fan_lies_between_the_paths(ax, history):

@@ -182,9 +182,9 @@ def test_resources_grow_and_shrink_a_backlog() -> None:
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"gas_used": [1, -1]}, r"gas_used\[1\]: expected whole gas of at least 0, got -1"),
-    ({"timestamps": [5, 4]}, r"timestamps\[1\]: expected times that never fall, got 4"),
-    ({"timestamps": [5]}, r"timestamps: expected as many timestamps as blocks"),
-    ({"backlogs": [1, 2]}, "backlogs: expected one for each of 6 constraints"),
+    ({"timestamps": [5, 4]}, r"timestamps\[1\]: expected times that do not decrease, got 4"),
+    ({"timestamps": [5]}, r"timestamps: expected one-dimensional arrays of equal length"),
+    ({"backlogs": [1, 2]}, "backlogs: expected one backlog for each of 6 constraints"),
     ({"constraints": ()}, "constraints: expected at least one"),
     ({"min_base_fee": -1}, "min_base_fee: expected whole wei of at least 0, got -1"),
 ])  # fmt: skip
@@ -210,5 +210,5 @@ def test_a_constraint_is_of_whole_numbers_and_known_kinds() -> None:
         MultiGasConstraint(1, 1, {"computation": 1, "unknown": 0})
     with pytest.raises(InvalidInput, match=r"weights\[computation\]: expected at most 18,446,744,073,709,551,615"):
         MultiGasConstraint(1, 1, {"computation": 2**64})
-    with pytest.raises(InvalidInput, match="weights: expected at least one above 0"):
+    with pytest.raises(InvalidInput, match="weights: expected at least one weight above 0"):
         MultiGasConstraint(1, 1, {"computation": 0})

@@ -244,7 +244,9 @@ def test_a_chain_s_rule_prices_with_the_parameters_of_the_day():
 
 
 def test_a_rule_of_one_upgrade_has_no_date():
-    with pytest.raises(InvalidInput, match=r"at: expected none: .* a time goes with a chain's name"):
+    with pytest.raises(
+        InvalidInput, match=r"at: not valid with the rule of an upgrade, .*; expected the name of a chain"
+    ):
         rollups.rule("op-mainnet/jovian", at="2024-06-14")
 
 
@@ -330,15 +332,15 @@ def test_a_chain_of_a_known_family_is_one_file(tmp_path, capsys):
     ("token_per_eth = 4.0", "token_per_eth = nan", 14, "token_per_eth: expected a finite number, got nan"),
     ("base_fee_scalar = 1_000", "base_fee_scalar = 0.5", 10, "base_fee_scalar: expected an integer, got 0.5"),
     ("base_fee_scalar = 1_000", "base_fee_scalar = 4_294_967_296", 10, "base_fee_scalar: expected at most"),
-    ('source = "the operator"', "", 6, "source: missing"),
+    ('source = "the operator"', "", 6, "source: expected a value"),
     ("since = 2026-01-01T12:00:00+01:00", 'since = "soon"', 7, "since: expected a time"),
     ("since = 2026-01-01T12:00:00+01:00", 'since = "unknown"', 7, "since: expected a date in the last row"),
     ('token = "OWN"', "token = 5", 3, "token: expected text, got 5"),
     ('token = "OWN"', 'coin = "OWN"', 3, "coin: expected one of id, family"),
     ('token = "OWN"', "token = ", 3, "Invalid value"),
-    ("token_per_eth = 4.0", 'unknown = ["base_fee_scalar"]', 14, "unknown: expected no value of base_fee_scalar"),
-    ("token_per_eth = 4.0", 'assumed = ["gas_limit"]', 14, "assumed: expected a value of gas_limit"),
-    ("token_per_eth = 4.0", '[[rows]]\nsince = 2025-01-01\nsource = "late"', 15, "since: expected rows in order"),
+    ("token_per_eth = 4.0", 'unknown = ["base_fee_scalar"]', 14, "unknown: expected no value for base_fee_scalar"),
+    ("token_per_eth = 4.0", 'assumed = ["gas_limit"]', 14, "assumed: expected a value for gas_limit"),
+    ("token_per_eth = 4.0", '[[rows]]\nsince = 2025-01-01\nsource = "late"', 15, "since: expected rows ordered by"),
 ])  # fmt: skip
 def test_an_error_in_a_file_names_its_line(old, new, line, reason):
     assert old in OWN

@@ -50,8 +50,8 @@ def test_each_day_has_its_own_rules_and_l1_fees(transactions):
     (DAYS.assign(day="today"), "at: expected a time such as 2024-06-14"),
     (DAYS.assign(base_fee=-1), r"base_fee\[0\]: expected whole wei of at least 0"),
     (DAYS.assign(base_fee=0.5), r"base_fee(\[0\])?: expected"),
-    (5, "l1_fees"), (DAYS.to_dict("list") | {"day": ["2024-03-20"]}, "l1_fees: expected columns of one length"),
-    (DAYS.head(0), "l1_fees: expected columns of one length, at least 1"),
+    (5, "l1_fees"), (DAYS.to_dict("list") | {"day": ["2024-03-20"]}, "l1_fees: expected columns of equal length"),
+    (DAYS.head(0), "l1_fees: expected columns of equal length, at least 1"),
 ])  # fmt: skip
 def test_days_without_fees_are_refused(transactions, l1_fees, message):
     with pytest.raises(InvalidInput, match=message):

@@ -221,8 +221,8 @@ def test_a_call_through_execute_user_op_costs_other_words():
 
 
 @pytest.mark.parametrize(("change", "error", "message"), [
-    ({"chain": "scroll"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule, got 'scroll'"),
-    ({"chain": "mantle"}, InvalidInput, "chain: expected a chain for whose data fee rundler has a rule"),
+    ({"chain": "scroll"}, InvalidInput, "chain: expected a chain whose data fee rundler estimates, got 'scroll'"),
+    ({"chain": "mantle"}, InvalidInput, "chain: expected a chain whose data fee rundler estimates"),
     ({"chain": "mode"}, UnknownParameter, "mode: no source gives base_fee_scalar, blob_base_fee_scalar"),
     (
         {"chain": "arbitrum-one", "fees": BundlerFees(base_fee=1)},
@@ -230,7 +230,7 @@ def test_a_call_through_execute_user_op_costs_other_words():
     ),
     ({"bundler": "silius"}, InvalidInput, "bundler: expected one of rundler, alto"),
     ({"user_operation": UserOperation(sender=SENDER)}, InvalidInput, "fees: expected a gas price of at least 1 wei"),
-    ({"at": "2024-03-20"}, InvalidInput, "at: expected a date since Fjord, the rule that bundlers use for op-mainnet"),
+    ({"at": "2024-03-20"}, InvalidInput, "at: expected a date from Fjord on, because bundlers use its rule"),
     ({"chain": "mantle", "bundler": "alto"}, UnknownParameter, "no source gives token_ratio"),
 ])  # fmt: skip
 def test_what_no_bundler_answers_is_refused(change, error, message):

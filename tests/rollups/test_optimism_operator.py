@@ -39,7 +39,9 @@ def test_a_footprint_scalar_fits_16_bits_and_is_not_0():
     limits = (128_000, 65_535 * 128_000 + 127_999)
     assert [footprint_scalar_at_limit(limit, maximum_blobs=1) for limit in limits] == [1, 65_535]
     for limit in (127_999, 65_536 * 128_000):
-        with pytest.raises(InvalidInput, match="footprint_scalar: expected arguments with a result of 1 to 65,535"):
+        with pytest.raises(
+            InvalidInput, match="footprint_scalar: expected arguments for which the scalar is from 1 to 65,535"
+        ):
             footprint_scalar_at_limit(limit, maximum_blobs=1)
     # 128,000 bytes in 12 s, and half as many again: exactly 16,000 bytes in a second
     assert footprint_scalar(16_000, elasticity=1, target_blobs=1, block_seconds=1) == 1
@@ -153,7 +155,7 @@ def test_the_published_one_charges_part_filled_blobs_twice():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"margin": 1.0}, "margin: expected a share of revenue from 0 to below 1"),
+    ({"margin": 1.0}, "margin: expected a share of revenue, at least 0 and below 1"),
     ({"margin": -0.1}, "margin"), ({"channel_hours": 0}, "channel_hours"), ({"channel_hours": 1e-7}, "channel_hours"),
     ({"transactions_per_day": 1e-300}, "transactions_per_day"), ({"output_hours": -1}, "output_hours"),
     ({"output_hours": 1e-310}, "output_hours: expected 0, or at least 1e-06"),
@@ -245,8 +247,8 @@ def test_blocks_of_a_part_of_a_second():
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: measured_mix("none", [], 5), "fastlz_sizes: expected one length per transaction"),
-    (lambda: measured_mix("none", [[5]], 5), "fastlz_sizes: expected one length per transaction"),
+    (lambda: measured_mix("none", [], 5), "fastlz_sizes: expected a list of lengths, one for each transaction"),
+    (lambda: measured_mix("none", [[5]], 5), "fastlz_sizes: expected a list of lengths, one for each transaction"),
     (lambda: measured_mix("none", [5], 0), "posted_bytes: expected whole bytes of at least 1"),
     (lambda: recovery((0, 1), [5], blobs=1, l1_transactions=1, l1_base_fee=1, blob_base_fee=1), "scalars"),
     (lambda: recovery(decode_scalars(bytes(32)), [5], blobs=1, l1_transactions=1, l1_base_fee=1, blob_base_fee=1),

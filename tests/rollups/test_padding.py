@@ -73,7 +73,7 @@ def test_the_bound_rises_with_blocks_and_covers_the_quantile_of_a_step_of_l1():
      "l1_fees: expected more than 7 samples, for 2,000 blocks, got 5"),
     ({"transaction": {**TRANSFER, "gas": 0}, "chains": {"taiko": chain("taiko")}},
      "transaction: expected a fee above 0 on taiko"),
-    ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of one length"),
+    ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of equal length"),
     ({"wallets": [0]}, "wallets: expected a number above 0"),
     ({"transaction": {"gas": 1}}, "transaction: expected the columns linea_size"),
 ])  # fmt: skip

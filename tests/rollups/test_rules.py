@@ -296,16 +296,16 @@ def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
     for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, 1.0, 2**60)):
         assert _with_margin(price, margin) == expected
         assert _with_margin(np.array([price]), margin).tolist() == [expected]
-    for price, margin, what in ((2**53, 0.5, "price"), (2**53 + 1, 0.5, "price"), (2**52, 2.0, "product"),
-                                (2**53 - 1, 2.0, "product")):  # fmt: skip
+    for price, margin, what in ((2**53, 0.5, "below"), (2**53 + 1, 0.5, "below"), (2**52, 2.0, "whose"),
+                                (2**53 - 1, 2.0, "whose")):  # fmt: skip
         for value in (price, np.array([price])):
-            with pytest.raises(Int64Overflow, match=f"expected a {what}"):
+            with pytest.raises(Int64Overflow, match=f"expected a price {what}"):
                 _with_margin(value, margin)
 
 
 def test_what_is_missing_is_named() -> None:
     moment = {"base_fee": 1, "blob_base_fee": 1}
-    with pytest.raises(InvalidInput, match="base/jovian needs the columns gas, fastlz_size"):
+    with pytest.raises(InvalidInput, match="missing the columns gas, fastlz_size for base/jovian"):
         rule("base/jovian").fees({"length": 5}, **moment)
     with pytest.raises(UnknownParameter, match=r"no source gives .*penalty_threshold.* of scroll since 2025-08-19"):
         rule("scroll/feynman")
@@ -313,7 +313,7 @@ def test_what_is_missing_is_named() -> None:
 
 @pytest.mark.parametrize(("call", "names"), [
     (lambda: rule("op-mainnet/fyord"), "expected one of regolith, canyon"),
-    (lambda: rule("optimism"), "expected a chain or CHAIN/UPGRADE, with a chain of arbitrum-nova"),
+    (lambda: rule("optimism"), "expected CHAIN or CHAIN/UPGRADE, where CHAIN is one of arbitrum-nova"),
     (lambda: rule("base", parameters={"upgrade": "galileo"}), "expected one of bedrock, regolith"),
     (lambda: rule("scroll", parameters={"upgrade": "fjord"}), "expected one of bernoulli, curie"),
     (lambda: rule("arbitrum-one", parameters={"version": "51"}), "expected one of arbos-0"),
@@ -328,7 +328,7 @@ def test_a_wrong_name_is_answered_with_the_right_ones(call: Any, names: str) -> 
 @pytest.mark.parametrize("name", CURRENT)
 def test_no_rule_prices_a_blob_transaction(name: str) -> None:
     row = dict.fromkeys(COLUMNS, 100) | {"transaction_type": [2, 3]}
-    with pytest.raises(InvalidInput, match=rf"transaction_type\[1\]: {name} prices no blob transactions"):
+    with pytest.raises(InvalidInput, match=rf"transaction_type\[1\]: {name} has no fee rule for blob transactions"):
         rule(name).fees(row, base_fee=10**9, blob_base_fee=1)
 
 
@@ -343,5 +343,5 @@ def test_a_price_per_gas_needs_gas() -> None:
     for name in ("linea", "polygon-zkevm"):
         with pytest.raises(InvalidInput, match=r"gas\[0\]"):
             rule(name).fees(dict.fromkeys(COLUMNS, 1) | {"gas": [0]}, base_fee=10**9, blob_base_fee=1)
-    with pytest.raises(InvalidInput, match="base_fee: expected enough for a gas price of 1 wei"):
+    with pytest.raises(InvalidInput, match="base_fee: expected a base fee for which the gas price is at least 1 wei"):
         rule("polygon-zkevm").fees(dict.fromkeys(COLUMNS, 1), base_fee=3, blob_base_fee=1)

@@ -220,13 +220,11 @@ def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(nam
     since = np.datetime64(first, "s")
     given = UNKNOWN.get(name, {})
     assert rule(name, at=first, parameters=given).fees(table, **L1).l2.tolist() > [0]
-    reason = rf"transaction_type\[0\]: {name}.* prices no transactions of type 4 \(EIP-7702\): {name} carries them"
+    reason = rf"transaction_type\[0\]: {name}.* has no fee rule for .* of type 4 \(EIP-7702\): {name} carries them"
     with pytest.raises(InvalidInput, match=rf"{reason} since {since} \(.*, got 4"):
         rule(name, at=first - 1, parameters=given).fees(table, **L1)
     call = {"call": CALL, "now": Now(base_fee=10**7, l1_base_fee=10**9), "gas_limit": GAS, "max_fee_per_gas": 10**8}
-    with pytest.raises(
-        InvalidInput, match=rf"call.authorizationList: .* of {name} .*{name} carries them since {since}"
-    ):
+    with pytest.raises(InvalidInput, match=rf"call.authorizationList: {name} .*{name} carries them since {since}"):
         max_send(name, 10**18, at=first - 1, **call)
 
 
@@ -243,7 +241,7 @@ def test_a_rule_without_it_says_why(name, reason):
     with pytest.raises(InvalidInput) as refused:
         rule(name).fees(sizes_table([RAW]), **L1)
 
-    expected = f"transaction_type[0]: {name} prices no transactions of type 4 (EIP-7702): {reason}, got 4"
+    expected = f"transaction_type[0]: {name} has no fee rule for transactions of type 4 (EIP-7702): {reason}, got 4"
     assert expected == str(refused.value)
 
 
@@ -253,7 +251,7 @@ def test_every_rule_either_prices_it_or_says_why():
         if one.no_set_code is None:
             assert one.fees(table, **L1).l2.tolist() > [0]
         else:
-            with pytest.raises(InvalidInput, match="prices no transactions of type 4"):
+            with pytest.raises(InvalidInput, match="has no fee rule for transactions of type 4"):
                 one.fees(table, **L1)
     assert {one.name for one in all_rules().values() if one.no_set_code is None} == {
         "op-mainnet/isthmus", "op-mainnet/jovian", "op-mainnet/karst", "base/isthmus", "base/jovian",
@@ -300,13 +298,13 @@ def test_max_send_holds_back_what_the_list_costs(name):
 ])  # fmt: skip
 def test_max_send_names_the_chain_that_has_none(name, reason):
     call = {**CALL, "chainId": "0x1"} if name == "zksync-os" else CALL
-    with pytest.raises(InvalidInput, match=rf"call.authorizationList: expected none: no fees of {name} .*: {reason}"):
+    with pytest.raises(InvalidInput, match=rf"call.authorizationList: {name} has no fee rule .*: {reason}"):
         max_send(name, 10**18, call, now=Now(base_fee=10**7), gas_limit=GAS, max_fee_per_gas=10**8)
 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"authorizations": ()}, "authorizations: expected at least one in a transaction of type 4"),
-    ({"type": 2}, "authorizations: expected at least one in a transaction of type 4, and none in another"),
+    ({"type": 2}, "authorizations: expected at least one in a transaction of type 4, and none in other types"),
     ({"to": None}, "to: expected an address in a transaction of type 4"),
     ({"authorizations": (LIST[0],)}, r"authorizations\[0\]: expected an Authorization"),
     ({"authorizations": (PARSED.authorizations[0]._replace(nonce=2**64),)},
@@ -332,16 +330,16 @@ def test_a_malformed_encoding_is_refused(old, new, message):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (CALL | {"gasPrice": "0x7"}, "call.gasPrice: expected maxFeePerGas: authorizations make it type 4, got 7"),
+    (CALL | {"gasPrice": "0x7"}, "call.gasPrice: expected maxFeePerGas in a call with authorizations"),
     (CALL | {"authorizationList": [{}]}, r"call\.authorizationList\[0\]\.chainId: expected an integer, got None"),
     (CALL | {"authorizationList": [LIST[0] | {"nonse": 1}]}, "nonse"),
     ({name: value for name, value in SENT.items() if name != "authorizationList"},
-     r"call\.authorizationList: expected the authorizations: their bytes are measured"),
+     r"call\.authorizationList: expected at least one authorization"),
 ])  # fmt: skip
 def test_a_call_whose_list_cannot_be_encoded_is_refused(call, message):
     with pytest.raises(InvalidInput, match=message):
         fill(parse_call(call), gas=GAS, chain_id=1, set_code=True)
-    with pytest.raises(InvalidInput, match="expected the authorizations"):
+    with pytest.raises(InvalidInput, match="expected at least one authorization"):
         fill(Call(to=bytes(20), authorizations=2), gas=GAS, chain_id=1, set_code=True)
 
 
@@ -352,12 +350,12 @@ def test_a_call_without_a_price_pays_the_base_fee():
 
 def test_linea_s_own_measure_is_as_it_was():
     """A call is measured without its list, as its estimate does; what was sent has no published fee."""
-    with pytest.raises(InvalidInput, match="no fee is published for this one, got 4"):
+    with pytest.raises(InvalidInput, match="no fee for this type is published, got 4"):
         feemodel.fee_size(RAW)
-    with pytest.raises(InvalidInput, match="no fee is published for this one, got 4"):
+    with pytest.raises(InvalidInput, match="no fee for this type is published, got 4"):
         feemodel.fee_size(SENT)
     for table in (pd.DataFrame([SENT]), pd.DataFrame({"raw": [RAW]})):
-        with pytest.raises(InvalidInput, match=r"row 1: .*no fee is published"):
+        with pytest.raises(InvalidInput, match=r"row 1: .*no fee for this type is published"):
             feemodel.fee_sizes(table)
         assert without_unpriced(table)[1] == 1
         assert without_unpriced(table, set_code=True)[1] == 0
@@ -377,7 +375,7 @@ def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
     assert [row["rule"] for row in answer["rules"]] == [one.name for one in rules_at()[0] if one.no_set_code is None]
     assert answer["without"]["zksync-era"] == "its node refuses their encoding"
     code, _, error = run(capsys, "compare", to_hex(RAW), "--only", "linea,taiko")
-    assert (code, "linea prices no transactions of type 4" in error) == (2, True)
+    assert (code, "linea has no fee rule for transactions of type 4" in error) == (2, True)
     path = tmp_path / "two.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in (SENT, SENT | {"type": "0x2", "authorizationList": []})))
     for rules, count in (("op-mainnet/isthmus", 2), ("op-mainnet/isthmus,linea", 1)):
@@ -387,7 +385,7 @@ def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
     placed = fill(parse_call(CALL), gas=GAS, chain_id=59_144, set_code=True).with_placeholder_signature()
     assert (code, json.loads(out)["signedBytes"]) == (0, len(placed.signed()))
     code, _, error = run(capsys, "explain", to_hex(RAW))
-    assert (code, "no fee is published for this one, got 4" in error) == (2, True)
+    assert (code, "no fee for this type is published, got 4" in error) == (2, True)
 
 
 @pytest.mark.parametrize("subject", [to_hex(RAW), CALL | {"gas": hex(GAS)}])
@@ -398,9 +396,9 @@ def test_the_explorer_says_row_by_row_which_chain_carries_it(subject):
     rows = {row["rule"]: row for row in answer["rules"]}
 
     assert answer["reference"] == "op-mainnet/karst"
-    refused = {name for name, row in rows.items() if "prices no transactions" in row.get("error", "")}
+    refused = {name for name, row in rows.items() if "has no fee rule for transactions" in row.get("error", "")}
     assert refused == {"linea", "zksync-era", "zksync-os"}
-    assert "linea prices no transactions of type 4" in rows["linea"]["error"]
+    assert "linea has no fee rule for transactions of type 4" in rows["linea"]["error"]
     assert rows["op-mainnet/karst"]["ratio"] == 1.0
     if isinstance(subject, str):
         assert int(rows["op-mainnet/karst"]["l1Fee"], 16) == expected_l1_fees()["op-mainnet/karst", None]

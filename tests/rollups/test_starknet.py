@@ -80,7 +80,7 @@ def test_the_rule_needs_the_rate_and_the_amounts():
         rollups.rule("starknet")
     known = rollups.rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})
     row = {"l1_data_gas": 256, "l2_gas": 1_100_000}
-    with pytest.raises(InvalidInput, match="starknet needs the columns l1_data_gas, l2_gas"):
+    with pytest.raises(InvalidInput, match="missing the columns l1_data_gas, l2_gas for starknet"):
         known.fees({"gas": 21_000}, base_fee=1, blob_base_fee=1)
     assert (known.token, known.token_per_eth) == ("STRK", 30_000)
     one = known.fees(row, base_fee=10**9, blob_base_fee=10**8)

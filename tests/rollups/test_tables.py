@@ -111,17 +111,17 @@ def test_a_rule_of_one_s_own_takes_its_place(transactions: Any) -> None:
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"rules": ["linea", "fjord"]}, "rule: expected a chain or CHAIN/UPGRADE"),
+    ({"rules": ["linea", "fjord"]}, "rule: expected CHAIN or CHAIN/UPGRADE"),
     ({"rules": []}, "rules: expected at least one"),
-    ({"rules": ["linea", "linea"]}, "rules: expected at least one rule, each once"),
+    ({"rules": ["linea", "linea"]}, "rules: expected at least one rule, and each rule only once"),
     ({"l1_fees": {"base_fee": [1]}}, "l1_fees: expected the columns blob_base_fee"),
-    ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of one length"),
+    ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of equal length"),
     ({"l1_fees": {"base_fee": np.array([], dtype=int), "blob_base_fee": np.array([], dtype=int)}}, "at least 1"),
     ({"l1_fees": {"base_fee": pd.Series([1, 2]), "blob_base_fee": pd.Series([1, 2], [1, 0])}}, "equal indexes"),
     ({"transactions": {"gas": pd.Series([1], [5]), "linea_size": pd.Series([1])}}, "gas, linea_size: .*equal indexes"),
-    ({"transactions": {"gas": [1]}}, "linea needs the columns linea_size"),
+    ({"transactions": {"gas": [1]}}, "missing the columns linea_size for linea"),
     ({"transactions": {"gas": [1.5], "linea_size": [1]}}, "gas"),
-    ({"transactions": {"gas": [1], "linea_size": [1], "transaction_type": [3]}}, "prices no blob transactions"),
+    ({"transactions": {"gas": [1], "linea_size": [1], "transaction_type": [3]}}, "no fee rule for blob transactions"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {
@@ -176,10 +176,10 @@ def test_sizes_refuse_what_is_no_transaction(raws: list[str], message: str) -> N
 
 def test_sizes_refuse_lists_of_another_length() -> None:
     signed = Transaction(gas_limit=1, to=b"\x11" * 20).with_placeholder_signature().signed()
-    with pytest.raises(InvalidInput, match="gas: expected one for each of 1 transactions"):
+    with pytest.raises(InvalidInput, match="gas: expected one value for each of 1 transactions"):
         sizes_table([signed], gas=[1, 2])
     table = {"gas": [1, 2], "linea_size": [1, 2], "length": [9]}
-    with pytest.raises(InvalidInput, match="transactions: expected columns of one length"):
+    with pytest.raises(InvalidInput, match="transactions: expected columns of equal length"):
         comparison(table, base_fee=1, blob_base_fee=1, rules=["linea"])
 
 

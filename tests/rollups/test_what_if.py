@@ -116,8 +116,8 @@ ROW = 'since = 2027-01-01\nsource = "x"\n'
     ("nonsense", 1, "Expected '='"),
     (HEAD + "[[atlantis.rows]]\n" + ROW, 2, "atlantis: expected ethereum, checked, note or a chain"),
     (HEAD + "family = 'op-stack'\n", 2, "family: expected ethereum, checked, note or a chain"),
-    (HEAD + "[linea]\nrows = 3\n", 2, "linea: expected tables [[linea.rows]] and nothing else"),
-    (HEAD + "[linea]\nrows = []\n", 2, "linea: expected at least one [[linea.rows]]"),
+    (HEAD + "[linea]\nrows = 3\n", 2, "linea: expected only tables [[linea.rows]]"),
+    (HEAD + "[linea]\nrows = []\n", 2, "linea: expected at least one table [[linea.rows]]"),
     (HEAD + "[linea]\nrows = [3]\n", 2, "linea: expected tables [[linea.rows]], got 3"),
     ("[[linea.rows]]\n" + ROW, 1, "checked: expected a day"),
     (HEAD + "note = 3\n[[linea.rows]]\n" + ROW, 2, "note: expected text, got 3"),
@@ -126,7 +126,7 @@ ROW = 'since = 2027-01-01\nsource = "x"\n'
     (HEAD + "[[linea.rows]]\n" + ROW + "blob_target = 1", 5, "blob_target: expected a parameter of linea"),
     (HEAD + '[[linea.rows]]\nsince = "unknown"\nsource = "x"\n', 3, "since: expected a date"),
     (HEAD + '[[linea.rows]]\nsince = 2020-01-01\nsource = "x"\nfixed_cost = 1\n', 3, "expected 2024-05-30 or later"),
-    (HEAD + "[[linea.rows]]\n" + ROW + '[[linea.rows]]\nsince = 2026-12-01\nsource = "x"\n', 6, "in order of time"),
+    (HEAD + "[[linea.rows]]\n" + ROW + '[[linea.rows]]\nsince = 2026-12-01\nsource = "x"\n', 6, "ordered by time"),
     (HEAD + "[[ethereum.rows]]\n" + ROW, 2, "upgrade: missing"),
     (HEAD + "[[ethereum.rows]]\n" + ROW + 'upgrade = "A"\ngas_limit = 1', 6, "gas_limit: expected one of upgrade"),
     (HEAD + "[[ethereum.rows]]\n" + ROW + 'upgrade = "A"\nblob_target = 22', 2,
@@ -260,7 +260,7 @@ def test_other_terms_of_linea_are_options_of_a_simulation(capsys, tmp_path):
     path = written(tmp_path, HEAD + "[[linea.rows]]\n" + ROW + "lower_bound = 2.0\n")
 
     assert main(["backtest", "--rules", path]) == 2
-    assert "execution_gas and blob_gas alone of Linea" in capsys.readouterr().err
+    assert "expected only execution_gas and blob_gas" in capsys.readouterr().err
 
 
 def test_a_schedule_is_a_schedule():

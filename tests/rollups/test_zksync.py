@@ -78,7 +78,7 @@ def test_without_pending_blobs_nothing_is_predicted_and_no_block_counts_as_one(
 
 def test_a_prediction_that_64_bits_do_not_hold_is_refused() -> None:
     assert zksync.predicted_blob_base_fee(1, pending_blobs=1_130, l1_blocks=1) < 2**64
-    with pytest.raises(Int64Overflow, match="pending_blobs: expected a prediction that an unsigned 64-bit"):
+    with pytest.raises(Int64Overflow, match="pending_blobs: expected a predicted fee that fits an unsigned 64-bit"):
         zksync.predicted_blob_base_fee(1, pending_blobs=1_140, l1_blocks=1)
 
 

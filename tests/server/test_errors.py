@@ -160,7 +160,7 @@ def test_what_is_wrong_is_said_in_these_words(client, asked, error):
         (
             b'{"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "id": 2}',
             -32700,
-            "Parse error: the request: expected each name once, got 'id'",
+            "Parse error: the request: expected each name only once, got 'id'",
         ),
         (b'{"jsonrpc": "2.0"}', -32600, "Invalid Request"),
     ],

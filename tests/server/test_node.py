@@ -131,7 +131,7 @@ def test_a_form_that_has_no_fee_at_the_base_fee_says_so_and_is_not_ready(node):
         assert (
             error["code"],
             error["message"].partition(": expected")[0],
-        ) == (-32002, "no fee at the chain's next base fee, 875,000,000 wei: min_gas_price")
+        ) == (-32002, "no fee can be computed at the next base fee, 875,000,000 wei: min_gas_price")
         assert client.http("GET", "/ready").status == 503
 
 
@@ -182,7 +182,7 @@ def test_costs_of_l1_are_as_old_as_its_newest_block(node):
         assert gauge(client, "pricing_age_seconds") > 5 * 365 * 86_400
     answering(node, eth_feeHistory=history, eth_getBlockByNumber=head_block(number="0x11"))
     with opened(settings) as client:
-        assert "asked for block 16, it answered with 17" in client.error("feemodel_pricing")["message"]
+        assert "expected block 16, it returned block 17" in client.error("feemodel_pricing")["message"]
 
 
 # The chain
@@ -192,7 +192,7 @@ def test_a_node_that_comes_back_with_another_chain_is_refused_until_it_has_the_r
     with on(node, poll_seconds=0.05) as client:
         assert client.result("eth_chainId") == "0x539"
         answering(node, eth_chainId="0x1")
-        message = "the node: its chain id is 1, the chain that is served has 1337"
+        message = "the node: expected the chain id 1337 of the served chain, got 1"
         for method, params in (("rollup_estimateGas", [TRANSFER]), ("eth_chainId", []), ("eth_blockNumber", [])):
             assert {"code": -32002, "message": message} == client.error(method, *params)
         assert client.http("GET", "/ready").status == 503
@@ -218,7 +218,7 @@ def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_i
     settings = Settings(node=node.url, store=str(ledger), poll_seconds=0.05, node_timeout=PATIENCE)
     wrong = lambda params: head_block(hash=to_hex(block_hash(7)))  # noqa: E731
     answers = (
-        ({"eth_chainId": "0x1"}, "the node: its chain id is 1, the chain that is served has 1337"),
+        ({"eth_chainId": "0x1"}, "the node: expected the chain id 1337 of the served chain, got 1"),
         ({"eth_getBlockByNumber": wrong}, f"the node: its block 1 has the hash {to_hex(block_hash(7))}, the ledger's"),
     )
     for changed, message in answers:

@@ -135,7 +135,7 @@ def test_pressure_is_held_at_what_a_record_can_carry():
 
 def test_pressure_without_calldata_is_refused():
     rule = PricingRule(pressure=CalldataPressure())
-    with pytest.raises(InvalidInput, match="calldata: expected calldata per tick"):
+    with pytest.raises(InvalidInput, match="calldata: expected the calldata of each tick"):
         backtest(ONE_KIND, FLAT, rule, arrival_rate=1.0, rng=1)
 
 
@@ -215,7 +215,7 @@ def test_a_policy_that_cannot_be_is_refused(change, message):
 
 
 def test_a_deadline_finer_than_arrivals_is_refused():
-    with pytest.raises(InvalidInput, match="deadline: expected at least a tick of 100 s, got 60"):
+    with pytest.raises(InvalidInput, match="deadline: expected at least one tick, 100 s, got 60"):
         post(np.array([100.0, 200.0]), 100.0, Posting(deadline=60.0), FLAT)
 
 
@@ -401,12 +401,12 @@ def test_columns_of_a_workload_go_by_the_same_labels():
 
 
 def test_a_path_without_a_transaction_is_refused():
-    with pytest.raises(InvalidInput, match="arrival_rate: expected a rate at which some transaction arrives"):
+    with pytest.raises(InvalidInput, match="arrival_rate: expected a rate at which at least one transaction arrives"):
         backtest(ONE_KIND, FLAT, arrival_rate=0.0, rng=1)
 
 
 def test_a_scenario_shorter_than_a_tick_is_refused():
-    with pytest.raises(InvalidInput, match="l1_fees: expected a scenario at least a tick long"):
+    with pytest.raises(InvalidInput, match="l1_fees: expected a scenario of at least one tick"):
         backtest(ONE_KIND, l1([10**6, 10**6], [1, 1], step=5), arrival_rate=1.0, rng=1)
 
 

@@ -22,7 +22,7 @@ def test_the_cost_doubles_in_22_and_a_half_blocks():
 
 @pytest.mark.parametrize("pressure", [0.0, -1.0, 1.5])
 def test_a_pressure_that_raises_nothing_is_refused(pressure):
-    with pytest.raises(InvalidInput, match="pressure: expected above 0 and at most 1"):
+    with pytest.raises(InvalidInput, match="pressure: expected a number above 0, at most 1"):
         doubling_blocks(pressure)
 
 
@@ -71,7 +71,7 @@ def test_pressure_can_be_off():
 
 
 def test_calldata_has_one_number_a_block():
-    with pytest.raises(InvalidInput, match="calldata: expected one number per block"):
+    with pytest.raises(InvalidInput, match="calldata: expected a list of numbers, one per block"):
         pressure_path(7, variable_cost=1e9)
     with pytest.raises(InvalidInput, match=r"calldata\[1\]: expected whole bytes of at least 0, got -1"):
         pressure_path(np.array([1, -1]), variable_cost=1e9)

@@ -54,7 +54,7 @@ def test_any_executor_is_used_and_left_open():
 
 
 def test_a_killed_worker_costs_time_and_not_the_result(tmp_path):
-    with pytest.warns(WorkersDied, match=r"worker processes died; from piece \d+ on in fresh ones"):
+    with pytest.warns(WorkersDied, match=r"worker processes ended; tasks from \d+ on run in new processes"):
         assert list(in_order(partial(killed_once, tmp_path), 20, executor="processes", workers=2)) == EXPECTED
     assert (tmp_path / "killed").exists()
 
@@ -62,7 +62,7 @@ def test_a_killed_worker_costs_time_and_not_the_result(tmp_path):
 def test_an_executor_of_the_callers_that_breaks_is_an_error_and_nothing_takes_its_place(tmp_path):
     with (
         ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool,
-        pytest.raises(UpstreamError, match=r"the executor given broke at piece \d+: A (child )?process "),
+        pytest.raises(UpstreamError, match=r"the given executor failed at task \d+: A (child )?process "),
     ):
         list(in_order(partial(killed_once, tmp_path), 20, executor=pool))
 
@@ -70,7 +70,7 @@ def test_an_executor_of_the_callers_that_breaks_is_an_error_and_nothing_takes_it
 def test_an_executor_of_the_callers_that_takes_no_work_is_named():
     with ThreadPoolExecutor(1) as pool:
         pool.shutdown()
-        with pytest.raises(InvalidInput, match=r"executor: expected one that takes work .*shutdown"):
+        with pytest.raises(InvalidInput, match=r"executor: expected an executor that accepts tasks .*shutdown"):
             list(in_order(square, 3, executor=pool))
 
 
@@ -81,12 +81,15 @@ def test_work_that_the_callers_executor_cancels_is_an_error():
             future.cancel()
             return future
 
-    with pytest.raises(UpstreamError, match="the executor given cancelled piece 0"):
+    with pytest.raises(UpstreamError, match="the given executor cancelled task 0"):
         list(in_order(square, 3, executor=Cancels()))
 
 
 def test_a_job_that_the_callers_processes_cannot_import_is_named():
-    with ProcessPoolExecutor(1) as pool, pytest.raises(InvalidInput, match="function: expected what another process"):
+    with (
+        ProcessPoolExecutor(1) as pool,
+        pytest.raises(InvalidInput, match="function: expected a function that another process"),
+    ):
         list(in_order(lambda number: number, 3, executor=pool))
 
 
@@ -123,7 +126,7 @@ def test_an_unknown_executor_is_named(executor):
 
 
 def test_a_job_that_no_process_can_import_is_named():
-    with pytest.raises(InvalidInput, match="function: expected what another process can import"):
+    with pytest.raises(InvalidInput, match="function: expected a function that another process can import"):
         list(in_order(lambda number: number, 3, executor="processes"))
 
 
@@ -158,7 +161,7 @@ def test_a_client_of_dask_is_taken_as_it_is_and_left_open(cluster):
         assert client.status == "running"
         with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
             list(in_order(square, 3, executor=client, workers=2))
-    with pytest.raises(InvalidInput, match="executor: expected a Dask Client that runs, it is closed"):
+    with pytest.raises(InvalidInput, match="executor: expected a running Dask Client, its status is closed"):
         list(in_order(square, 3, executor=client))
 
 

@@ -139,7 +139,7 @@ def test_a_name_or_an_index_that_is_not_there_is_named_before_compiled_code_runs
 def test_a_start_that_is_no_array_of_numbers_is_named(state):
     own = type("Started", (Own,), {"start": lambda self, setting: state})()
 
-    with pytest.raises(InvalidInput, match=r"pricing\.start: expected a policy_state, or an array of numbers"):
+    with pytest.raises(InvalidInput, match=r"pricing\.start: expected a policy_state, or a one-dimensional array"):
         simulate(FEES, own)
 
 
@@ -150,7 +150,7 @@ def test_built_in_rules_take_no_state_of_others():
     derived = type("Derived", (Fixed,), {"start": lambda self, setting: np.array([1e12] * 9)})(price=1e8)
 
     for pricing in (own, derived):
-        with pytest.raises(InvalidInput, match="expected its own announce and settle"):
+        with pytest.raises(InvalidInput, match="expected a policy that also defines announce and settle"):
             simulate(FEES, pricing)
 
 
@@ -238,7 +238,7 @@ def test_a_policy_of_ones_own_is_swept_by_its_constructors_parameters():
 
     assert found["recovery"][1].item() == pytest.approx(3.0 * found["recovery"][0].item())
     assert simulate(FEES, Swept(3e7))["recovery"].item() == found["recovery"][1].item()
-    with pytest.raises(InvalidInput, match="expected a field as part_field"):
+    with pytest.raises(InvalidInput, match="expected a part and a field of this part"):
         run(pricing_doubled=np.array([1.0]))
 
 
@@ -250,7 +250,7 @@ class Hidden(Swept):
 def test_a_policy_that_cannot_be_made_anew_is_named():
     run = Experiment(l1_fees=FEES, pricing=Hidden(1e7, 1))
 
-    with pytest.raises(InvalidInput, match=r"Hidden\.secret: expected an attribute of that name"):
+    with pytest.raises(InvalidInput, match=r"Hidden\.secret: expected an attribute with the name of this parameter"):
         run(pricing_price=np.array([1.0]))
 
 
@@ -289,7 +289,9 @@ STARTS = {
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 def test_a_start_that_fails_is_named(start):
-    with pytest.raises(InvalidInput, match=r"pricing\.start: expected an array of numbers, it raises"):
+    with pytest.raises(
+        InvalidInput, match=r"pricing\.start: expected a function that returns an array of numbers; it raises"
+    ):
         simulate(FEES, type("Failing", (Own,), {"start": start})())
 
 
@@ -307,7 +309,7 @@ def unknown(state, seen, price):
 def test_functions_that_fail_after_the_first_step_are_named(function):
     policy = type("Failing", (Own,), {"announce": staticmethod(function)})()
 
-    with pytest.raises(InvalidInput, match=r"pricing.*: expected (functions|a function) .* raise"):
+    with pytest.raises(InvalidInput, match=r"pricing.*: (a|the) function raises an error"):
         simulate(FEES, policy)
 
 

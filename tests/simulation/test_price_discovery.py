@@ -51,7 +51,7 @@ def test_a_price_at_the_start_takes_no_block() -> None:
     ],
 )
 def test_blobs_that_stop_below_the_price_are_refused(l1: L1State, blobs: tuple[int, ...], stops_at: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^blobs: .* the maximum is {stops_at}, got"):
+    with pytest.raises(InvalidInput, match=f"^blobs: .* the fee reaches {stops_at} wei, got"):
         price_discovery(10**9, l1, blobs=blobs)
 
 

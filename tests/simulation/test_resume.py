@@ -99,7 +99,7 @@ def test_blocks_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, 
     arguments = {"function": fees, "samples": SAMPLES, "chunk": 30}
     sweep(**arguments, finished=FinishedFolder(tmp_path))
 
-    with pytest.raises(InvalidInput, match=rf"it holds another's \(it differs in .*{named}"):
+    with pytest.raises(InvalidInput, match=rf"not of another one \(it differs in .*{named}"):
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 
@@ -144,7 +144,7 @@ def test_the_built_in_formulas_are_kept_too(tmp_path):
 def test_what_cannot_be_kept_is_named(tmp_path):
     samples = grid(gas=[1, 2])
     generator = (each for each in ())
-    with pytest.raises(InvalidInput, match="closure generator: expected a value that can be described"):
+    with pytest.raises(InvalidInput, match="closure generator: finished parts cannot be recognized"):
         sweep(lambda gas: gas + len(list(generator)), samples, finished=FinishedFolder(tmp_path))
     with pytest.raises(InvalidInput, match="finished: expected a store of finished parts"):
         sweep(fees, SAMPLES, finished=tmp_path)
@@ -159,7 +159,7 @@ def test_a_damaged_block_is_named(tmp_path, damage):
     whole = file.read_bytes()
     file.write_bytes({"cut": whole[: len(whole) // 2], "emptied": b"", "overwritten": b"x" * len(whole)}[damage])
 
-    with pytest.raises(UnreadableFile, match=r"part-0000002\.npz: no finished part .*; remove it"):
+    with pytest.raises(UnreadableFile, match=r"part-0000002\.npz: not a finished part .*; remove this file"):
         sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
     file.unlink()
     assert sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path)).identical(sweep(fees, SAMPLES))

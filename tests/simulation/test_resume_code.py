@@ -157,7 +157,7 @@ UNTOLD = {
 def test_what_cannot_be_compared_is_refused_with_a_remedy(load, blocks, code):
     own = load("own", OWN, code)
 
-    with pytest.raises(InvalidInput, match="or leave out `finished`"):
+    with pytest.raises(InvalidInput, match="or omit `finished`"):
         swept(own, blocks)
 
 
@@ -263,7 +263,7 @@ def test_arrays_of_other_shapes_and_types_are_refused(load, reduce):
         with pytest.raises(InvalidInput, match=f"finished: expected the array {name} of part 0 as "):
             simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=changed)
     paths.held[0] = None
-    with pytest.raises(InvalidInput, match="finished: expected the arrays of part 0 by their names"):
+    with pytest.raises(InvalidInput, match="finished: expected a mapping from names to the arrays of part 0"):
         simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=paths)
 
 

@@ -157,10 +157,13 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: grid(margin=[[1.0], [2.0]]), r"margin: .* got 'an array of shape \(2, 1\)'"),
         (lambda: grid(margin=stats.uniform()), "margin: expected numbers in a list"),
         (lambda: grid(margin=True), "margin"),
-        (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected every input once, got .*gas"),
-        (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected every dimension once"),
-        (lambda: grid(gas=1) * grid(gas=[1, 2]), "samples: expected every input once, got .*gas"),
-        (lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))), "gas: expected one for each of 2 sizes"),
+        (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected each input only once, got .*gas"),
+        (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected each dimension only once"),
+        (lambda: grid(gas=1) * grid(gas=[1, 2]), "samples: expected each input only once, got .*gas"),
+        (
+            lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))),
+            "gas: expected one value for each of 2 sizes",
+        ),
         (lambda: sobol(1_000, x=(0.0, 1.0)), "count: expected a power of two .* such as 1,024, got 1000"),
         (lambda: sobol(8), "sobol: expected at least one range"),
         (lambda: sobol(8, x=(0.0, np.inf)), "x: expected a finite number"),
@@ -175,7 +178,7 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: monte_carlo(8, rng=-1, x=stats.norm()), "rng"),
         (lambda: monte_carlo(8, x=stats.norm(scale=-1)), r"x: expected a distribution .* got 'norm\(scale=-1\)'"),
         (lambda: monte_carlo(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution"),
-        (lambda: sobol(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution of single numbers"),
+        (lambda: sobol(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution of scalars"),
         (lambda: sobol(8, x=stats.norm(scale=-1)), r"x\[0\]: expected a distribution of finite numbers, not norm"),
         (lambda: sobol(8, x=(0, 2**70)), "x: expected a range of 64-bit integers"),
         (lambda: sobol(8, x=(-(2**62), 2**62)), "x: expected a range of 64-bit integers"),
@@ -235,14 +238,14 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
     ("make", "named"),
     [
         (lambda: rows(), "rows: expected at least one column"),
-        (lambda: rows(x=[1.0], y=[1.0, 2.0]), "rows: expected columns of one length"),
+        (lambda: rows(x=[1.0], y=[1.0, 2.0]), "rows: expected columns of equal length"),
         (lambda: rows(x=pd.Series([1, 2]), y=pd.Series([1, 2], [1, 0])), "x, y: expected Series with equal indexes"),
         (lambda: rows(x=[1, True]), r"x\[1\]: expected an integer, got True"),
         (lambda: rows(x=[2**63, 1]), r"x\[0\]: expected integers that fit 64 bits"),
         (lambda: rows(x=[float("nan")]), r"x\[0\]: expected a finite number"),
         (lambda: whole_numbers(5), "distribution: expected a frozen scipy.stats distribution, got 5"),
         (lambda: monte_carlo(9, x=whole_numbers(stats.norm(0, 1e300))), "x: expected a distribution of finite numbers"),
-        (lambda: monte_carlo(9, l1=rows(x=[1.0]), x=[1.0, 2.0]), "expected every input once"),
+        (lambda: monte_carlo(9, l1=rows(x=[1.0]), x=[1.0, 2.0]), "expected each input only once"),
     ],
 )
 def test_what_is_wrong_with_rows_is_named(make, named):
@@ -268,5 +271,5 @@ def test_a_sweep_file_draws_rows_and_whole_numbers():
     assert samples.names[:3] == ("base_fee", "blob_base_fee", "compressed_size")
     assert samples.axes[0].values(0, 9)["compressed_size"].dtype == np.int64
     spec["monte_carlo"]["inputs"]["l1"]["columns"] = ["base_fees"]
-    with pytest.raises(InvalidInput, match=r"l1\.columns: no such name, did you mean base_fee\?"):
+    with pytest.raises(InvalidInput, match=r"l1\.columns: unknown name, did you mean base_fee\?"):
         parse_sweep_spec(spec, ROOT)

@@ -158,7 +158,7 @@ def test_too_few_rows_are_said_to_be_too_few():
         (
             lambda: ishigami_indices(64, confidence=1.0),
             InvalidInput,
-            "confidence: expected between 0 and 1, both excluded",
+            "confidence: expected a number between 0 and 1, both excluded",
         ),
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "125,829,120 numbers of a design are more than"),
@@ -168,7 +168,7 @@ def test_too_few_rows_are_said_to_be_too_few():
                 feemodel.priority_fee, 64, variable_cost=(1, 9), t=Workload("one", np.array([1]), np.array([1]))
             ),
             InvalidInput,
-            "expected ranges and numbers, not transactions",
+            "expected only ranges and numbers",
         ),
     ],
 )
@@ -269,5 +269,7 @@ def test_inputs_named_as_options_are_given_in_a_mapping():
     found = sobol_indices(total, 1_024, rng=1, tolerance=1.0, inputs=inputs, x=(0.0, 1.0))
     assert found.input.values.tolist() == ["tolerance", "workers", "x"]
     assert found.first_order.round(1).values.tolist() == [0.4, 0.4, 0.1]
-    with pytest.raises(InvalidInput, match="inputs: expected a name that is not given elsewhere, got 'x'"):
+    with pytest.raises(
+        InvalidInput, match="inputs: expected a name that is not a range or a parameter of this function, got 'x'"
+    ):
         sobol_indices(total, 64, inputs=inputs | {"x": (0.0, 1.0)}, x=(0.0, 1.0))

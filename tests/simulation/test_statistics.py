@@ -124,26 +124,29 @@ def test_a_plan_counts_what_quantiles_hold():
     [
         (lambda: over("x", quantile=[1.5]), r"quantile\[0\]: expected shares from 0 to 1, got 1.5"),
         (lambda: over("x", quantile=0.5), "quantile: expected a list of numbers, got 0.5"),
-        (lambda: over("x", quantile=[0.5, 0.5]), r"quantile\[1\]: expected every level once"),
+        (lambda: over("x", quantile=[0.5, 0.5]), r"quantile\[1\]: expected each level only once"),
         (lambda: over("x", cvar_lower=[0.0]), r"cvar_lower\[0\]: expected shares from above 0 to 1, got 0.0"),
         (lambda: over("x", cvar_upper=[float("nan")]), "cvar_upper: expected a finite number"),
         (lambda: over("x", below=["low"]), "below: expected a finite number"),
-        (lambda: over("x", below=[1.0, 1.0]), "below: expected every threshold once"),
+        (lambda: over("x", below=[1.0, 1.0]), "below: expected each threshold only once"),
         (lambda: over("x", "y", statistics=["drawdown"]), "over: expected one dimension"),
         (lambda: summarize([1.0], over("x")), "result: expected a Dataset"),
-        (lambda: summarize(xr.Dataset({"a": ("y", [1.0])}), over("x")), "reduction: expected dimensions of numbers in"),
+        (
+            lambda: summarize(xr.Dataset({"a": ("y", [1.0])}), over("x")),
+            "reduction: expected dimensions of at least one numeric variable",
+        ),
         (lambda: summarize(xr.Dataset({"a": ("x", [1.0])}), "x"), "reduction"),
         (
             lambda: summarize(xr.Dataset({"a": ("x", [np.nan, 1.0])}), over("x", quantile=[0.5])),
-            "expected numbers, to count them or put them in order, got nan",
+            "expected numbers other than NaN, because the statistics count or sort them, got nan",
         ),
         (
             lambda: summarize(xr.Dataset({"quantile": ("x", [1.0])}), over("x", quantile=[0.5])),
-            "result: expected no variable that is named as a statistic's dimension, got 'quantile'",
+            "result: expected no variable or dimension with the name of a statistic's dimension, got 'quantile'",
         ),
         (
             lambda: sweep(lambda quantile: quantile, grid(quantile=[1.0]), reduce=over("quantile", quantile=[0.5])),
-            "samples: expected another name: this is a coordinate of the statistics, got 'quantile'",
+            "samples: expected another name, because the statistics have a coordinate of this name, got 'quantile'",
         ),
     ],
 )
@@ -166,7 +169,7 @@ def test_a_sweep_file_asks_for_statistics(tmp_path, capsys):
     assert set(results) == {f"priority_fee_{name}" for name in ("mean", "quantile", "below", "cvar_upper")}
     assert results["priority_fee_cvar_upper"]["mean"] > results["priority_fee_quantile"]["mean"]
     assert main(["sweep", str(spec), "--out", str(tmp_path / "out.csv")]) == 2
-    assert "which holds histograms and quantiles too" in capsys.readouterr().err
+    assert "because the result has histograms or quantiles" in capsys.readouterr().err
 
 
 def test_a_dimension_without_values_is_named():

@@ -383,7 +383,7 @@ def test_statistics_of_results_with_nan_or_truth_values():
 
     assert all(np.isnan(values) for values in table.data_vars.values())
     assert float(sweep(positive, grid(x=[0, 1, 2, 3]), reduce=over("x")).positive_mean) == 0.5
-    with pytest.raises(InvalidInput, match="expected numbers, to count them"):
+    with pytest.raises(InvalidInput, match="expected numbers other than NaN"):
         sweep(shifted, grid(x=[-1.0, 2.0]), reduce=over("x", edges=[0.0]))
 
 
@@ -425,7 +425,9 @@ def masked(gas):
     return np.ma.masked_greater(gas, 1)
 
 
-@pytest.mark.parametrize(("function", "named"), [(narrowest, "expected uint8, .* got 'uint16'"), (masked, "a mask")])
+@pytest.mark.parametrize(
+    ("function", "named"), [(narrowest, "expected the type uint8 .* got 'uint16'"), (masked, "a mask")]
+)
 def test_no_result_is_cut_to_a_shorter_type_or_loses_its_mask(function, named):
     with pytest.raises(InvalidInput, match=named):
         sweep(function, grid(gas=[1, 300]), chunk=1)
@@ -451,15 +453,15 @@ def test_progress_counts_every_evaluation():
     [
         (feemodel.priority_fee, grid(compresed_size=[1], gas=1), {}, "mean compressed_size.*got 'compresed_size'"),
         (feemodel.priority_fee, grid(zzz=[1], gas=1), {}, "it takes compressed_size, gas"),
-        (feemodel.priority_fee, grid(gas=[1]), {}, "expected compressed_size, variable_cost too"),
+        (feemodel.priority_fee, grid(gas=[1]), {}, "missing compressed_size, variable_cost"),
         (twice, grid(x=[1.0]), {"reduce": over("sampel")}, "reduce: expected dimensions"),
         (twice, grid(x=[1.0]), {"chunk": 0}, "chunk: expected an integer of at least 1, got 0"),
-        (lambda x: np.ones(3), grid(x=[1.0, 2.0]), {}, "expected a result .* of a shape like"),
-        (lambda x: "text", grid(x=[1.0, 2.0]), {}, "expected numbers as the result"),
+        (lambda x: np.ones(3), grid(x=[1.0, 2.0]), {}, "expected a result .* that can be broadcast to the shape"),
+        (lambda x: "text", grid(x=[1.0, 2.0]), {}, "expected numbers in the result"),
         (lambda x: {"x": x}, grid(x=[1.0, 2.0]), {}, "expected a name that differs from all inputs"),
-        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected int64, as in its first result"),
-        (other_name_next, grid(x=[1, 2]), {}, "expected the results a every time"),
-        (other_name_next, grid(x=[1, 2]), {"reduce": over("x")}, "expected the results a every time"),
+        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected the type int64 of the first result"),
+        (other_name_next, grid(x=[1, 2]), {}, "expected the results a in every call"),
+        (other_name_next, grid(x=[1, 2]), {"reduce": over("x")}, "expected the results a in every call"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
@@ -475,14 +477,14 @@ def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
             lambda: over("x", statistics=["median"]),
             rf"statistics\[0\]: expected one of {', '.join(STATISTICS)}, got 'median'",
         ),
-        (lambda: over("x", edges=[2.0, 1.0]), "edges: expected numbers that rise"),
-        (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected numbers that rise"),
+        (lambda: over("x", edges=[2.0, 1.0]), "edges: expected increasing numbers"),
+        (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected increasing numbers"),
         (lambda: over("x", edges=[]), "edges: expected at least one"),
         (lambda: over("x", edges="1, 2"), "edges: expected a finite number, got '1, 2'"),
         (lambda: over("x", statistics="mean"), "statistics: expected a list of names, got 'mean'"),
         (lambda: over("x", statistics=[]), "statistics: expected at least one name, such as mean"),
-        (lambda: over("x", statistics=["sum", "sum"]), r"statistics\[1\]: expected every name once, got 'sum'"),
-        (lambda: over("x", "x"), r"over\[1\]: expected every name once, got 'x'"),
+        (lambda: over("x", statistics=["sum", "sum"]), r"statistics\[1\]: expected each name only once, got 'sum'"),
+        (lambda: over("x", "x"), r"over\[1\]: expected each name only once, got 'x'"),
         (lambda: over(5), r"over\[0\]: expected the name of a dimension, got 5"),
         (lambda: Over("gas"), "over: expected a list of names, got 'gas'"),
     ],
@@ -505,7 +507,7 @@ def test_a_result_is_saved_and_read_again(tmp_path):
         write_dataset(result, tmp_path / "result.nc", overwrite=True)
 
         assert read_dataset(tmp_path / "result.nc").identical(result)
-    with pytest.raises(InvalidInput, match="exists already"):
+    with pytest.raises(InvalidInput, match="the file exists"):
         write_dataset(result, tmp_path / "result.nc")
 
 

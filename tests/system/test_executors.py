@@ -26,7 +26,7 @@ def killed_always(number):
 def test_workers_that_die_again_and_again_are_an_error():
     with (
         pytest.warns(WorkersDied),
-        pytest.raises(UpstreamError, match=rf"workers died {RESTARTS + 1} times at piece 0"),
+        pytest.raises(UpstreamError, match=rf"worker processes ended {RESTARTS + 1} times at task 0"),
     ):
         list(in_order(killed_always, 20, executor="processes", workers=1))
 

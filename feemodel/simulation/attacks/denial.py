@@ -69,7 +69,7 @@ class Victim:
             check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
         if self.blocks < 1:
             raise InvalidInput(
-                "block_time", f"expected at most the {L1_BLOCK_TIME:g} s of an L1 block", self.block_time
+                "block_time", f"expected at most {L1_BLOCK_TIME:g} s, the time of an L1 block", self.block_time
             )
 
     @property
@@ -197,10 +197,14 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     blocks = L1_BLOCK_TIME / attacked.block_time
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
-        raise InvalidInput("victim", "expected an attack that fills less than 2**63 batches", attacked.block_blobs)
+        raise InvalidInput(
+            "victim", "expected a rollup of which the attack fills less than 2**63 batches", attacked.block_blobs
+        )
     batches = int(filled)
     if batches <= 1:
-        raise InvalidInput("victim", "expected an attack that fills more than one batch per L1 block", attacked.name)
+        raise InvalidInput(
+            "victim", "expected a rollup of which the attack fills more than one batch per L1 block", attacked.name
+        )
     blobs = blocks * attacked.block_blobs
     price = attacked.priority_fee or attacked.gas_price
     calldata = ERA_CALLDATA_GAS if not attacked.priority_fee else PUBLISHED_CALLDATA_GAS
@@ -263,7 +267,11 @@ def denial(
     every, schedule = whole_scalar("update_blocks", update_blocks, minimum=1), state.schedule
     free = state.rules.maximum - state.other_blobs
     if free == 0:
-        raise InvalidInput("other_blobs", "expected room for at least one blob of the rollup", state.other_blobs)
+        raise InvalidInput(
+            "other_blobs",
+            "expected fewer blobs than the maximum, so that the rollup can post a blob",
+            state.other_blobs,
+        )
     check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
     max_excess = LARGEST_EXPONENT * state.rules.update_fraction
@@ -289,7 +297,7 @@ def denial(
         excess = int(next_excess_blob_gas(excess, used, base_fee, 0, schedule))
         base_fee = base_fee_after_block(base_fee, state.gas_used_ratio)
     if not rows:
-        raise InvalidInput("budget", f"expected at least the {spent:,.0f} wei of the first block", budget)
+        raise InvalidInput("budget", f"expected at least {spent:,.0f} wei, the cost of the first block", budget)
     names = ("paid", "data", "posting", "blob_base_fee", "base_fee", "backlog")
     columns = dict(zip(names, np.array(rows).T, strict=True))
     attributes = {"clearing": math.ceil(max(backlog - ROUNDING, 0.0) / free), "rules": state.rules.name}

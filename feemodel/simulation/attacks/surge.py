@@ -101,7 +101,7 @@ def surge_path(
     floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei"))
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
-        raise InvalidInput("constraints", "expected at least one", constraints)
+        raise InvalidInput("constraints", "expected at least one constraint", constraints)
     for one in given or ():
         instance("constraints", one, GasConstraint)
     target = LEGACY_SPEED_LIMIT if given is None else max(given, key=lambda one: one.window).target

@@ -36,7 +36,7 @@ class Costs:
         for name in ("proving_per_gas", "proving_per_byte"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
-            reason = "expected either this or finalize_seconds with finalization gas"
+            reason = "expected either finalize_blobs or finalize_seconds, because there is finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)
 
     @property

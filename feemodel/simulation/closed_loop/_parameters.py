@@ -56,7 +56,7 @@ def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
     values = attributes(record)
     for name, one in _accepted(record).items():
         if name not in values and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
-            reason = "expected an attribute of that name, to copy the object with other parameters"
+            reason = "expected an attribute with the name of this parameter, to copy the object"
             raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
     names = parameters(record)
     made = type(record)(**{name: values[name] for name in names} | changed)

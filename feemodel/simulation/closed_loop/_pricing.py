@@ -60,7 +60,7 @@ def checked_pricing(pricing: Any) -> Pricing:
     if not _is_built_in(pricing.start):
         _check_names(pricing)
         if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):
-            reason = "expected its own announce and settle, because it defines its own start"
+            reason = "expected a policy that also defines announce and settle, because it defines start"
             raise InvalidInput("pricing", reason, pricing)
     return pricing  # type: ignore[no-any-return]
 
@@ -102,7 +102,7 @@ def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) ->
             with np.errstate(all="ignore"):
                 getattr(tried, "py_func", tried)(*given)
         except Exception as error:  # a user's function may raise any exception
-            reason = f"expected a function that runs in the first step, it raises {error!r}"
+            reason = f"the function raises an error in the first step: {error!r}"
             raise InvalidInput(f"pricing.{name}", reason, tried) from error
 
 
@@ -118,12 +118,14 @@ def started(pricing: Pricing, setting: Setting) -> State:
     except InvalidInput:
         raise
     except Exception as error:  # the function may raise or return anything
-        raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
+        raise InvalidInput(
+            "pricing.start", f"expected a function that returns an array of numbers; it raises {error!r}", pricing
+        ) from error
     for part in parts:
         columns = [part[name] for name in part.dtype.names] if part.dtype.names else [part]
         numbers = all(column.dtype.kind in "iuf" and not np.isnan(column).any() for column in columns)
         if not numbers or part.ndim > 1 or (part.ndim == 0 and not part.dtype.names):
-            reason = "expected a policy_state, or an array of numbers in one dimension"
+            reason = "expected a policy_state, or a one-dimensional array of numbers"
             raise InvalidInput("pricing.start", reason, state)
     made = [_as_records(part) if part.dtype.names else part.astype(np.float64) for part in parts]
     return type(state)(*made) if _is_named_tuple(state) else made[0]

@@ -56,7 +56,7 @@ class Demand:
         check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", lowest=1_000.0)
         check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", lowest=MIN_PRICE)
         if self.elasticity and self.reference_fee is None:
-            raise InvalidInput("reference_fee", "expected a fee if elasticity is not 0", None)
+            raise InvalidInput("reference_fee", "expected a fee, because elasticity is not 0", None)
         choice("responds_to", self.responds_to, RESPONSES)
         if self.cycle is not None:
             factors = np.atleast_1d(real("cycle", self.cycle))

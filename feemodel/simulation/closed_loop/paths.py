@@ -132,15 +132,15 @@ def path_job(
     if abs(DAY_SECONDS / step - round(DAY_SECONDS / step)) > 1e-9:
         raise InvalidInput("step", "expected a whole number of steps in a day", step)
     if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
-        raise InvalidInput("l1_fees", "expected one path to draw from", l1_fees.sizes["path"])
+        raise InvalidInput("l1_fees", "expected a history of one path, for the bootstrap", l1_fees.sizes["path"])
     if bootstrap is not None:
         check_block_seconds(bootstrap.block_seconds, step)
     if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0:
-        reason = "expected 1: bytes_per_transaction of the demand is already the size in the shared stream"
+        reason = "expected 1, because bytes_per_transaction of the demand is the size in the shared stream"
         raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
     choice("days", days, DAYS)
     if days == "utc" and "time" not in l1_fees.coords:
-        raise InvalidInput("days", "expected elapsed: the scenario has no dates", days)
+        raise InvalidInput("days", "expected elapsed, because the scenario has no dates", days)
     job = PathJob(
         l1_fees=l1_fees,
         pricing=checked_pricing(pricing),
@@ -159,7 +159,7 @@ def path_job(
     submissions = size / job.posting.submission.capacity
     check_limit(submissions, "submissions on a path", MAX_SUBMISSIONS)
     if job.record > job.paths:
-        raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
+        raise InvalidInput("record", f"expected at most {job.paths:,}, the number of paths", job.record)
     check_first_step(job.pricing, job.setting, job.l1_fees)
     return job
 
@@ -304,7 +304,7 @@ class PathJob:
         except Exception as error:
             if has_own_loop(self.pricing):
                 raise
-            reason = f"expected functions that run on path {path:,}, they raise {repr(error)[:LONGEST_ERROR]}"
+            reason = f"a function raises an error on path {path:,}: {repr(error)[:LONGEST_ERROR]}"
             raise InvalidInput("pricing", reason, self.pricing) from error
 
     @cached_property

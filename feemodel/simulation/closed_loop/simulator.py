@@ -160,7 +160,9 @@ class Experiment:
         for name, value in values.items():
             part, _, term = name.partition("_")
             if part not in PARTS or term not in parameters(getattr(self, part)):
-                raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
+                raise InvalidInput(
+                    "inputs", "expected a part and a field of this part, such as demand_elasticity", name
+                )
             held, number = getattr(getattr(self, part), term), value.item()
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()

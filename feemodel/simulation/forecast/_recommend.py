@@ -141,7 +141,7 @@ def recommend(
         check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
     drawn = whole_scalar("paths", paths, minimum=1)
     if margin is None and drawn < 1.0 / target:
-        reason = f"expected at least one part in {drawn:,}: the paths tell no smaller probability"
+        reason = f"expected at least 1 / {drawn:,}, because {drawn:,} paths cannot show a smaller probability"
         raise InvalidInput("loss_probability", reason, target)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
@@ -270,7 +270,7 @@ def _parameters(
     if family == "op-stack":
         constant = math.ceil(factor * tip * gas * size)
         if constant >= 1 << 64:
-            reason = "expected bytes and a tip whose operator fee per transaction fits in 64 bits"
+            reason = "expected values for which the operator fee per transaction fits 64 bits"
             raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
         return {
             "base_fee_scalar": Recommended(

@@ -236,7 +236,7 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
     for horizon in sequence("horizons", horizons):
         if isinstance(horizon, str):
             if (parts := _LENGTH.fullmatch(horizon)) is None:
-                raise InvalidInput("horizons", "expected seconds, or a length such as 10min, 6h or 1d", horizon)
+                raise InvalidInput("horizons", "expected a number of seconds, or text such as 10min, 6h or 1d", horizon)
             seconds: Any = int(parts[1]) * SECONDS[parts[2]]
         else:
             seconds = real("horizons", horizon, unit="s")

@@ -255,7 +255,7 @@ def _broadcast(**arrays: RealArray) -> tuple[RealArray, ...]:
         return tuple(np.broadcast_arrays(*checked))
     except ValueError:
         shapes = {name: array.shape for name, array in zip(arrays, checked, strict=True)}
-        raise InvalidInput(", ".join(arrays), "expected shapes that broadcast", shapes) from None
+        raise InvalidInput(", ".join(arrays), "expected shapes that can be broadcast together", shapes) from None
 
 
 def _matrix(name: str, values: RealArray) -> RealArray:
@@ -268,5 +268,7 @@ def _matrix(name: str, values: RealArray) -> RealArray:
 def _column(name: str, values: RealArray, length: int | None = None) -> RealArray:
     found = np.asarray(real(name, values, minimum=None))
     if found.ndim != 1 or not found.size or (length is not None and len(found) != length):
-        raise InvalidInput(name, f"expected {'at least one number' if length is None else length}", found.shape)
+        raise InvalidInput(
+            name, f"expected {'at least one number' if length is None else f'{length} numbers'}", found.shape
+        )
     return found

@@ -88,6 +88,6 @@ def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
     >>> check_bounds(7, 5, 9)
     """
     if not min_base_fee <= max_base_fee <= MAX_PRICE:
-        raise InvalidInput("max_base_fee", "expected from min_base_fee to 2**53", max_base_fee)
+        raise InvalidInput("max_base_fee", "expected a fee from min_base_fee to 2**53", max_base_fee)
     if not min_base_fee <= base_fee <= max_base_fee:
-        raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", base_fee)
+        raise InvalidInput("base_fee", "expected a fee from min_base_fee to max_base_fee", base_fee)

@@ -77,13 +77,15 @@ class VaultPricing(BuiltIn):
     def __post_init__(self) -> None:
         self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
         if not self.derivative_memory < 1.0:
-            raise InvalidInput("derivative_memory", "expected at least 0 and below 1", self.derivative_memory)
+            raise InvalidInput("derivative_memory", "expected a number from 0 to below 1", self.derivative_memory)
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
         if not self.max_integral >= self.min_integral:
             raise InvalidInput("max_integral", "expected at least min_integral", self.max_integral)
         if (self.kp or self.ki or self.kd) and not self.target_balance > 0.0:
-            raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
+            raise InvalidInput(
+                "target_balance", "expected more than 0 wei, because kp, ki or kd is not 0", self.target_balance
+            )
 
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""

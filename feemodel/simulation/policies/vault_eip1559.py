@@ -51,7 +51,7 @@ class VaultEip1559(BuiltIn):
     def __post_init__(self) -> None:
         self._check(above_zero=("denominator",), unchecked=("max_price",))
         if not self.target_balance > 0.0:
-            raise InvalidInput("target_balance", "expected above 0 wei", self.target_balance)
+            raise InvalidInput("target_balance", "expected more than 0 wei", self.target_balance)
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
