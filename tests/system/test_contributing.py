@@ -11,6 +11,7 @@ TAKEN_IN = (
     "tests/test_house.py",
     "tests/sizes/test_codecs.py::test_many_equal_one_by_one[CalldataRuns()]",
     "tests/sizes/test_codecs.py::test_codecs_are_values",
+    "tests/sizes/test_codecs.py::test_codecs_that_are_none",
     "tests/sizes/test_codecs.py::test_names_lead_to_codecs",
     "tests/cli/test_cli.py::test_the_guide_has_a_row_for_every_verb",
     "tests/cli/test_wrong_inputs.py::test_every_verb_is_tried",
