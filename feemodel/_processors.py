@@ -47,7 +47,7 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
     try:
         for piece in pieces:
             waiting.append(pool.submit(function, piece))
-            if len(waiting) > 2 * threads:  # for each thread, one running task and one waiting task
+            if len(waiting) > 2 * threads:  # keep one running task and one waiting task for each thread
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -69,7 +69,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # no warnings, because each formula checks its result
+            with np.errstate(over="ignore", invalid="ignore"):  # formulas check their results, so NumPy need not warn
                 if len(args) > len(names):
                     return function(*args, **kwargs)  # raises TypeError for arguments that do not fit the signature
                 arguments = dict(zip(names, args, strict=False)) | kwargs

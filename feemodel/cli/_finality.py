@@ -37,7 +37,7 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
     ----------
     stored : rule of the ledger, or `None` if the ledger has no rule.
     words : words of the option, or `None` if the option is not given.
-    change : whether the option may replace the rule.
+    change : whether the user gave `--change-finality`, so that `words` may replace the stored rule.
     contract : address of the rollup's contract on L1, or `None` if it is not given.
     """
     if words is None:

@@ -92,7 +92,7 @@ class Compare(Subject, rename="camel", forbid_unknown_fields=True):
     blob_base_fee: Uint256 | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return a row for each rule, and the L1 fees."""
+        """Return the fee under each rule, and the L1 fees."""
         subject, gas = self.read()
         if self.rules is None:
             found = [one for one in rules_at(self.at)[0] if set(one.columns) <= set(MEASURED)]

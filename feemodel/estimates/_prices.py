@@ -72,7 +72,7 @@ def prices_of(
     Parameters
     ----------
     pricing : "cost-per-byte" or "verification-cost".
-    preset : source of the margins, and of the costs that are not replaced.
+    preset : preset with the margins, and with the costs that `costs` does not replace.
     costs : cost for each field of a pricing form; values of `None` and fields of the other form are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
     record : extra data of a block, whose pricing record replaces the preset's costs; `None` to keep them.
@@ -114,7 +114,7 @@ def l1_prices(
     ----------
     history : L1 fees of some blocks.
     pricing : "cost-per-byte" or "verification-cost".
-    preset : source of the margins, and of the costs that are not replaced.
+    preset : preset with the margins, and with the costs that `costs` does not replace.
     costs : cost for each field of a pricing form; values of `None` and fields of the other form are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
     l1_margin : margin on the variable cost [1].

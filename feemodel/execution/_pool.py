@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two seconds
-START = 60.0  # seconds for a child to load its engine and a state; about five seconds on a busy machine
+START = 60.0  # maximum time for a child to load its engine and a state [s]; on a busy machine, loading takes about 5 s
 ATTEMPTS = 2  # maximum number of attempts for one task; each attempt uses another process
 
 
@@ -104,8 +104,8 @@ class EnginePool:
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
-            # Prefer the child used last, whose state is loaded. Restarting a killed process takes seconds, so restart
-            # one only if no other child is free.
+            # Prefer the child that was used last, because it has loaded a state. Restarting a killed process takes
+            # seconds, so restart a child only if no other child is free.
             child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
             self._free.remove(child)
         try:

@@ -34,7 +34,7 @@ MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
 #: Status of an execution and geth's error message (`core/vm/errors.go`), indexed by the number that the package
-#: returns. For the last two entries of `_ENDINGS`, the package adds details to the message.
+#: returns. For the last two entries of `_ENDINGS`, the native package adds details to the message.
 _ENDINGS = (
     (Status.SUCCESS, ""),
     (Status.REVERT, "execution reverted"),

@@ -22,7 +22,7 @@ ASSUMED = "verification at the L1 price that the form assumes"
 
 
 class L1Cost(NamedTuple):
-    """L1 cost of a byte and of the transaction, and the basis of this cost."""
+    """L1 cost of a byte, L1 cost of the transaction, and the basis on which both costs are computed."""
 
     basis: str
     per_byte: list[float]  #: [wei / byte]
@@ -109,7 +109,7 @@ def unrounded_variable_cost(point: Any) -> float | RealArray:
 
 
 def l1_costs(point: Any, form: Any) -> list[tuple[str, Any]]:
-    """Return the L1 cost of a byte for each basis. A basis is left out if the point lacks the necessary L1 fees."""
+    """Return the L1 cost of a byte for each basis. A basis whose L1 fees are missing in `point` is left out."""
     if isinstance(point, VerificationPoint):
         found = [(ASSUMED, form.cost_per_byte)]
         if point.l1_base_fee is None:
@@ -143,7 +143,7 @@ def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
 
 
 def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Return integers as hexadecimal quantities. Negative integers (margin below 1) have a minus sign.
+    """Return integers as hexadecimal quantities. A negative integer has a minus sign.
 
     >>> quantities({"fixed": 30_000_000})
     {'fixed': '0x1c9c380'}

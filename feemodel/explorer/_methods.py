@@ -1,7 +1,7 @@
 """JSON-RPC methods of the explorer: fees, curves, fee histories, explanations of transactions, fees on other rollups.
 
 The page at `GET /` uses these methods; other clients may call them too. Integers of wei and gas are hexadecimal
-quantities; negative integers (margin below 1) have a minus sign. Bytes and ratios are plain numbers.
+quantities; negative integers have a minus sign. Bytes and ratios are plain numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -98,7 +98,7 @@ def explorer_methods(
 
 @dataclass(frozen=True, eq=False)
 class Explorer:
-    """JSON-RPC methods whose inputs are numbers only, with the server's pricing of the moment."""
+    """JSON-RPC methods that take no call or transaction, only numbers; fees use the server's current pricing."""
 
     form: Callable[[], Form]
     preset: LineaPreset

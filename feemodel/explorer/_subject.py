@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 131_072  # largest transaction that geth's pool accepts [byte]
 INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
-IN_BYTES = ("compressedSize", "measuredBytes")  # fields of an explanation in bytes; other integers are wei or gas
+IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; other integers are in wei or gas
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
@@ -50,7 +50,7 @@ Subject: TypeAlias = Call | Transaction
 
 
 class Options(msgspec.Struct, rename="camel"):
-    """Options of an explanation that are no inputs of a fee."""
+    """Options of an explanation, in addition to the inputs of the fee."""
 
     gas_used: Uint64 | None = None  #: [gas]
     pool_margin: Ratio | None = None
@@ -60,7 +60,7 @@ class Options(msgspec.Struct, rename="camel"):
 
 
 class Moment(msgspec.Struct, rename="camel"):
-    """Time and L1 fees of a comparison."""
+    """Options of a comparison: L1 fees or a day, gas, and state overrides."""
 
     l1_base_fee: Uint64 | None = None  #: [wei / gas]
     blob_base_fee: Uint64 | None = None  #: [wei / gas]
@@ -69,7 +69,7 @@ class Moment(msgspec.Struct, rename="camel"):
     at: str | None = None  #: a day
 
     def l1_fees(self) -> tuple[int, int]:
-        """Return the L1 base fee and blob base fee. A missing fee is the median of the day."""
+        """Return the L1 base fee and blob base fee. A fee that is not given is the median of the day `at`."""
         given = dict(zip(L1_FEES, (self.l1_base_fee, self.blob_base_fee), strict=True))
         missing = [name for name, fee in given.items() if fee is None]
         if missing and self.at is None:

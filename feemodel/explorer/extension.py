@@ -88,7 +88,7 @@ class ExplorerMethods:
         return from_quantity(await method.function(*method.arguments(params)), "eth_estimateGas")
 
     def _chain_id(self) -> int:
-        """Return the id of the served chain, or Linea's until the node has reported its chain id."""
+        """Return the id of the served chain, or Linea's chain id until the node has reported its own."""
         if self._service.chain is not None:
             return self._service.chain.call_state.chain_id
         upstream = self._service.upstream

@@ -6,8 +6,8 @@
 | FEEMODEL_MAX_FILE_SECONDS  | time to read a NetCDF file                                         | 30               |
 
 The limit for JSON is a quarter of FEEMODEL_MAX_FILE_BYTES, because parsed values take about twenty times the memory of
-their text. For the limit, a row of a table counts as at least 32 bytes. Files that are read in parts (a ledger's blocks
-and trie logs, a large genesis) may have any length; the limit for JSON applies to each line or account of such a file.
+their text. Each row of a table is counted as at least 32 bytes. Files that are read in parts (a ledger's blocks and
+trie logs, a large genesis) may have any length; the limit for JSON applies to each line or account of such a file.
 """
 
 import io

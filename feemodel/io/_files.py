@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including pyarrow's exceptions if pyarrow is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # missing while pyarrow is being imported
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # `None` while pyarrow is being imported
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 
@@ -222,7 +222,7 @@ class _EndsWithLineBreak:
 
 
 def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
-    """Yield JSON values with their positions for errors.
+    """Yield each JSON value of a text, with its position for error messages.
 
     The position is "" for a single document, or for example "line 3" for a line of JSON Lines.
     """

@@ -185,7 +185,7 @@ class Source(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """Return the source for a column name of the file, with the scale that this name implies."""
+        """Return a `Source` with this column name, and with the scale of the unit that the name implies."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 

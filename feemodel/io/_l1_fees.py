@@ -108,7 +108,7 @@ def _said(columns: Mapping[str, str] | None) -> tuple[str, ...]:
 
 
 def _check_whole(table: pd.DataFrame) -> None:
-    """Raise `InvalidInput` for an empty cell after the first value of its column, in order of time."""
+    """Raise `InvalidInput` if a value is missing at a later time than the first value of its column."""
     order = table["timestamp"].to_numpy().argsort(kind="stable")
     for name in SERIES:
         missing = table[name].isna().to_numpy()

@@ -222,7 +222,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Fetch the value at regular intervals until cancelled. The first fetch follows after one interval."""
+        """Fetch the value at regular intervals until cancelled. The first fetch is one interval after the call."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

@@ -186,7 +186,7 @@ def advance(store: Store, finality: Finality) -> None:
     final = finality(head) if head else None
     if head is None or final is None:
         return
-    held = min(final, head.number)  # L1 may be ahead of the import
+    held = min(final, head.number)  # the newest final block may not be imported yet
     if store.finalized is None or held > store.finalized:
         store.finalize(held)
 

@@ -2,7 +2,7 @@
 
 The number of accounts is not limited, and the accounts may come in any order. The accounts are sorted in runs of
 limited size, and the runs are written to a temporary file in the ledger's folder. The runs are then merged, one range
-of hashes at a time. Only one run, one range, and a few bytes per account are in memory.
+of hashes at a time. At any time, at most one run, one range of hashes, and a few bytes per account are in memory.
 
 The tree is built from the keys in ascending order. No lookups are needed, because the neighbours of a leaf are the
 previous leaf and the next leaf. Each node is the hash of two consecutive nodes of the level below. A subtree of five

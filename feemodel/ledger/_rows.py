@@ -379,19 +379,19 @@ def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
 
 
 def is_node(values: Sequence[Any]) -> bool:
-    """Return whether these values are valid columns of a node."""
+    """Return whether the columns of a node can have these values."""
     left, right, children = values
     return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
 
 
 def is_leaf(values: Sequence[Any]) -> bool:
-    """Return whether these values are valid columns of a leaf."""
+    """Return whether the columns of a leaf can have these values."""
     key, previous, following, hval, value = values
     return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
 
 
 def is_key(values: Sequence[Any]) -> bool:
-    """Return whether these values are valid columns of a key."""
+    """Return whether the columns of a key can have these values."""
     leaf, hkey, name = values
     return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
 

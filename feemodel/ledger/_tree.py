@@ -184,7 +184,7 @@ def _key(node: _Node) -> int:
 
 
 Edit: TypeAlias = dict[str, Any] | None  # changed fields of a leaf; None if the leaf becomes empty
-_Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → row number and hash
+_Level: TypeAlias = dict[int, tuple[int, bytes]]  # position of a node in its level → row number and hash of the node
 
 
 class _Change(NamedTuple):

@@ -229,8 +229,8 @@ def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
 
 
-# NaN marks an input without a default. NaN is out of the kernel's range, so the formula is called and names the missing
-# input.
+# NaN marks an input without a default. The kernel does not accept NaN, so the formula is called, which raises an error
+# that names the missing input.
 _L1_INPUTS: dict[str, Any] = {
     "base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": COORDINATOR.margin,
 }  # fmt: skip

@@ -130,7 +130,7 @@ def priority_fee(
 def _priority_fee(
     compressed_size: ArrayLike, gas: ArrayLike, cost: Whole, fixed: Whole, factor: Real, out: WholeArray | None = None
 ) -> Whole:
-    """Return `priority_fee`; only the size and the gas are checked, because the kernel checks them itself."""
+    """Return the priority fee. The size and the gas are checked here; the caller has checked the other arguments."""
     if (
         _many(compressed_size)
         and _many(gas)

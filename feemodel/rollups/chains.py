@@ -53,7 +53,7 @@ class Parameter:
     value: Any  #: `None` if the value is unknown; `last` is then the last known value
     since: str  #: date of the row that set the value; or, for an unknown value, the date since which it is unknown
     source: str = ""
-    confirmed: str = ""  #: day until which sources confirm the value
+    confirmed: str = ""  #: last day for which sources confirm the value
     cause: str = ""  #: reason why the value is unknown; or, if the status is "carried", the last upgrade
     last: "Parameter | None" = None  #: the last known value of an unknown parameter
 

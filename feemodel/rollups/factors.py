@@ -206,7 +206,7 @@ def _evaluate(factors: Factors) -> Fees:
 def _with_margin(price: Whole, margin: float) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    Whether the arguments are numbers of at least 0 is not checked.
+    The function does not check that the arguments are numbers of at least 0.
 
     >>> _with_margin(36_095_238, 1.2)
     43314285

@@ -39,7 +39,7 @@ class Connections:
 
     def __init__(self, limits: Settings) -> None:
         self.limits = limits
-        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: in order of their last received data
+        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: the last one received data last
         self.websockets = 0
 
     def has_room(self) -> bool:
@@ -113,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
     def data_received(self, data: bytes) -> None:
         """Process bytes from the client. uvicorn also passes the first bytes of a WebSocket to this method."""
         if self._all.open.pop(self.transport, None) is not None:
-            self._all.open[self.transport] = self  # moves the connection to the end
+            self._all.open[self.transport] = self  # moves the connection to the end of `open`
             if self.protocol.reading_since is None:
                 self.protocol.reading_since = self._loop.time()
             self.protocol.data_received(data)
@@ -279,7 +279,7 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.of_worker.websockets -= 1
-        while not self.queue.empty():  # their answers are no longer needed
+        while not self.queue.empty():  # discard unanswered messages: the client has disconnected
             self.queue.get_nowait()
         super().connection_lost(exc)
 

@@ -141,7 +141,7 @@ class ChainMethods:
         newestBlock: Block,
         rewardPercentiles: Percentiles | None = None,
     ) -> FeeHistoryAnswer:
-        """Return the base fees of the newest block; every reward is the suggested priority fee."""
+        """Return the base fees of the newest block, with the suggested priority fee as every reward."""
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         self._executor.check_block(newestBlock)

@@ -197,7 +197,7 @@ class Executor:
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
             except LimitExceeded:
-                BATCH_GAS.get().spent += self.limits.total_gas  # the maximum, because the gas used is not known
+                BATCH_GAS.get().spent += self.limits.total_gas  # assume the maximum, because the gas used is not known
                 raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)

@@ -28,7 +28,7 @@ from feemodel import __version__  # noqa: E402
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
-#: Gauges whose values are computed when the metrics are requested: label and description.
+#: Name of a gauge → its label and description. The values are computed when the metrics are requested.
 GAUGES = {
     "pricing_age_seconds": ("", "Age of the block that the polled costs come from"),
     "pricing_poll_age_seconds": ("", "Time since the last poll of the costs that succeeded"),

@@ -98,7 +98,7 @@ def pricing_of(
     def min_base_fee() -> int:
         if head is None:
             return 0 if chain is None or is_fixed else chain.next_base_fee
-        newest = head.value  # raises if the block is too old: gas depends on its state, even with a fixed base fee
+        newest = head.value  # raises an error if the block is too old, because estimates of gas need a recent state
         return 0 if is_fixed else newest.next_base_fee()
 
     if fees is not None:
@@ -138,7 +138,7 @@ def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
     """Return the prices in the pricing record of a node's newest block; raises `UpstreamError` if it has no record."""
     try:
         return configured_prices(settings, head.value.extra_data())
-    except InvalidInput as error:  # not caused by the caller's parameters
+    except InvalidInput as error:  # the cause is the node's block, not the caller's request
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
@@ -147,7 +147,7 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
 
     Raises `UpstreamError` if the node serves another chain than before.
     """
-    from feemodel.io._l1_window import fetch_fee_history  # imports pandas, which only this source needs
+    from feemodel.io._l1_window import fetch_fee_history  # imports pandas, needed only for prices from L1 fees
 
     history, timestamp = await fetch_fee_history(
         node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile

@@ -34,7 +34,7 @@ from feemodel.server._prices import CurrentPrices
 from feemodel.server.dispatch import Method
 from feemodel.server.settings import Settings
 
-PRODUCTION_PREFIX = "linea"  # existing clients call the two methods with this prefix
+PRODUCTION_PREFIX = "linea"  # existing clients call `linea_estimateGas` and `linea_getProof`
 _BESU = node_named("besu")
 
 
@@ -227,7 +227,7 @@ class Ledger:
                 return next(steps)
             async with self._one_long:
                 proof = next(steps)
-                for _ in steps:  # each step adds slots to the proof
+                for _ in steps:  # each step proves some more of the slots
                     await asyncio.sleep(0)  # let other calls run between the steps
             return proof
         except LimitExceeded as error:  # here, too many storage keys, not a busy server

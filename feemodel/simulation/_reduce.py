@@ -230,7 +230,7 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
 
 
 def _numbers(name: str, given: Any) -> list[float]:
-    """Return levels as a list; they are given as a list or a one-dimensional array."""
+    """Convert levels, given as a list or as a one-dimensional array, to a list."""
     return [*sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")]
 
 

@@ -370,7 +370,10 @@ def morris_screening(
 
 
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:
-    """Convert levels in [0, 1] to points for `columns_at`; for distributions and rows, to midpoints of intervals."""
+    """Convert levels in [0, 1] to points for `columns_at`.
+
+    For distributions and rows, the points are the midpoints of `count` equal intervals.
+    """
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):

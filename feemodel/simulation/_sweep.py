@@ -328,7 +328,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # results of all evaluations, if needed
+        for name, found in piece.results.items():  # empty unless all evaluations must be stored
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)

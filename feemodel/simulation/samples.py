@@ -92,8 +92,8 @@ class Samples:
 def rows(**columns: Any) -> Rows:
     """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    `grid` uses every row, along one dimension. `monte_carlo` draws whole rows with equal probability. `sobol` uses one
-    coordinate of its points to select a row; the rows keep the given order.
+    In a result of `grid`, the rows are one dimension. `monte_carlo` draws whole rows with equal probability. In
+    `sobol`, one coordinate of each point selects a row: a larger coordinate never selects an earlier row.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     count : number of points, a power of two, because other numbers of points do not cover ranges evenly.
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
-        including both. A pair of other numbers means doubles in [low, high). A frozen `scipy.stats` distribution is
-        evaluated at quantiles. A number stays constant. If the value is a result of `rows` or a `Workload`, the keyword
-        can be any name. A `Workload` adds an axis of transactions.
+        including both. If a number of the pair is not an integer, the pair means all doubles in [low, high). A frozen
+        `scipy.stats` distribution is evaluated at quantiles. A number stays constant. If the value is a result of
+        `rows` or a `Workload`, the keyword can be any name. A `Workload` adds an axis of transactions.
 
     Returns
     -------
@@ -220,8 +220,8 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
     distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
         or with equal probability from a list of numbers. A number stays constant. If the value is a result of `rows` or
-        a `Workload`, the keyword can be any name. The result of `rows` is drawn as whole rows. A `Workload` adds an
-        axis of transactions: every draw is combined with every transaction.
+        a `Workload`, the keyword can be any name. From a result of `rows`, each draw takes a whole row. A `Workload`
+        adds an axis of transactions: every draw is combined with every transaction.
 
     Returns
     -------

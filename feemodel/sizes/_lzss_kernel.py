@@ -216,7 +216,7 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     comparisons += 1
                     following = payload.previous[unsigned(following + shift)] - shift
         candidate = following
-    if start < 0 and whole_run > known:  # no match is longer than the run: search other runs
+    if start < 0 and whole_run > known:  # no match extends beyond the run, so search the other runs
         length = known
         candidate = payload.previous_run[unsigned(i)]
         while candidate >= 0 and length < whole_run:

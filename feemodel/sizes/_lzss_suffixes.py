@@ -50,7 +50,7 @@ def suffix_order(data: Data) -> Positions:
     by_second_half = np.empty(length, dtype=np.int32)
     spare = np.empty(length, dtype=np.int32)
     rank = np.zeros(length + LONGEST, dtype=np.int32)
-    smaller = np.zeros(257, dtype=np.int32)  # number of bytes in the data that are less than each value
+    smaller = np.zeros(257, dtype=np.int32)  # element b: number of bytes in the data that are less than b
     for byte in data:
         smaller[byte + 1] += 1
     for byte in range(256):

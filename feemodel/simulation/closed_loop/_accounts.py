@@ -124,8 +124,8 @@ class CostTerms(NamedTuple):
     finalizes: bool
     finalization_gas: float  #: [gas]
     finalization_gas_per_blob: float  #: [gas]
-    finalize_blobs: float  #: number of posted blobs between finalizations; 0: not used
-    finalize_seconds: float  #: time between finalizations; 0: not used [s]
+    finalize_blobs: float  #: number of posted blobs between finalizations; 0: finalizations do not depend on blobs
+    finalize_seconds: float  #: time between finalizations; 0: finalizations do not depend on time [s]
     proving_per_gas: float  #: [wei / gas]
     proving_per_byte: float  #: [wei / byte]
     overhead: float  #: operator's overhead per step [wei]

@@ -30,8 +30,8 @@ def price_of_finality(
     ----------
     l1_fees : scenario of one path with dates, longer than `first_due`.
     posting : posting policy of a kind that waits for lower fees: "price-cap", "forecast" or "clairvoyant".
-    interval : time between the due times of two submissions. The first byte of a submission arrives when the previous
-        submission is due [s].
+    interval : time from when one submission is due until the next submission is due. The first byte of a submission
+        arrives when the previous submission is due [s].
     first_due : time at which the first submission is due [s].
     step : time between two checks of the L1 fees [s].
 

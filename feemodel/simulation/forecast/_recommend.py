@@ -67,7 +67,7 @@ class Recommendation:
 
     family: str
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: factor on the rule's price; without tips, a factor of 1 covers posting at constant L1 fees [1]
+    factor: float  #: multiplier of the rule's price; at constant L1 fees without tips, 1 covers the cost of posting [1]
     loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
     hold: float  #: time for which the parameters will be used [s]

@@ -65,7 +65,7 @@ def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
     value = np.sort(_matrix("sample", sample), axis=1)
     target = _column("targets", targets, len(value))
     draws = value.shape[1]
-    # Compute the mean of |xᵢ − xⱼ| over all pairs from the sorted draws.
+    # This is the mean of |xᵢ − xⱼ| over all pairs of draws, computed from the sorted draws.
     spread = 2.0 * (value * (2.0 * np.arange(draws) + 1.0 - draws)).sum(axis=1) / draws**2
     return np.asarray(np.abs(value - target[:, None]).mean(axis=1) - spread / 2.0)
 
