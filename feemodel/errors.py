@@ -141,6 +141,6 @@ def _shown(value: Any, limit: int = 120) -> str:
     # A value may be a megabyte of calldata, so only its beginning and its length are shown.
     try:
         text = repr(value)
-    except (RecursionError, ValueError):  # for deep nesting and for very long integers
+    except (RecursionError, ValueError):  # `repr` fails for deep nesting and for very long integers
         text = hex(value) if isinstance(value, int) else f"a {type(value).__name__}"
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"

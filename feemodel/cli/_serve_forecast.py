@@ -186,7 +186,7 @@ def _forecast(history: ServedHistory, options: ForecastOptions) -> ForecastResul
     except InvalidInput as error:
         if error.name in ("horizons", "paths"):
             raise
-        raise UpstreamError(f"the history of L1 fees: {error}") from None  # not caused by the caller
+        raise UpstreamError(f"the history of L1 fees: {error}") from None  # the server's history is invalid
     except UnreadableFile as error:
         shown = str(error).replace(history.source, Path(history.source).name)  # hide the server's folders
         raise UpstreamError(f"the history of L1 fees: {shown}") from None

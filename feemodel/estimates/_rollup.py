@@ -79,7 +79,7 @@ class RollupEstimate(NamedTuple):
     compressed_size: int  #: [byte]
 
     def reply(self) -> dict[str, Any]:
-        """Return the three quantities of the JSON-RPC result, in the order of a node's response."""
+        """Return gas limit, base fee and priority fee as JSON-RPC quantities, in the order of a node's response."""
         return {
             "gasLimit": to_quantity(self.gas.gas_limit),
             "baseFeePerGas": to_quantity(self.base_fee),

@@ -102,7 +102,7 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    # BLOBBASEFEE must return the blob base fee of a block override, even a value that no excess blob gas results in.
+    # Let BLOBBASEFEE return the blob base fee of a block override, even if no excess blob gas gives this fee.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint

@@ -68,8 +68,8 @@ def explain(
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
-    # The data fee is the part of the fee that the bytes cause. The priority fee is the part of the offered price above
-    # the suggested price.
+    # The data fee is the part of the fee that depends on the bytes. The priority fee is the part of the offered price
+    # above the suggested price.
     paid = max(suggested, suggested if offered is None else offered)
     data = (parts.total - form.fee(0, estimated, margin)) * estimated
     named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)

@@ -609,7 +609,8 @@ def _weighted(fees: list[float], ratios: list[float]) -> float:
 
 
 def _ordered_sum(values: Sequence[float]) -> float:
-    # Add from left to right. Pairwise sums (NumPy) and compensated sums (Python 3.12) may differ in the last bit.
+    # Add the values from left to right, as the coordinator does. Pairwise sums (NumPy) and compensated sums (Python
+    # 3.12) may differ in the last bit.
     return reduce(add, values, 0.0)
 
 

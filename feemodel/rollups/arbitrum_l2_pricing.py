@@ -230,7 +230,7 @@ def base_fees(
     min_base_fee : the chain's minimum base fee [wei / gas].
     backlogs : backlog of each constraint before the first block; `None`: all 0 [gas].
     base_fee : base fee in the header of the first block; `None`: the minimum [wei / gas].
-    parent_timestamp : time of the block before the first; `None`: the time of the first block [s].
+    parent_timestamp : time of the block before the first block; `None`: the time of the first block [s].
 
     Returns
     -------

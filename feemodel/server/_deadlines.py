@@ -202,7 +202,7 @@ class Http(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.pipeline and not self.transport.is_closing():
-            self.flow.pause_reading()  # until the requests that were read are answered
+            self.flow.pause_reading()  # first answer the requests that were read
 
     def handle_websocket_upgrade(self) -> None:
         if self.of_worker.websockets < self.of_worker.limits.websockets:

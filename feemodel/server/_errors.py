@@ -30,7 +30,7 @@ _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (LimitExceeded, LIMIT_EXCEEDED),
     (UpstreamError, UNAVAILABLE),
 )
-#: Errors that may be returned in place of a result: code, message and cause.
+#: Code, message and cause of each error that may be returned in place of a result.
 FAILURES = (
     (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
     (-32000, "a message of geth or Besu", "too few funds, too little gas, a halt, a wrong nonce, an unknown block"),

@@ -122,7 +122,7 @@ class ChainEstimates:
         prepared = _BESU.prepare(request, call_state, tolerance=self._tolerance, limits=self._limits)
         gas_limit = await self._executor.gas_limit(prepared)
         sender, form = request.call.sender, prices.form
-        nonce = 0 if sender is None else chain_state.account(sender).nonce  # even if an override sets another nonce
+        nonce = 0 if sender is None else chain_state.account(sender).nonce  # an override of the nonce is ignored
         size = self._measuring.size(
             request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_state.chain_id
         )

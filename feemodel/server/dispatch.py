@@ -244,8 +244,8 @@ def _read(body: bytes) -> Any:
     """Parse a JSON value; raises an error if the text is not valid, or if an object has a name twice.
 
     With duplicate names, a proxy in front of the server might read the first value, and this server the second.
-    Duplicates are detected by encoding the decoded value again: the first of two values is lost, so the new text has
-    fewer quotation marks.
+    To detect duplicates, the decoded value is encoded again. Decoding drops the first of two members with one name, so
+    the new text has fewer quotation marks.
     """
     value = _decode(body)
     if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):

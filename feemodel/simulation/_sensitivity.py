@@ -168,10 +168,10 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 class _Matrices(NamedTuple):
     """Results of the function on the matrices of the design, minus the mean of all results on A and B."""
 
-    a: NDArray[np.float64]  #: results on A, by row
-    b: NDArray[np.float64]  #: results on B, by row
-    ab: NDArray[np.float64]  #: results on A with one column from B, input × row
-    ba: NDArray[np.float64]  #: results on B with one column from A, input × row; or empty
+    a: NDArray[np.float64]  #: result for each row of A
+    b: NDArray[np.float64]  #: result for each row of B
+    ab: NDArray[np.float64]  #: (input, row): results for A with the column of the input from B
+    ba: NDArray[np.float64]  #: (input, row): results for B with the column of the input from A; or empty
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:

@@ -48,7 +48,7 @@ class PriceCap:
     tip: str = "paid"  #: "paid": the tip is cap − L1 base fee and grows with the waiting time; "constant": constant tip
     from_first_byte: bool = True  #: whether waiting starts with the first byte instead of with the full submission
     time_of_day: bool = True  #: whether the caps are multiplied by a factor for each hour of the week
-    coefficient: float = price_cap.COEFFICIENT  #: factor on the caps in the comparison with L1 fees [1]
+    coefficient: float = price_cap.COEFFICIENT  #: L1 fees must be at most this share of the caps [1]
     window: float = price_cap.WINDOW  #: time window of the fee percentiles [s]
 
     def __post_init__(self) -> None:

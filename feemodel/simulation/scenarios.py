@@ -492,6 +492,6 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
         begins_block = stream.random(steps) < 1 / length
         begins_block[0] = True
     indices = np.arange(steps)
-    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of the block
+    newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of each bootstrap block
     starts = stream.integers(rows, size=steps)
     return np.asarray((starts[newest] + indices - newest) % rows)

@@ -155,7 +155,7 @@ class Found(NamedTuple):
     arrived: RealArray  #: total bytes that have arrived by the end of each step [byte]
     days: NDArray[Any]  #: `DAY` records
     waits: RealArray  #: element n: bytes that waited n steps; the last element includes longer waits [byte]
-    series: NDArray[Any]  #: `SERIES` records; empty if the path is not recorded
+    series: NDArray[Any]  #: one record of type `SERIES` for each step; empty if the path is not recorded
 
 
 class Path(NamedTuple):

@@ -65,7 +65,7 @@ class PathResult(NamedTuple):
 
     days: NDArray[Any]  #: records of the type `feemodel.simulation.closed_loop._accounts.DAY`
     summary: dict[str, float]
-    series: NDArray[Any] | None  #: `SERIES` records for each step of a recorded path
+    series: NDArray[Any] | None  #: one record of type `SERIES` for each step; `None` if the path is not recorded
 
 
 def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,

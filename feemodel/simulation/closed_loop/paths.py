@@ -82,7 +82,7 @@ MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # maximum number of elements in `Found.waits`; the last element includes longer waits
 DAYS = ("elapsed", "utc")
-LONGEST_ERROR = 200  # characters; longer error messages of the compiler are shortened
+LONGEST_ERROR = 200  # maximum number of characters of an error message of the compiler
 
 Checked = TypeVar("Checked")
 

@@ -42,7 +42,7 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """Fitted shares of integers that are offsets, counts or deadlines, and lengths of amounts and packed bytes."""
+    """Fitted distributions of words: which integers are offsets, counts or deadlines, and lengths of other words."""
 
     offsets_in_tiny: float
     counts_in_tiny: float

@@ -73,8 +73,8 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
 def days_before(horizon: int) -> int:
     """Round a horizon up to a whole number of days [bins].
 
-    At the origin of a forecast, the value that precedes the target by the returned number of bins is already known, and
-    has the same time of day as the target.
+    The value that precedes the target by the returned number of bins has the same time of day as the target, and is not
+    later than the origin of the forecast.
 
     >>> days_before(1), days_before(144), days_before(145)
     (144, 144, 288)
