@@ -221,7 +221,7 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """Return the given L1 fees, or quantiles of the L1 fees in the package or of the day `--at` [wei / gas]."""
+    """Return the L1 fees of the options. A missing fee is a quantile over the day `--at` or the package's month."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 

@@ -105,7 +105,7 @@ def l1_prices(
     margin: float | None = None,
     l1_margin: float = 1.0,
 ) -> Prices:
-    """Return prices computed from L1 fees: averages over the blocks of a fee history, weighted by gas used.
+    """Return prices computed from averages of L1 fees over the blocks of a fee history, weighted by gas used.
 
     The variable cost is rounded as in a block's pricing record. In the verification-cost form, the ratio of the gas
     prices of L1 and L2 is computed from the L1 gas price.

@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     gas_used: int  #: gas used before refunds, without the calldata floor [gas]
     refund: int = 0  #: gas refunded [gas]
     floor: int = 0  #: minimum charge, EIP-7623 [gas]
-    output: bytes = b""  #: returned or revert data; for a contract creation, the code
+    output: bytes = b""  #: data that the code returned or reverted with; for a contract creation, the deployed code
     halt: str = ""  #: reason of a halt, as in a node's error message
 
     @property

@@ -67,7 +67,7 @@ class CallState:
     block: Block = Block()
     chain_id: int = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
-    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts replaced by an override
+    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts that an override has replaced
 
     def account(self, address: bytes) -> Account:
         """Return the account at an address, or an empty account if the state has no account there."""

@@ -87,7 +87,7 @@ def container_of(path: PathLike) -> Container:
 def check_regular(path: PathLike) -> None:
     """Raise `UnreadableFile` for a pipe or a device.
 
-    No error is raised for a directory: opening the directory later raises an error.
+    No error is raised for a directory, because opening the directory later raises an error.
     """
     mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

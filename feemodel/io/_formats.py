@@ -233,8 +233,8 @@ def sources(
 
     Columns of the table that are not in the file are left out of the result.
 
-    Raises `InvalidInput` if several columns of the file match one column of the table. If the values of a single row are
-    given as `values`, several columns may match, provided that their values are equal.
+    Raises `InvalidInput` if several columns of the file match one column of the table. If the values of a single row
+    are given as `values`, several columns may match, provided that their values are equal.
     """
     for ours, source in given.items():
         if source.name not in found:

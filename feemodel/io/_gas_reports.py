@@ -162,7 +162,7 @@ def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts")
 
 
 def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
-    """Read the JSON file of hardhat-gas-reporter: methods and deployments with their gas.
+    """Read the methods and deployments, with their gas, from the JSON file of hardhat-gas-reporter.
 
     Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """

@@ -24,7 +24,7 @@ CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
 LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
 DOUBLINGS = 30
-BLOCKS_A_REQUEST = 100  # trie logs per request; the trie log of a full block has about a megabyte
+BLOCKS_A_REQUEST = 100  # maximum number of trie logs in a request; a full block has a trie log of about 1 MB
 
 #: Function that takes the head and returns the number of the newest final block, or `None` if no block is final.
 Finality: TypeAlias = Callable[[StoredBlock], int | None]

@@ -59,10 +59,10 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 class Breakdown(NamedTuple, Generic[Part]):
     """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 
-    fixed: Part  #: paid for every unit of gas, independent of the size
+    fixed: Part  #: the fixed cost per gas, which does not depend on the size
     size: Part  #: cost of the compressed bytes
-    margin: Part  #: added by the safety margin; negative for a margin below 1
-    floor: Part = 0  # type: ignore[assignment]  #: added by the minimum gas price (verification-cost form)
+    margin: Part  #: amount that the safety margin adds; negative for a margin below 1
+    floor: Part = 0  # type: ignore[assignment]  #: amount that the minimum gas price adds (verification-cost form)
 
     @property
     def total(self) -> Part:
@@ -142,7 +142,7 @@ def _priority_fee(
     ):
         from feemodel.linea import kernels
 
-        # The kernel must not overwrite its inputs: if the kernel fails, the formula below reads the inputs again.
+        # The kernel must not overwrite its inputs, because the formula below reads them again if the kernel fails.
         apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
         direct = out if apart and out is not None and out.flags.c_contiguous else None
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)

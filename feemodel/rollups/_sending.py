@@ -28,8 +28,8 @@ class Now:
     """Current fees of the chain and of L1."""
 
     base_fee: int  #: base fee of the chain's newest block [wei / gas]
-    l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
-    blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
+    l1_base_fee: int = 0  #: base fee of L1 in the newest state of the chain [wei / gas]
+    blob_base_fee: int = 1  #: blob base fee of L1 in the newest state of the chain [wei / gas]
     #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium price at these L1 fees [wei / unit]
     price_per_unit: int | None = None
 

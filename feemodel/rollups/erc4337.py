@@ -303,8 +303,8 @@ class BundlerFees:
     """Current fees that a bundler reads from the chain."""
 
     base_fee: int = 0  #: base fee of the chain [wei / gas]
-    l1_base_fee: int = 0  #: base fee of L1, as known to the chain [wei / gas]
-    blob_base_fee: int = 1  #: blob base fee of L1, as known to the chain [wei / gas]
+    l1_base_fee: int = 0  #: base fee of L1 in the newest state of the chain [wei / gas]
+    blob_base_fee: int = 1  #: blob base fee of L1 in the newest state of the chain [wei / gas]
     price_per_unit: int | None = None  #: price per unit of Arbitrum's L1 pricing controller [wei / unit]
 
     def __post_init__(self) -> None:

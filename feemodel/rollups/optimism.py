@@ -59,7 +59,7 @@ class Upgrade:
     unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for a signature [byte]
     operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: no fee
     operator_fee_divisor: int = 1
-    base_fee_denominator: int = 250  #: base fee change denominator; since Holocene, each chain sets its own
+    base_fee_denominator: int = 250  #: base fee change denominator before Holocene; later, each chain sets it
     counts_footprint: bool = False  #: whether the L2 base fee depends on the data footprint and has a minimum
 
 
@@ -79,7 +79,7 @@ UPGRADES = (
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
 _OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
-ELASTICITY = 6  # gas limit divided by gas target; since Holocene, each chain sets its own
+ELASTICITY = 6  # gas limit divided by gas target before Holocene; since then, each chain sets this ratio
 
 
 @overload

@@ -29,7 +29,7 @@ BLOBS_PER_TRANSACTION = 5  # maximum number of blobs in the published calculator
 HOURS = 24.0
 STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # L1 gas of a state output, without and with fault proofs
 
-FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
+FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob has 131,072 bytes
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # outside this range, the formulas lose precision

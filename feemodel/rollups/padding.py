@@ -150,7 +150,7 @@ def _highest(
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
         later = _total(rule.fees_of_checked(transaction, base_fee, blob_base_fee), fees)
-    except OverflowError:  # bounds after many L1 blocks exceed 64 bits: use Python ints
+    except OverflowError:  # after many L1 blocks, bounds exceed 64 bits, so use Python ints
         paid = [rule.fees_of_checked(transaction, base, blob) for base, blob in bounds]
         later = np.array([float(one.l1 + one.l2) for one in paid])
     gas = transaction["l2_gas" if "l2_gas" in rule.columns else "gas"]

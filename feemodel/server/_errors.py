@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class CallError(FeeModelError):
-    """An error object: code, message and data."""
+    """Exception with the code, message and data of a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         self.code, self.message, self.data = code, message, data

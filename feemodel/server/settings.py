@@ -292,7 +292,7 @@ def _value(spelled: str, name: str, value: Any) -> Any:
     return _checked(spelled, name, value, strict=not is_text)
 
 
-#: Matches the limit of an integer in an error message of msgspec; the message is rewritten like all other messages.
+#: Matches the end of an error message of msgspec that states a bound of an integer. Such messages are reworded.
 _BOUND = re.compile(r"`int` (>=|<=) (-?\d+)$")
 _BOUNDS = {">=": "an integer of at least", "<=": "at most"}
 

@@ -49,7 +49,7 @@ class DaskClient(Protocol):
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # submitted tasks per worker; a worker always has a waiting task
+AHEAD = 3  # number of submitted tasks per worker, so that a task always waits for each worker
 RESTARTS = 3  # maximum number of restarts between two results
 CLUSTER_TIMEOUT = 5  # seconds
 MAX_WORKERS = 1_024  # more than 1,024 workers are probably a mistake

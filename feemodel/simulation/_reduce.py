@@ -37,8 +37,8 @@ class Moments(NamedTuple):
     squares: NDArray[np.float64]  #: Σ (x − mean)²
     minima: NDArray[np.float64]
     maxima: NDArray[np.float64]
-    histogram: NDArray[np.int64]  #: cell × bin: number of evaluations in each bin; no bins without `edges`
-    below: NDArray[np.int64]  #: cell × threshold: number of evaluations below each threshold
+    histogram: NDArray[np.int64]  #: (cell, bin): number of evaluations in the bin; without `edges`, there are no bins
+    below: NDArray[np.int64]  #: (cell, threshold): number of evaluations below the threshold
 
 
 @compared_by_value

@@ -29,7 +29,7 @@ from feemodel.sizes._lzss_primitives import (
 )
 from feemodel.sizes._lzss_suffixes import suffix_order
 
-KEY_WIDTH = 5  # bytes: minimum length of a useful match in the dictionary, except at a reserved byte
+KEY_WIDTH = 5  # minimum length of a useful match in the dictionary, except at a reserved byte [byte]
 FILTER_BITS_PER_SLOT = 4  # bits of the Bloom filter for each slot of the hash table
 
 # An entry of the hash table of keys has 32 bits. The highest bit of an entry is 1 if several suffixes have the key. The

@@ -69,7 +69,7 @@ def _head_bits(length: int) -> int:
 def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
     """Copy `buffer[start:start + length]` to the workspace; successive payloads must be adjacent in the buffer.
 
-    The tables of latest positions are not reset: positions in earlier payloads become negative indices.
+    The tables of latest positions are not reset between payloads. A position in an earlier payload is a negative index.
     """
     for i in range(length):
         payload.data[unsigned(i)] = buffer[unsigned(start + i)]
