@@ -79,7 +79,7 @@ def read_statistics(options: argparse.Namespace) -> "Over | None":
 
 
 def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
-    """Return the values of the statistics, by measure, statistic and level."""
+    """Return the value of each statistic as `{measure: {statistic: {level: value}}}`."""
     from feemodel.simulation._summarize import summarize
 
     summary = summarize(found[list(MEASURES)], wanted)

@@ -190,7 +190,7 @@ class CallObject(msgspec.Struct, rename="camel"):
         authorizations, blob_hashes = self.authorization_list or (), self.blob_versioned_hashes or ()
         if self.to is None and (authorizations or blob_hashes):
             raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
-        call = Call(  # positional, because keyword arguments take twice the time
+        call = Call(  # positional arguments, because keyword arguments take twice the time
             self.sender, self.to, self.gas, self.gas_price, self.max_fee_per_gas, self.max_priority_fee_per_gas,
             self.max_fee_per_blob_gas, self.value, self.nonce, self.chain_id, data or b"", self.access_list,
             len(authorizations),

@@ -49,7 +49,7 @@ class Sent(NamedTuple):
     """Transaction that was sent."""
 
     sender: bytes | None  #: `None` if the sender must be recovered from the signature
-    transaction: Transaction  #: without a signature if the table has no signatures
+    transaction: Transaction  #: the transaction, without a signature if the table has no signatures
 
     def signed(self) -> Transaction:
         """Return the transaction with its signature, or with a placeholder of the same length."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.015  # default of both nodes
 CALL_STIPEND = 2_300
-REFUSED = Outcome(Status.REFUSED, gas_used=0)  # outcome for a limit that the node would not execute
+REFUSED = Outcome(Status.REFUSED, gas_used=0)  # outcome for a gas limit with which the node would not execute the call
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,9 @@ _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund
 
 
 def _faults() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the package.
+    """Return the exceptions of the native package.
 
-    The exceptions are in a function, because the package may not be installed.
+    The exceptions are not listed in a constant of this module, because the native package may not be installed.
     """
     return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 

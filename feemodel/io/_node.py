@@ -144,7 +144,7 @@ class _LoopThread:
             loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
-        with suppress(RuntimeError):  # the loop has ended already
+        with suppress(RuntimeError):  # the event loop has ended already
             loop.call_soon_threadsafe(self._end.set)
         if thread is not threading.current_thread():  # the garbage collector may call `end` from the loop's thread
             thread.join(CLOSING_SECONDS)

@@ -351,7 +351,7 @@ RUN = 131_072  # size of a run: number of accounts + slots + units of code (CODE
 CODE_UNIT = 128  # number of bytes of code that count as one account in the size of a run
 RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
-OFFSET_BYTES = 8  # size of the index of a row in a spool [byte]
+OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
 #: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
 #: the balance, ADDRESS the offset of the address, and REST the offset of the index of the remaining fields in their
 #: spool. RECORD is the length of the record.

@@ -146,7 +146,7 @@ class _SqlTable(Generic[Row]):
 
     Parameters
     ----------
-    database : database of the table.
+    database : SQLite database that contains the table.
     name : name of the table.
     columns : names of the columns after the first column, `id`.
     is_sound : function that returns whether the values of a row have valid types and lengths.

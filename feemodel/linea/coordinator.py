@@ -381,7 +381,7 @@ def calldata_pressure(
     calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
     max_block_calldata : maximum calldata of one block, above 0 [byte]. The target is
         `max_block_calldata · block_count / 2`.
-    block_count : number of blocks in the sum, above 0.
+    block_count : number of newest blocks whose calldata is added up, above 0.
 
     Returns
     -------
@@ -431,7 +431,7 @@ def calldata_variable_cost(
     latest_variable_cost : variable cost in the newest block's pricing record [wei / byte].
     calldata : calldata in the last `block_count` blocks [byte].
     max_block_calldata : maximum calldata of one block, above 0 [byte].
-    block_count : number of blocks in the sum; 0 turns the rule off.
+    block_count : number of newest blocks whose calldata is added up; 0 turns the rule off.
     denominator : divisor of the pressure, above 0 [1]. The larger `denominator` is, the more slowly the cost changes.
 
     Returns
@@ -478,7 +478,7 @@ def weighted_moving_average_fee(
     base_fees : one fee for each block, oldest first; the last fee is `base_newest` [wei / gas].
     priority_fees : one fee for each block, and optionally one more, which is ignored [wei / gas].
     gas_used_ratios : one ratio for each block [1].
-    base_fee_coefficient, priority_fee_coefficient : factors of the two terms [1].
+    base_fee_coefficient, priority_fee_coefficient : factors of the base fee and of the priority fee [1].
 
     Returns
     -------

@@ -120,7 +120,7 @@ def max_send(
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    # The max fee pays for the L2 gas. Set the gas price of the rule to 0, so that its L2 fee is the operator fee alone.
+    # The max fee pays for the L2 gas. With a gas price of 0, the rule's L2 fee is the operator fee alone.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:

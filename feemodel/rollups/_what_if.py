@@ -47,7 +47,7 @@ class WhatIf:
     """Chains and Ethereum's blob schedule, with the rows of a user's file added."""
 
     name: str  #: name of the file
-    chains: Mapping[str, Chain]  #: the chains, with the rows of the file added
+    chains: Mapping[str, Chain]  #: chains by name, with the rows of the file added
     schedule: Schedule  #: blob schedule of Ethereum
     changed: Mapping[str, tuple[str, ...]]  #: parameters that the file sets, by chain (or "ethereum")
     note: str = ""

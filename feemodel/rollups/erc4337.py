@@ -427,7 +427,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # for nonce 0, the estimate is for a contract creation
+    if terms.chain.name == "arbitrum-one":  # nonce 0: Voltaire estimates a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 

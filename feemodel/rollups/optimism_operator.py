@@ -220,7 +220,7 @@ def scalars_for_margin(
     as_published : whether to return the scalars of the calculator in the documentation, including two errors of the
         calculator. First, the calculator computes the number of blobs per transaction from the calldata size. Second,
         the calculator divides the number of blobs by their fullness, although the number already includes partly filled
-        blobs. The cost of half-full blobs, for example, is therefore counted twice.
+        blobs. Therefore, the calculator counts the cost of half-full blobs twice.
 
     Raises `InvalidInput` for an argument out of range. If `as_published` is `False`, a scalar of more than 32 bits also
     raises `InvalidInput`, because such a scalar does not fit into the system configuration.

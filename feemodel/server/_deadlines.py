@@ -76,7 +76,7 @@ class Connection(asyncio.BufferedProtocol):
     Parameters
     ----------
     kind : class of the protocol, `Http` or `WebSocket`.
-    options : options of the protocol.
+    options : keyword arguments of the protocol's constructor.
     """
 
     transport: asyncio.Transport

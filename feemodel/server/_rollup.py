@@ -194,7 +194,7 @@ class Ledger:
 
     Parameters
     ----------
-    path : path of the file.
+    path : path of the ledger file.
     key_limit : maximum number of storage keys in one proof.
     """
 
@@ -230,7 +230,7 @@ class Ledger:
                 for _ in steps:  # each step proves some more of the slots
                     await asyncio.sleep(0)  # let other calls run between the steps
             return proof
-        except LimitExceeded as error:  # here, too many storage keys, not a busy server
+        except LimitExceeded as error:  # the cause is the number of storage keys, not a busy server
             raise CallError(INVALID_PARAMS, str(error)) from None
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Constants of the production LZSS format.
 
-A compressed payload is a header of three bytes and then symbols. A symbol is a literal byte or a reference to equal
+A compressed payload is a header of three bytes, followed by symbols. A symbol is a literal byte or a reference to equal
 bytes. A near reference points to one of the last 2**14 bytes of the data; a far reference can point to any earlier byte
 of the data and of the dictionary. Two byte values are reserved: they mark references and cannot be literals. A reserved
 byte in the data is always encoded by a reference, even if the reference replaces only this byte.
@@ -8,7 +8,7 @@ byte in the data is always encoded by a reference, even if the reference replace
 Source: Consensys/compress v0.2.5 (2024), lzss; v0.2.4 and v0.3.0 give the same sizes.
 """
 
-HEADER_BYTES = 3  # version, and whether the payload is compressed
+HEADER_BYTES = 3  # the header contains the version, and whether the payload is compressed
 LITERAL_BITS = 8
 NEAR_BITS = 8 + 8 + 14  # mark, length, distance
 FAR_BITS = 8 + 8 + 21

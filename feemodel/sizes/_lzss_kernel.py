@@ -183,8 +183,8 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
     Only matches longer than `known` are searched for; `known` is at least `SHORTEST_NEAR - 1`. If no match is longer
     than `known`, the start is negative. A match that is longer than the best match so far contains the keys of `i` and
     of several later indices. The search chooses the rarest of the keys, and visits the earlier positions of this key
-    from the latest to the earliest. Therefore, the first match found for a given length is the latest match of this
-    length.
+    from the latest to the earliest. In this order, the first match that is found for a length is also the latest match
+    of this length.
     """
     run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)

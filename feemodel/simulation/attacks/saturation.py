@@ -66,7 +66,7 @@ class L1State:
     blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
     tip: int = 0  #: priority fee of postings [wei / gas]
     other_blobs: int = 0  #: blobs of other users in every block, included before the rollup's blobs
-    #: Gas used in every block divided by the gas limit: 0.5 keeps the base fee constant, 1 raises it by 1/8 [1].
+    #: Gas used in every block divided by the gas limit: at 0.5, the base fee is constant; at 1, it rises by 1/8 [1].
     gas_used_ratio: float = 0.5
 
     def __post_init__(self) -> None:

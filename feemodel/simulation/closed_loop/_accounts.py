@@ -46,7 +46,7 @@ ACCOUNTS = np.dtype(
         ("finalized", np.float64),  # bytes that have been finalized [byte]
         ("final_front", np.int64),  # step in which the oldest unfinalized byte arrived
         ("unfinalized_blobs", np.float64),
-        ("next_finalization", np.float64),  # time from the start to the next finalization [s]
+        ("next_finalization", np.float64),  # time from the start of the path to the next finalization [s]
         ("step_bytes", np.float64),  # bytes posted in the step [byte]
         ("step_cost", np.float64),  # cost of the submissions of the step [wei]
         ("day", np.int64),  # number of the day

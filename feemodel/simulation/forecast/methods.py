@@ -67,7 +67,7 @@ def rolling_quantiles(
 
     Parameters
     ----------
-    series : series of a fee.
+    series : past values of a fee.
     horizon : horizon, at least 1 [bins].
     method : one of `METHODS`.
     quantiles : probabilities of the quantiles, (q,), increasing, above 0 and below 1.
