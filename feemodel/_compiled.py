@@ -25,7 +25,7 @@ _TO_CALL: list[Callable[[], object]] = []
 
 @cache
 def _listen() -> None:
-    """Let the first compilation of a kernel call the function that was passed to `say_when_compiling`."""
+    """Register a listener that calls the function passed to `say_when_compiling` when a kernel is first compiled."""
     from numba.core import event
 
     class FirstCompilation(event.Listener):
@@ -54,7 +54,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     makes_arrays : whether the function, or a function that it calls, allocates arrays. `False` turns off numba's
         reference counting, by a private option of numba.
     """
-    options["_nrt"] = makes_arrays  # always set; otherwise, numba would use the option of the calling kernel
+    options["_nrt"] = makes_arrays  # always set this option; otherwise, numba would use the calling kernel's option
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():
@@ -64,7 +64,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            cache_file = kernel._cache._cache_file  # private, because numba has no public attribute for it
+            cache_file = kernel._cache._cache_file  # a private attribute, because no public attribute has the cache file
             cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)

@@ -221,7 +221,10 @@ def _file(
 
 
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
-    """Return the L1 fees of the options. A missing fee is a quantile over the day `--at` or the package's month."""
+    """Return the L1 base fee and blob base fee that the options give [wei / gas].
+
+    A fee that is not given is a quantile over the day `--at` or, without `--at`, over the month in the package.
+    """
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 

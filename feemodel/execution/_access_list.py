@@ -139,7 +139,7 @@ def fixed_point(
         touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
             return AccessListFound(message.access_list, inspected.outcome, len(tried))
-        if touched in tried:  # where geth would loop forever, keep all entries from now on
+        if touched in tried:  # geth's search would never end here; this search keeps all entries from now on
             left_out, touched = frozenset(), _union(message.access_list, touched)
         tried.append(touched)
         message = message._replace(access_list=touched)

@@ -39,7 +39,7 @@ class Connections:
 
     def __init__(self, limits: Settings) -> None:
         self.limits = limits
-        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: the last one received data last
+        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: open connections; the last item received data most recently
         self.websockets = 0
 
     def has_room(self) -> bool:
@@ -202,7 +202,7 @@ class Http(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.pipeline and not self.transport.is_closing():
-            self.flow.pause_reading()  # first answer the requests that were read
+            self.flow.pause_reading()  # stop reading until the requests that were read are answered
 
     def handle_websocket_upgrade(self) -> None:
         if self.of_worker.websockets < self.of_worker.limits.websockets:
@@ -279,7 +279,7 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.of_worker.websockets -= 1
-        while not self.queue.empty():  # discard unanswered messages: the client has disconnected
+        while not self.queue.empty():  # discard the unanswered messages of the disconnected client
             self.queue.get_nowait()
         super().connection_lost(exc)
 

@@ -172,7 +172,7 @@ class Dispatcher:
                 result = method.function(*method.arguments(params))
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
-            response, code = _failed(identity, error)  # a variable for the error would create a reference cycle
+            response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
             ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)

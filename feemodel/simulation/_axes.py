@@ -24,7 +24,7 @@ Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
 LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
-HALF_CELL = 0.5**31  # half of the distance between Sobol points, which is 2**-30
+HALF_CELL = 0.5**31  # half of 2**-30; the distance between Sobol points is 2**-30
 SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 
 

@@ -49,7 +49,7 @@ class DaskClient(Protocol):
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # number of submitted tasks per worker, so that a task always waits for each worker
+AHEAD = 3  # number of tasks that are submitted for each worker at a time, so that no worker waits for a task
 RESTARTS = 3  # maximum number of restarts between two results
 CLUSTER_TIMEOUT = 5  # seconds
 MAX_WORKERS = 1_024  # more than 1,024 workers are probably a mistake
