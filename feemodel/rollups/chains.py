@@ -6,11 +6,14 @@ source. `schema.toml` in the same folder lists the parameters.
 
 A parameter is unknown
 
-- before the date of the first row that sets the parameter; - if a row without a date sets the parameter: between the
-dated rows before and after that row; - from the date of a row that lists the parameter under `unknown`; - if the
-operator of the chain sets the parameter: from the first upgrade after the last confirmed day of the value, unless the
-row of the upgrade lists the parameter under `keeps`. The last confirmed day is the date of the row that sets the value
-or the parameter's date in the table `[confirmed]`, whichever is later.
+- before the date of the first row that sets the parameter;
+- if a row without a date sets the parameter: between the dated rows before and after that row;
+- from the date of a row that lists the parameter under `unknown`;
+- if the operator of the chain sets the parameter: from the first upgrade after the last confirmed day of the value,
+  unless the row of the upgrade lists the parameter under `keeps`.
+
+The last confirmed day is the date of the row that sets the value or the parameter's date in the table `[confirmed]`,
+whichever is later.
 
 Reading an unknown parameter raises `UnknownParameter`.
 """

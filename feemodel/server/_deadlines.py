@@ -39,7 +39,7 @@ class Connections:
 
     def __init__(self, limits: Settings) -> None:
         self.limits = limits
-        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: open connections; the last item received data most recently
+        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: open connections, by time of the last received data
         self.websockets = 0
 
     def has_room(self) -> bool:
