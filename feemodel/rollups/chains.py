@@ -1,8 +1,8 @@
 """Chains with dated parameters, read from one TOML file per chain.
 
 A file has the id, family and token of a chain, and a table `[[rows]]` in order of time. Each row has the parameters
-that changed at one time, the source of their values, and the day on which the values were last compared with the
-source. `schema.toml` in the same folder lists the parameters.
+that changed together, the source of their values, and the day on which the values were last compared with the source.
+`schema.toml` in the same folder lists the parameters.
 
 A parameter is unknown
 
