@@ -99,7 +99,7 @@ def _sources(name: str) -> str:
             continue
         path = Path(first).parent.joinpath(*module.split(".")[1:])
         file = Path(first) if module == package else path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if not file.is_file():  # `module` is not a module but a function or constant
+        if not file.is_file():  # the imported name is not a module but a function or constant
             continue
         found[module] = file.read_text(encoding="utf-8")
         for whole, part, names in _IMPORTED.findall(found[module]):

@@ -26,7 +26,7 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
     elif progress is True:
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # disable=None: only on a terminal
+        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: show on a terminal only
             yield bar.update
     elif progress is None or progress is False:
         yield lambda count: None

@@ -110,7 +110,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
             if options.chain_id is not None:
                 store.set_chain_id(options.chain_id)
         try:
-            os.link(part, path)  # fails if another process has created the file
+            os.link(part, path)  # raises an error if another process has created the file
         except FileExistsError:
             raise UnreadableFile(f"{path}: another process created this ledger at the same time") from None
         except OSError:  # the file system does not support links

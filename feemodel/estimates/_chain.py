@@ -164,7 +164,7 @@ def check_same_chain(chain: ChainState, store: Store) -> None:
         raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
     head, number = store.head, chain.call_state.block.number
     if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
-        return  # the hash of a genesis includes the ledger's root, so it differs from geth's
+        return  # a genesis hash that was computed with the ledger's root differs from geth's hash
     held = store.block(number)
     if held.hash not in (None, chain.hash):
         reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"

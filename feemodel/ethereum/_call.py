@@ -138,7 +138,7 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
             if field not in fields:
                 names[field] = name
             continue
-        if field == "transaction_type" and value == "transaction":  # set by ethereum-etl in streams
+        if field == "transaction_type" and value == "transaction":  # the kind of record, in ethereum-etl streams
             continue
         found = read(label, value)
         if field in fields and fields[field] != found:

@@ -65,7 +65,8 @@ TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 LARGEST_EXPONENT = 178  # e**178 > 2**256: the fee would not fit a block header
 ARRAY_BLOCK = 1 << 15  # elements per block
 
-BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]  # target gas, maximum gas, update fraction, reserve
+# Target gas, maximum gas, update fraction, and whether there is a reserve price.
+BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

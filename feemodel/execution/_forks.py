@@ -31,9 +31,10 @@ class Fork:
     keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
     access_lists: bool = True  #: EIP-2930
     authorizations: bool = False  #: EIP-7702
-    blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
+    #: EIP-4844: increase of the excess blob gas by which the blob base fee is multiplied by e [gas]
+    blob_update_fraction: int | None = None
 
-    def __repr__(self) -> str:  # short, because `help(CallState)` shows this text
+    def __repr__(self) -> str:  # a short text, because `help(CallState)` contains it
         return f"Fork({self.name})"
 
 

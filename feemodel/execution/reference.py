@@ -182,7 +182,7 @@ class _Machine:
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks do not clear the output
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks still return output
             halt=halt,
         )
         return _Executed(outcome, intrinsic, state, end)

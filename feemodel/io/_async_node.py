@@ -26,7 +26,7 @@ from feemodel.io._address import check_address, shown_address
 
 CHUNK = 1 << 16  # number of bytes that are read at a time
 HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte]
-RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, or an unavailable gateway or service
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; gateway or service unavailable
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
 LONGEST_RETRY_AFTER = 60.0  # maximum wait [s]; if a node asks for a longer wait, the request is not retried

@@ -102,7 +102,7 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
     except json.JSONDecodeError as error:
         reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
         raise InvalidInput(position, reason, error.doc[error.pos :]) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, too deeply nested, or an integer too long
+    except (ValueError, RecursionError) as error:  # text not in UTF-8, deep nesting, or a very long integer
         raise InvalidInput(position, f"not JSON ({error})", text) from None
 
 

@@ -181,7 +181,7 @@ class Source(NamedTuple):
     """Column of a file from which a column of the table is read."""
 
     name: str
-    scale: Fraction  #: unit of the file / unit of the table
+    scale: Fraction  #: factor from the unit of the file to the unit of the table
 
     @classmethod
     def named(cls, name: str) -> "Source":

@@ -27,7 +27,7 @@ class JsonText:
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._part, self._position, self._before = "", 0, 0
-        self._is_whole = False  # whether the last part was read
+        self._is_whole = False  # whether the whole file was read
         self._maximum = max_json_bytes()  # maximum number of characters of one value
 
     def members(self) -> Iterator[str]:

@@ -151,7 +151,7 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
-# reasons in errors for values whose unit was converted
+# kind of value → error message for a value that is not whole after the conversion of its unit
 _WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}
 
 

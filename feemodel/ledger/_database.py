@@ -142,7 +142,7 @@ class Database:
             self._connection.close()
             self._open()
         elif self._mode == "ro":
-            self._map()  # map the file now: all rows of a small ledger may have been in the write-ahead log before
+            self._map()  # the file may have been empty at opening, with all rows in the write-ahead log
         return True
 
     def close(self) -> None:

@@ -98,7 +98,8 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
     response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
-    first = max(head.number, 1)  # the range includes the head, to detect a reorganisation; block 0 has no trie log
+    # The head is requested again, to detect a reorganisation. Block 0 has no trie log and cannot be requested.
+    first = max(head.number, 1)
     while first <= newest and head.number < newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
         for block in _trie_logs(node, first, last):

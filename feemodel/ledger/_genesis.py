@@ -310,7 +310,8 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
     Return the number of branches of the next depth, which start at row `following`.
     """
     deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
-    indices = children = np.zeros(0, dtype=np.int64)  # entries of a branch that may have more entries in the next part
+    # Entries of the last branch of a part. The branch may continue in the next part.
+    indices = children = np.zeros(0, dtype=np.int64)
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
         shared = part[:, HASH_SIZE]
@@ -353,8 +354,8 @@ RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each ra
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
 #: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
-#: the balance, ADDRESS the offset of the address, and REST the offset of the index of the remaining fields in their
-#: spool. RECORD is the length of the record.
+#: the balance, and ADDRESS the offset of the address. REST is the offset of a row number, by which a second spool
+#: contains the remaining fields. RECORD is the length of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
@@ -495,7 +496,7 @@ class _Waiting:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
-        # for each run, the starts of all ranges and the end of the last range
+        # for each sorted run of accounts, the index of the first account of each range, then the end of the last range
         self._starts: list[NDArray[np.int64]] = []
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)

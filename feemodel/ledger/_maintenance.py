@@ -80,7 +80,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
         with part.open("rb") as file:
             os.fsync(file.fileno())
         try:
-            os.link(part, target)  # fails if the file exists
+            os.link(part, target)  # raises an error if the file exists, unlike a rename
         except FileExistsError:
             raise InvalidInput("out", "the file exists", str(target)) from None
         except OSError as error:
@@ -304,7 +304,7 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # numbering of each table; empty if the ledger was never pruned
+        self._numbering: dict[str, _Numbering] = {}  # by table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:

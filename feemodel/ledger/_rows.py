@@ -58,7 +58,7 @@ class Key(NamedTuple):
     name: bytes
 
 
-Branch: TypeAlias = tuple[int, ...]  # one entry for each of 16 digits: n for branch n, −n for key n, 0 if empty
+Branch: TypeAlias = tuple[int, ...]  # 16 entries: n for row n of the branches, −n for row n of the keys, 0 for empty
 
 
 class MerklePath(NamedTuple):

@@ -41,7 +41,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 KEPT = 4_096  # maximum number of cached blocks, and of cached tree versions
-SEARCHED_BLOCKS = 8_192  # number of newest final blocks among which a hash is searched, in two milliseconds
+SEARCHED_BLOCKS = 8_192  # number of newest final blocks in which a hash is looked up; this takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -171,7 +171,8 @@ class Store:
         block = StoredBlock(*row[:3])
         if row[3] != _digest(block):
             self.database.damaged(f"block {number} has changed since it was stored")
-        if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back later blocks
+        # Cache only final blocks, because another process may roll back later blocks.
+        if number <= (-1 if chain.finalized is None else chain.finalized):
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
             self._blocks[number] = block

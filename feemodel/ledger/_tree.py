@@ -45,7 +45,7 @@ from feemodel.ledger._scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Schem
 
 DIGITS = 16
 
-# n for branch n, −n for key n, 0 if empty; or else a changed branch that is not stored yet
+# n for row n of the branches, −n for row n of the keys, 0 for empty; or a list: a changed branch, not stored yet
 _Node: TypeAlias = Union[int, "_Changed"]
 _Changed: TypeAlias = list[_Node]
 
@@ -175,7 +175,7 @@ class _KeyIndex:
 
 
 def _is_key(node: _Node) -> bool:
-    """Return whether a path ends at this node, because the node is a key or empty."""
+    """Return whether a node is a key or empty, so that no path continues below the node."""
     return isinstance(node, int) and node <= EMPTY
 
 
@@ -218,7 +218,7 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
         ]
         numbers = count(rows.nodes.extend([node for node, stored in zip(parents, kept, strict=True) if stored]))
         level = {
-            # a node that is not stored has the number of the node below
+            # a node that is not stored is represented by the row number of its left child
             position: (next(numbers) if stored else node.left, digest)
             for position, node, digest, stored in zip(positions[height], parents, hashes, kept, strict=True)
         }

@@ -148,8 +148,8 @@ def _priority_fee(
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
-        # An element is out of the kernel's range. The formula below handles the element or raises an error that names
-        # the element.
+        # An element is outside the kernel's range. The slower formula below computes its fee, or raises an error if the
+        # element is not valid.
     size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
     _, fee = cost_per_byte(size, gas_, cost, fixed, factor)
     return fee if out is None else _written(fee, out)
@@ -583,7 +583,8 @@ def compatibility_priority_fee(
 
 
 def _many(value: Any) -> TypeGuard[WholeArray]:
-    plain = type(value) is np.ndarray or type(value) is np.memmap  # a masked array is checked by `whole`
+    # `whole` checks all other subclasses, such as masked arrays.
+    plain = type(value) is np.ndarray or type(value) is np.memmap
     return plain and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
 
 

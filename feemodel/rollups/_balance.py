@@ -264,7 +264,7 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
 
 
 def check_blocks(name: str, blocks: int, *, minimum: int = 0) -> int:
-    """Return a number of blocks to look ahead."""
+    """Check and return a number of future blocks, at most `MAX_BLOCKS`."""
     count = whole_scalar(name, blocks, minimum=minimum)
     check_limit(count, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     return count

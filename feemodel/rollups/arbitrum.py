@@ -43,7 +43,7 @@ class ArbosVersion:
     name: str
     brotli_level: int = 1
     equilibration_units: int = 16 * 10_000_000  #: number of units over which a surplus is spent [unit]
-    per_batch_gas: int = 210_000  #: added to the gas of every batch [gas]
+    per_batch_gas: int = 210_000  #: fixed gas of a batch, in addition to the gas for its bytes [gas]
     speed_limit: int | None = 7_000_000  #: target of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
     counts_floor: bool = False  #: whether the calldata floor of EIP-7623 applies to a batch
 

@@ -62,7 +62,7 @@ RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas for L1 data; its price does not depend on constraints
+SINGLE_DIMENSION = "single_dim"  # gas for L1 data, whose price does not depend on constraints
 WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 
 
@@ -329,7 +329,7 @@ def l2_base_fee(
 
     Parameters
     ----------
-    backlog : backlog of gas [gas].
+    backlog : gas used above the target and not yet compensated by use below the target [gas].
     min_base_fee : minimum base fee [wei / gas].
     speed_limit : target of gas per second, at least 1 [gas / s].
     inertia : time over which the price responds, at least 1 [s].

@@ -50,7 +50,7 @@ Status: TypeAlias = Literal["known", "carried", "assumed", "given", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a chain at one time."""
+    """A parameter of a chain, with its value on a given date."""
 
     status: Status
     value: Any  #: `None` if the value is unknown; `last` is then the last known value
@@ -86,7 +86,7 @@ class Row:
 
 
 class Parameters:
-    """Parameters of a chain at one time, by name.
+    """Values of a chain's parameters on a given date, by name.
 
     Reading an unknown parameter raises `UnknownParameter`, also with `get`. `get` returns the default only for
     parameters that no row has set yet.
@@ -212,7 +212,7 @@ class Chain:
     archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
     without_set_code: str = ""  #: reason why the chain has no transactions of type 4; empty if a row introduces type 4
-    #: parameter name → last day on which sources confirm that the rows have all values of the parameter
+    #: parameter name → last day for which sources confirm the values of the parameter in the rows
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
@@ -289,7 +289,7 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return an unknown parameter whose last known value is `before`, or `before` itself if `before` is unknown."""
+    """Return a parameter that is unknown since a date; if `before` was already unknown, return `before`."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)
@@ -322,7 +322,7 @@ def timestamp(name: str, when: When) -> int:
     (1718323200, 1718323200)
     """
     reason = "expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds"
-    if isinstance(when, (np.datetime64, datetime)) and when != when:  # NaT of NumPy or pandas
+    if isinstance(when, (np.datetime64, datetime)) and when != when:  # NaT (not a time) of NumPy or pandas
         raise InvalidInput(name, reason, when)
     if isinstance(when, np.datetime64):
         return int(when.astype("datetime64[s]").astype(np.int64))

@@ -75,7 +75,8 @@ class Rule:
     name: str
     columns: tuple[str, ...]  #: names of the columns of transactions that the rule uses
     parameters: Parameters
-    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: computes factors from (columns, base fee, blob base fee)
+    #: function that computes factors from (columns, base fee, blob base fee)
+    taken_apart: Callable[[Columns, Whole, Whole], Factors]
     no_set_code: str | None = None  #: reason why transactions of type 4 (EIP-7702) have no fee, or `None`
     remarks: tuple[str, ...] = ()  #: notes on parameters that are assumed, or not confirmed since an upgrade
 

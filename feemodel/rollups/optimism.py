@@ -43,7 +43,7 @@ FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
 
 SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signature
-DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, if the chain's value is 0
+DEFAULT_FOOTPRINT_SCALAR = 400  # scalar that applies if the chain's configuration has 0 [gas / byte]
 
 
 # The L1 data fee is divided by 10⁶ and by this number, which depends on the L1 rule.

@@ -336,7 +336,7 @@ class Family(NamedTuple):
     """A family of chains with the same rule."""
 
     rule: Callable[[Parameters], Rule]
-    #: computes the largest base fee after some blocks from (parameters, base fee, number of blocks)
+    #: function of (parameters, base fee, number of blocks) that returns the largest base fee after these blocks
     bound: Callable[[Parameters, int, int], int] | None = None
     #: how the data fee is charged: separately, as additional gas, or as a part of the gas price
     data_fee: Literal["apart", "as gas", "in gas price"] = "apart"

@@ -26,7 +26,7 @@ FRAMES = 256  # maximum number of WebSocket frames in `FRAME_SECONDS`, plus one 
 FRAME_SECONDS, FRAME_BYTES = 10.0, 32
 UNSENT = 48 << 20  # maximum size of all unread answers [byte]; beyond it, the longest-waiting connections are closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_BUFFER = memoryview(bytearray(SLICE))  # shared by all connections, because received bytes are parsed at once
+_BUFFER = memoryview(bytearray(SLICE))  # shared by all connections, because received bytes are copied immediately
 
 
 class Connections:
@@ -89,7 +89,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket was counted as HTTP before
+        # An upgraded connection is in `open` already, because it began as HTTP.
+        has_room = transport in self._all.open or self._all.has_room()
         self.protocol.connection_made(transport)
         if has_room:
             self._all.open[transport] = self
@@ -106,7 +107,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.data_received(bytes(_BUFFER[:nbytes]))
-        if nbytes == self._slice and not self.transport.is_closing():  # more data may be available
+        if nbytes == self._slice and not self.transport.is_closing():  # a full buffer: more data may follow
             self.transport.pause_reading()
             self._loop.call_soon(self._resume)
 
@@ -226,7 +227,7 @@ class Answer:
         self.is_closing, self.close = transport.is_closing, transport.close
 
     def write(self, data: bytes) -> None:
-        """Send data, or hold it if it is the head."""
+        """Send data; the head of a response is held back and sent together with the next data."""
         if self._started:
             self._transport.writelines((self._head, data))
             self._head = b""

@@ -66,7 +66,7 @@ def as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
     if not isinstance(error, UnreadableFile):
         _log.error("internal error %s", identity, exc_info=error)
         return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
-    _log.error("ledger %s: %s", identity, error)  # names the file, which callers are not told
+    _log.error("ledger %s: %s", identity, error)  # only the log contains the path of the file
     if isinstance(error, LedgerDamaged):
         return CallError(INTERNAL_ERROR, "the ledger is damaged", {"id": identity})
     return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})

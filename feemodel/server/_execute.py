@@ -45,8 +45,8 @@ SHOWN = 100  # maximum number of characters of an unknown block in an error mess
 LAST_PRECOMPILE = 0x1FF  # EIP-7587: higher addresses are never precompiles of Ethereum
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
-HEAVY_SECONDS = 0.5  # code is heavy if a call occupies a thread for longer than this [s]
-PENALTY = 20  # code counts as slow for this multiple of the time above the limit
+HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for a longer time [s]
+PENALTY = 20  # code counts as slow for PENALTY · (time of its call − limit)
 SLOW_FOR = 60.0  # maximum time for which code counts as slow [s]
 SLOW_CODES = 4_096  # maximum number of slow codes that are stored
 
@@ -163,7 +163,7 @@ class Executor:
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
         exceeds a limit, or if too many calls are waiting.
         """
-        task = methodcaller("search", prepared.message, prepared.search)  # calls `search` of an `Execute`
+        task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
         BATCH_GAS.get().spent += found.spent
         if found.gas_limit is None:

@@ -134,7 +134,7 @@ class JsonLines(logging.Formatter):
         }  # fmt: skip
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line)  # the standard library, because it can also write a lone surrogate
+        return json.dumps(line)  # msgspec raises an error for lone surrogates; json escapes them
 
 
 def set_up_log(kind: str) -> None:

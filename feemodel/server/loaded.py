@@ -69,7 +69,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
     """
     root = held = chain_id = chain = None
     if store is not None:
-        with Store(store, read_only=True) as opened:  # raises for a file that is missing, damaged or not a ledger
+        with Store(store, read_only=True) as opened:  # raises an error if the file is not an intact ledger
             head, chain_id = opened.head, opened.chain_id
             held = head if head is not None and head.number and head.hash is not None else None
             if settings.node is None and settings.replay is None and head is not None:

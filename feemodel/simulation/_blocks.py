@@ -19,7 +19,7 @@ CHUNKS = 64  # preferred number of blocks; the limits on the block size take pre
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of a product of axes.
+    """Division of a product of axes into blocks.
 
     One axis is split. A block has one index on each axis before the split axis, a range of the split axis, and all
     indices of the later axes.

@@ -144,7 +144,7 @@ class _Description:
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
         compiled = getattr(value, "gufunc_builder", value)  # function made by `numba.guvectorize`
-        if hasattr(compiled, "targetoptions"):  # compiled by `numba.njit`, `numba.vectorize` or `numba.guvectorize`
+        if hasattr(compiled, "targetoptions"):  # the function was compiled by `njit`, `vectorize` or `guvectorize`
             self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
             self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):

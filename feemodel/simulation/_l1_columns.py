@@ -20,7 +20,7 @@ SLOT = 12.0  # seconds between L1 blocks
 NO_GAPS = "none"
 LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # a gap is longer than 60 s and longer than 2.5 times the median interval
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
-LATEST_SECOND = 9_223_372_036  # in 2262: the last second whose nanoseconds since 1970 fit into a signed 64-bit integer
+LATEST_SECOND = 9_223_372_036  # a time in 2262; later times in nanoseconds exceed a signed 64-bit integer [s]
 
 
 class HasTable(Protocol):
@@ -37,7 +37,7 @@ class L1Columns(NamedTuple):
     seconds: RealArray  #: time of each block [s]
     timed: bool  #: whether the table has times; if `False`, `seconds` is slot · 12
     assumed: tuple[str, ...]  #: assumptions about missing data
-    units_given: tuple[str, ...]  #: fee columns with a given unit; their range is not checked
+    units_given: tuple[str, ...]  #: fee columns whose unit the caller gave; the range of their values is not checked
     gaps: str  #: "none", or a description of the gaps
 
 

@@ -58,7 +58,7 @@ class Over:
     cvar_lower: tuple[float, ...] = ()
     cvar_upper: tuple[float, ...] = ()
 
-    def __repr__(self) -> str:  # shortens a long list of edges
+    def __repr__(self) -> str:  # like the dataclass's own, but with a short text for a long list of edges
         edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
         levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
         return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"
@@ -276,7 +276,7 @@ def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArra
     columns = []
     for share in shares:
         whole = min(int(share * count), count - 1)
-        part = share * count - whole  # weight of the evaluation at the boundary
+        part = share * count - whole  # weight of the last evaluation, which belongs to the share only in part
         columns.append((ordered[:, :whole].sum(axis=1) + part * ordered[:, whole]) / (share * count))
     return np.stack(columns, axis=1)
 

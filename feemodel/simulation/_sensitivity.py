@@ -228,7 +228,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return terms whose means over rows give the indices.
+    """Return terms from whose means over the rows `_indices` computes the sensitivity indices.
 
     The terms are the results, the squared results, and the numerators of the indices.
     """
@@ -239,7 +239,7 @@ def _terms(matrices: _Matrices) -> NDArray[np.float64]:
 
 
 def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Compute the indices from the result of `_terms`; `axis` is the axis of the rows."""
+    """Compute the sensitivity indices from the result of `_terms`; `axis` is the axis of the rows."""
     means = terms.mean(axis=axis)
     indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
     return indices

@@ -160,7 +160,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """Result of a block, which a worker without shared memory sends to the caller."""
+    """Result of a block of evaluations, sent to the caller by a worker that shares no memory with the caller."""
 
     results: Mapping[str, NDArray[Any]]
     moments: Mapping[str, Moments]  #: moments of the results; empty without a reduction

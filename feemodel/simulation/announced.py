@@ -235,5 +235,5 @@ def _window_average(
 
     ends = np.maximum(times, min(rule.tick, float(lengths[0])))
     weight = between(weights)
-    plain = between(fees) / between(np.ones_like(fees))  # used if all weights are zero
+    plain = between(fees) / between(np.ones_like(fees))  # average without weights, used where all weights are 0
     return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))

@@ -154,7 +154,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
 
     Returns
     -------
-    Time, end and cost of each submission.
+    Posted : for each submission, the time, the length of the stream at its end, and the cost.
 
     Raises
     ------

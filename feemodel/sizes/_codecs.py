@@ -33,7 +33,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
 CHUNK = 2_048  # number of payloads per task; zstd takes some milliseconds for a task
-DICTIONARY_SIZE = 65_536  # [byte], as for Linea's production compressor
+DICTIONARY_SIZE = 65_536  # default size of a dictionary, as in Linea's production compressor [byte]
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 

@@ -36,7 +36,7 @@ from feemodel.sizes._lzss_suffixes import tabulate_savings
 # than the table. For adversarial payloads, the search alone would take quadratic time.
 PATIENCE = 8
 FEW = 4  # if a key has at most four earlier positions, do not look for a rarer key
-_UNKNOWN = NO_MATCH - 1  # savings that are not computed yet
+_UNKNOWN = NO_MATCH - 1  # value that marks savings as not computed yet
 
 
 def lzss_sizes(
@@ -153,7 +153,7 @@ def _savings_at(
     reserved = is_reserved(payload.data[unsigned(i)])
     known = (
         SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3
-    )  # a match of `known` bytes does not save more bits than `floor`
+    )  # only a match of more than `known` bytes can save more bits than `floor`
     short = reserved and floor == _UNKNOWN  # even a match of one byte is useful, as reserved bytes cannot be literals
     if limit <= known and not short:
         return NO_MATCH, 0
@@ -190,7 +190,7 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
     whole_run = min(run, limit)
     length, start, comparisons = known, -1, 0
     if whole_run > known:
-        length = whole_run  # only candidates with the same key can match more than the run
+        length = whole_run  # a longer match must start at an index with the same key
         if i > 0 and payload.data[unsigned(i - 1)] == payload.data[unsigned(i)]:
             start = i - 1
     shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)

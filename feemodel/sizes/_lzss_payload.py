@@ -36,10 +36,10 @@ class Workspace(NamedTuple):
     runs: Positions  # length of the run of equal bytes that starts at each index, if at least `SHORTEST_NEAR`
     previous: Positions  # latest earlier index with the same hashed key; negative: none
     rank: Positions  # number of earlier indices with the same hashed key
-    previous_run: Positions  # at the start of a run, start of the previous run of the same byte; negative: none
+    previous_run: Positions  # for the first index of a run, start of the previous run of the same byte; negative: none
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
-    savings: Positions  # bits that the best reference saves, if tabulated
+    savings: Positions  # number of bits that the best reference at each index saves; unused unless the kernel fills it
     heads: NDArray[np.int64]  # for each hashed key: latest position, counted from 1 for the first payload, and `rank`
     last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
     last_pairs: Positions  # [2 · 256]: latest position of each pair of a reserved byte and the next byte

@@ -20,7 +20,7 @@ NO_MATCH = -8 * LONGEST  # savings if there is no reference: less than the savin
 PADDING = 16  # zeros after data that is read in words of eight bytes
 
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
-_RUN_MARK = np.uint64(1 << 63)  # marks keys of runs; this bit is not set in a key of up to seven bytes
+_RUN_MARK = np.uint64(1 << 63)  # bit that is set in the keys of runs, and is 0 in keys of up to seven bytes
 # The first parameter of an intrinsic is the compiler's context, which callers in compiled code do not pass.
 _instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 

@@ -64,7 +64,7 @@ def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-unt
 
 @cached_njit(nogil=True, error_model="numpy")
 def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
-    """Return the rank at index `number` (from 0) of the sorted list of all ranks that the tree counts."""
+    """Return element `number` (from 0) of the sorted list of the ranks in the tree."""
     index, bit, remaining = 0, top, number + 1
     while bit > 0:
         following = index + bit

@@ -40,7 +40,8 @@ class Demand:
     reference_fee: float | None = None  #: fee f at which the price factor is 1; required if elasticity is not 0 [wei]
     choke: float = 10.0  #: maximum of the price factor, reached at low fees [1]
     responds_to: str = "data"  #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
-    cycle: tuple[float, ...] | None = None  #: factor of each hour: 24 from 00:00 UTC, or 168 from Monday 00:00 UTC [1]
+    #: 24 factors for the hours of a day (UTC), or 168 factors for the hours of a week from Monday 00:00 UTC [1]
+    cycle: tuple[float, ...] | None = None
     l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]
     lag: int = 0  #: age of the price to which users respond [steps]
     poisson: bool = False  #: whether the number of transactions in a step is a Poisson draw

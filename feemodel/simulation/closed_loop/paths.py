@@ -96,7 +96,7 @@ class Bootstrap:
     """
 
     paths: int  #: number of paths
-    block_seconds: float = DAY_SECONDS  #: length of a block; for "stationary", mean length of blocks [s]
+    block_seconds: float = DAY_SECONDS  #: length of a bootstrap block; for "stationary", mean length [s]
     horizon: float | None = None  #: length of a path; `None` means the length of the history [s]
     method: str = "stationary"  #: "stationary" or "circular"
 

@@ -142,7 +142,7 @@ class _Layout(NamedTuple):
     starts: Indices
     ends: Indices
     names: NDArray[np.str_]  # name of each word
-    numbers: Indices  # integer of each word, for words that are a known integer
+    numbers: Indices  # for each word that is a fixed integer: this integer
 
 
 def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) -> _Layout:

@@ -8,7 +8,7 @@ from feemodel.simulation.forecast.scores import pinball
 
 HALF_LIFE = 2 * DAY  # half-life of the weights in the mean of past losses [bins]
 POWER = 8.0  # weight of a forecaster = loss^−8
-EVEN_HORIZON = 3 * DAY // 4  # horizon at which p in `combined` is 4, half of `POWER` [bins]
+EVEN_HORIZON = 3 * DAY // 4  # horizon at which both losses in `combined` have the same exponent, `POWER` / 2 [bins]
 PROVISIONAL_SCORES = 24  # approximate number of forecasts that are averaged in a provisional loss
 MIN_LOSS = 1e-4  # lower bound on losses, 0.01 % of a fee [log(wei / gas)]
 

@@ -124,7 +124,7 @@ def driven(
 
     Parameters
     ----------
-    prices : "base_fee" and "blob_base_fee" → paths that `moved` returned, (paths, bins + 1) [log(wei / gas)].
+    prices : results of `moved` under the names "base_fee" and "blob_base_fee", (paths, bins + 1) [log(wei / gas)].
     begin : first block of all paths.
     rules : blob parameters of the protocol, the same for all blocks.
     every : number of blocks in a step.

@@ -55,7 +55,7 @@ class History(NamedTuple):
     fees: Mapping[str, float]  #: newest value of each fee in `FEES` [wei / gas]
     gas_used_ratio: float | None  #: gas used ratio of the newest row, if known [1]
     tip: float | None  #: median tip of the newest day, if known [wei / gas]
-    source: str  #: description of the origin of the rows
+    source: str  #: description of the data source
     assumed: str  #: assumptions about missing data
 
     def tip_of(self, submission: Submission) -> float:
