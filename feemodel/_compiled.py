@@ -90,7 +90,7 @@ def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
 
 @cache
 def _sources(name: str) -> str:
-    """Return a digest of a module and of all modules of the same package that it imports, even indirectly."""
+    """Return a digest of a module and of all modules of its package that the module imports, even indirectly."""
     package, found, pending = name.partition(".")[0], dict[str, str](), [name]
     first = getattr(sys.modules.get(package), "__file__", None)
     while pending and first is not None:

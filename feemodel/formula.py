@@ -5,8 +5,8 @@ labels, and returns an object of the same type. pandas and xarray are not import
 such an object has already imported the library.
 
 A formula checks its arguments and then calls its unchecked core: a function with the same name and a leading
-underscore, such as `_scaled_size` for `scaled_size`. Other modules of the package call the core, because their values
-were checked before. A formula that only users call needs no separate core.
+underscore, such as `_scaled_size` for `scaled_size`. Other modules of the package call the unchecked
+core, because they have already checked their values. A formula that only users call needs no separate core.
 
 Type checkers see a formula as two overloads, `int` to `int` and
 `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.

@@ -14,7 +14,7 @@ from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed
-#: Action → option → whether the option is required. All actions also have the option `--store`.
+#: Options of each action, and whether the option is required. All actions also have the option `--store`.
 OPTIONS = {
     "info": {},
     "verify": {},

@@ -39,7 +39,7 @@ FIT = "fit"
 FIGURES = (".png", ".svg", ".pdf")
 SLA_HOURS = 16.0
 
-#: Measures in the output: key of the JSON object, variable of the result, label.
+#: For each measure in the output: the key in the JSON object, the variable of the result, and the label.
 MEASURES = (
     ("recovery", "recovery", "data fees / posting cost"),
     ("totalRecovery", "total_recovery", "all fees / all costs"),
@@ -248,7 +248,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy; if its prices depend on the gas of a submission, set the gas to that of `submission`."""
+    """Return the policy, with the gas of `submission` if the prices of the policy depend on the gas of a submission."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 

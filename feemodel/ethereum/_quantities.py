@@ -179,8 +179,8 @@ def _not_hexadecimal(text: str, name: str) -> InvalidInput:
         return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
     reason = "expected hexadecimal digits after 0x"
     with suppress(ValueError):
-        bytes.fromhex(text[2:])  # accepts white space, so no error means that only white space is wrong
-        reason += ", without white space"
+        bytes.fromhex(text[2:])
+        reason += ", without white space"  # `fromhex` accepts white space, so all other characters are valid
     return InvalidInput(name, reason, text)
 
 

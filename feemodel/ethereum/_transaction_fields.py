@@ -1,7 +1,7 @@
 """Names of the fields of calls and transactions in clients and extractors.
 
-The list is used for call objects, rows of tables and columns of files. A call object with a name that is not in the
-list is refused, because a misspelt field would otherwise be treated as absent.
+The names apply to call objects, rows of tables and columns of files. A call object with a name that is not in these
+lists is refused, because a misspelt field would otherwise be treated as absent.
 
 Sources: ethereum/execution-apis, schema GenericTransaction and ReceiptInfo; go-ethereum, TransactionArgs; Besu,
 CallParameter; viem 2, formatTransactionRequest; ethers 6, getRpcTransaction and TransactionResponse; web3.py 7; alloy,

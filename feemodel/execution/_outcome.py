@@ -37,12 +37,12 @@ class Outcome(NamedTuple):
 
     @property
     def charged(self) -> int:
-        """Gas used as in a receipt: after refunds, at least the floor [gas]."""
+        """Gas used as in a receipt: after refunds, or the calldata floor if the floor is higher [gas]."""
         return max(self.gas_used - self.refund, self.floor)
 
     @property
     def peak(self) -> int:
-        """Gas used at the peak: before refunds, at least the floor [gas]."""
+        """Gas used before refunds, or the calldata floor if the floor is higher [gas]."""
         return max(self.gas_used, self.floor)
 
 

@@ -205,7 +205,7 @@ class _Probes:
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
     ) -> None:
         self._execute, self._trace, self._max_gas = execute, trace, max_gas
-        self._minimum, self._maximum = 1, 0.0  # range of limits proven to succeed
+        self._minimum, self._maximum = 1, 0.0  # smallest and largest gas limit of the range that is proven to succeed
         self._fails_from = inf  # all limits from this value up to `_minimum` are proven to fail
         self._executed = self._traced = self._proven = 0
 

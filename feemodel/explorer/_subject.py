@@ -205,7 +205,7 @@ class Subjects:
         return filled.with_placeholder_signature(), read.sender or bytes(20)
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """Return the subject, or the transaction of a hash; and the gas used, if it is already in a block [gas]."""
+        """Return the subject, or for a hash the transaction; and the gas used, or `None` if it is not known [gas]."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:

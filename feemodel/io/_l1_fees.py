@@ -256,7 +256,7 @@ def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[
     rows = sequence("reward", result["reward"])
     _check_length("reward", rows, len(ratios))
     asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    # For a block without transactions, go-ethereum returns zeros, and other nodes return null.
+    # For a block without transactions, go-ethereum returns a list of zeros as rewards, and other nodes return null.
     rewards = tuple(
         (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
         for index, (row, used) in enumerate(zip(rows, ratios, strict=True))

@@ -204,7 +204,7 @@ def table_of_rows(
 ) -> pd.DataFrame:
     """Convert JSON objects, each with its position for errors, to a table.
 
-    `names` maps a column to its name in the objects.
+    `names` maps a column of the table to the name of the field in the JSON objects.
     """
     return table_of_cells(columns, (cells_of_row(columns, position, row, names or {}) for position, row in rows))
 

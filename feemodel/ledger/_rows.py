@@ -130,7 +130,7 @@ CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) ST
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
-PART = 10  # number of levels that one SQL statement reads, above the lowest levels
+PART = 10  # number of levels that one SQL statement reads, except for the lowest levels
 LOWEST_PART = 5  # number of lowest levels, which are read from the file for each proof
 UPPER_PARTS = 32_768  # number of cached upper parts of paths, enough for a million leaves (30 MiB)
 RECENT = 1_024  # number of cached whole paths (2 MiB); the cache halves the time to prove an account again

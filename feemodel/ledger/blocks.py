@@ -360,7 +360,7 @@ def _unlike_leaves(
 
     If `whole` is true, return all leaves of both trees.
     """
-    old: dict[int, int] = {}  # row numbers at one height, by position from the left
+    old: dict[int, int] = {}  # position from the left → row number, at one height of the tree
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]
     for height in range(max(tops)[0], 0, -1):

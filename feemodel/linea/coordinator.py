@@ -550,7 +550,7 @@ def dynamic_gas_price_cap(
     Parameters
     ----------
     historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed : time for which the oldest block has been waiting.
+    elapsed : time for which the oldest block has been waiting for its submission.
     target : time within which the block should be finalized, above 0, in the same unit as `elapsed`.
     time_of_day_multiplier : factor of the hour of the week [1].
     adjustment_constant : increase of the multiplier when the target is reached [1].

@@ -381,7 +381,7 @@ def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : table of `feemodel.rollups.padding_table`, factors [1]. For a chain without a maximum, no ring is drawn.
+    table : table of `feemodel.rollups.padding_table`, factors [1]. No ring is drawn for a chain without an upper bound.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns

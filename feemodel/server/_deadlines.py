@@ -16,7 +16,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from feemodel.server.settings import Settings
 
-HEAD_BYTES = 65_536  # maximum size of a request line with headers; a body may have as many bytes of framing
+HEAD_BYTES = 65_536  # maximum size of a request line with headers, and of these plus the framing of the body
 HEADERS = 100  # maximum number of headers of a request
 LOOK = 0.5  # maximum pause between two checks of the connections [s]
 HEAD_SLICE = 1_024  # bytes of a request's head that are read before other connections have their turn

@@ -1,7 +1,7 @@
 """Error objects of JSON-RPC: their codes, and the conversion of exceptions to error objects.
 
-Errors of the package keep their messages. Any other exception becomes "Internal error" with an identifier; the log has
-the traceback under the same identifier.
+The error object of a `FeeModelError` has the message of the exception, except for errors of the ledger file. Any other
+exception becomes "Internal error" with an identifier; the log has the traceback under the same identifier.
 
 Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for error codes above -32100.
 """

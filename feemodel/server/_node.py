@@ -1,4 +1,4 @@
-"""Client of the node behind the server: gets the newest block, and forwards methods that the server does not have."""
+"""Client of the server's node, to get the newest block and to forward the methods that the server does not have."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -32,7 +32,7 @@ UNREAD = 65_536  # size of the kernel's receive buffer for each connection [byte
 
 
 class SharedSocket(socket.socket):
-    """A socket that is unpickled in a worker as a new socket on the same port."""
+    """Listening socket that can be pickled; unpickling it in a worker opens a new socket on the same port."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return bound, self.getsockname()[:2]

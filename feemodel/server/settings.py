@@ -279,7 +279,7 @@ def _unknown(spelled: str, expected: str, name: str, known: Collection[str]) -> 
 
 
 def _value(spelled: str, name: str, value: Any) -> Any:
-    """Return the value of a setting from TOML or text; the message of `InvalidInput` uses the source's spelling."""
+    """Return the value of a setting from TOML or text; error messages contain `spelled`, the name in the source."""
     given, is_text = value, isinstance(value, str)
     if is_text and is_list(name):
         value = [part.strip() for part in value.split(",")]

@@ -211,7 +211,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
     """Submit a task to the pool, which may start a process for it.
 
     SIGINT is blocked during the call. A process that starts during the call inherits the blocked signal, so an
-    interrupt cannot end the process before `_receive` makes it ignore SIGINT.
+    interrupt cannot end the process before the process calls `_receive`, which makes the process ignore SIGINT.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return pool.submit(_run_received, number)

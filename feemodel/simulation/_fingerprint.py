@@ -382,7 +382,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return the global names that the code uses alone, and not only in the form `name.attribute`."""
+    """Return the global names that the code uses in other ways than in `name.attribute`."""
     found = set()
     for one in _codes(code):
         steps = [

@@ -85,8 +85,8 @@ class PathBrackets:
 
     def _of_estimate_margin(self, size_part: float, gas: float, cost: float) -> Bracket:
         def root(bound: int) -> float:
-            # Each bound of the fees is linear in the margin. The values at two margins therefore determine the margin
-            # at which the bound equals the cost.
+            # Each bound of the fees is linear in the margin. The margin at which a bound equals the cost
+            # follows from the values of the bound at two margins.
             first, second = (self._bounds(size_part, gas, at)[bound] for at in (0.0, 1.0))
             slope = second - first
             return max(0.0, (cost - first) / slope) if slope > 0.0 else (0.0 if first >= cost else math.inf)

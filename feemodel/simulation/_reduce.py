@@ -337,7 +337,7 @@ class Table:
         name : name of the result.
         dims : remaining dimensions.
         held : statistics returned by `Over.of_values`, with cells in C order.
-        units : attributes of the result.
+        units : attributes of the result that describe its unit.
         """
         sums, wanted = self._sums, self._wanted
         moments = {

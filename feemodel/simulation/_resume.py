@@ -35,7 +35,7 @@ class Job(Protocol[Part]):
 
     @property
     def description(self) -> str:
-        """Return everything that determines the result, as JSON."""
+        """JSON text with all inputs that determine the result."""
 
     def __call__(self, number: int, /) -> Part:
         """Compute a part."""

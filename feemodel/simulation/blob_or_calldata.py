@@ -2,8 +2,8 @@
 
 A rollup with `rate` bytes per second posts every T seconds. Per second, the rollup pays `fixed / T` for the fixed costs
 of postings, and `delay_cost · rate · T / 2` for the delay of its data. The optimal T is √(2 · fixed / (delay_cost ·
-rate)) if the bytes fit in a posting. A posting with a blob has only a fixed cost. A posting with calldata also has a
-price per byte.
+rate)) if the bytes fit in a posting. A posting with a blob has only a fixed cost. A posting with calldata has a
+fixed cost and a cost per byte.
 
 Source: the model of Davide Crapis, Edward W. Felten and Akaki Mamageishvili, EIP-4844 Economics and Rollup Strategies,
 arXiv 2310.01155 (2023), according to the abstract and the authors' summary; the formulas are derived here.

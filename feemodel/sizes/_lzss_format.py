@@ -19,4 +19,4 @@ LONGEST = 256  # maximum length of a reference [byte]
 LONG_RUN = 160  # runs of at least this length are encoded by a reference to the previous byte [byte]
 SHORTEST_NEAR, SHORTEST_FAR = 4, 5  # minimum length of a reference [byte]; 1 at a reserved byte
 LONGEST_INPUT = 2**18  # bytes
-LONGEST_DICTIONARY = 2**21 - LONGEST_INPUT  # maximum size of a dictionary [byte]; far references can reach all of it
+LONGEST_DICTIONARY = 2**21 - LONGEST_INPUT  # maximum size of a dictionary, in the range of far references [byte]

@@ -28,9 +28,9 @@ from feemodel.sizes._lzss_primitives import (
 if TYPE_CHECKING:
     from feemodel.sizes._lzss_dictionary import DictionaryIndex
 
-# A set of numbers below 64**3 (which equals `LONGEST_INPUT`) is stored in three levels of 64-bit words. The first level
-# has one bit for each number. In the second and the third level, a bit is set if the corresponding word of the previous
-# level is not zero.
+# A set of numbers below 64**3 (which equals `LONGEST_INPUT`) is stored in three levels of 64-bit words. In the first
+# level, bit n is set if n is in the set. In the second and the third level, bit n is set if word n of the level before
+# is not zero.
 _LEVELS = (0, 64**2, 64**2 + 64)  # index of the first word of each level
 _SET_WORDS = 64**2 + 64 + 1
 _ONE = np.uint64(1)

@@ -114,8 +114,8 @@ PUBLISHED = (
     Victim(name="Optimism, throttled", block_time=2.0, batch_blobs=6, block_blobs=0.16, commit_gas=21_000,
            block_transactions=70, gas_price=12e6),
 )  # fmt: skip
-#: Arbitrum with blocks that use gas at the chain's speed limit. Of the two scripts, only `l2da.py` includes Arbitrum,
-#: where transactions are ordered by time of arrival.
+#: Arbitrum with blocks that use gas at the chain's speed limit. Of the scripts `dos.py` and `l2da.py`, only
+#: `l2da.py` includes Arbitrum, where transactions are ordered by time of arrival.
 PUBLISHED_ARBITRUM = Victim(
     name="Arbitrum", block_time=1.0, batch_blobs=1.2, block_blobs=1.2, commit_gas=168_858, block_transactions=1,
     gas_price=14e6,

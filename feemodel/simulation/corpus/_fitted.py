@@ -27,7 +27,7 @@ class ShapeFit:
     seen : number of real transactions of this shape.
     dynamic_fee : share of the real transactions of this shape that have type 2 (EIP-1559) [1].
     with_value : share of the real transactions of this shape that transfer ether [1].
-    execution_gas : gas used minus intrinsic gas: the mean in each stratum of the distribution [gas].
+    execution_gas : mean of (gas used − intrinsic gas) in each stratum of the distribution [gas].
     tail : mean number of words in the tail in each stratum of the distribution; empty if the shape has no tail.
     mixture : mapping from the name of a word to its share of the words in the tail [1].
     """

@@ -13,9 +13,9 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # step size of the changes of the logarithm of a factor [1]
-# Bounds of the logarithm of a factor. The upper bound lets the distance of a quantile from the median grow to at most
-# about twice its forecast value. After a change in the weights of the forecasters, the factors are wrong for a while;
-# the bounds limit the effect of wrong factors.
+# Bounds of the logarithm of a factor. With the upper bound, a calibrated quantile is at most
+# about twice as far from the median as the forecast quantile. After a change in the weights of the forecasters, the
+# factors are wrong for a while, and the bounds limit the effect of wrong factors.
 NARROWEST, WIDEST = -1.0, 0.75
 
 
@@ -27,7 +27,7 @@ def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, h
     forecasts : forecast quantiles, (origins, q), with one origin per bin.
     targets : targets of the first origins; the targets of the last origins are not known yet.
     quantiles : probabilities of the quantiles, (q,), increasing and including 0.5.
-    horizon : horizon of the forecasts: time from an origin to its target [bins].
+    horizon : time from an origin to its target [bins].
 
     Returns
     -------

@@ -11,7 +11,7 @@ from feemodel._compiled import cached_njit
 from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB
 
-RESPONSE = 8.0  # time constant at which excess blob gas approaches the given blob price [blocks]
+RESPONSE = 8.0  # time constant with which the excess blob gas approaches the value for the given blob base fee [blocks]
 
 
 @cached_njit(nogil=True, error_model="numpy")
