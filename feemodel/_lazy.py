@@ -15,8 +15,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     Type checkers and this function read the same import statements in `__init__.py`. Besides the public names, the
     modules of the package become attributes. `__all__` is the list of public names.
 
-    This module does not use the package `lazy_loader`, which would add two dependencies, reads the names from a second
-    file (`__init__.pyi`), and does not name a missing extra in its errors.
+    The package `lazy_loader` is not used, for three reasons: it would add two dependencies, it reads the names from a
+    second file (`__init__.pyi`), and its error messages do not name a missing extra.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Results of executing and estimating a captured transaction again on the state before it; `None` for a failure."""
+    """Results of a captured transaction that was executed and estimated again; a result is `None` after a failure."""
 
     step: Step
     outcome: Outcome | None  #: result of executing the transaction again
@@ -162,7 +162,7 @@ def _estimated(step: Step, node: NodeClient, tolerance: float, engine: Engine) -
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
-    """Return (result, `None`) of a task, or (`None`, error message) if it raises `FeeModelError`."""
+    """Return (result, `None`) of a task, or (`None`, error message) if the task raises `FeeModelError`."""
     try:
         return task(), None
     except FeeModelError as error:

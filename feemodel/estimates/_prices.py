@@ -75,7 +75,7 @@ def prices_of(
     preset : preset with the margins, and with the costs that `costs` does not replace.
     costs : cost for each field of a pricing form; values of `None` and fields of the other form are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
-    record : extra data of a block, whose pricing record replaces the preset's costs; `None` to keep them.
+    record : extra data of a block, whose pricing record replaces the preset's costs; `None` keeps the preset's costs.
 
     Raises `InvalidInput` for costs that give no valid fee, and for extra data without a pricing record.
 

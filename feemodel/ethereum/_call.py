@@ -107,7 +107,7 @@ def as_mapping(row: Any) -> Mapping[str, Any]:
         return row
     if hasattr(row, "_asdict"):
         row = row._asdict()
-        row.pop("Index", None)  # added by pandas' itertuples
+        row.pop("Index", None)  # a field that pandas' `itertuples` adds
     elif hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
         row = row.to_dict()
     else:

@@ -198,7 +198,10 @@ class _Frame:
             self.required_of_calls = max(self.required_of_calls, gas)
 
     def minimum(self) -> int:
-        """Return the minimum gas with which the frame executes the same instructions, or halts at one of them [gas]."""
+        """Return the minimum gas with which the frame gives the same result [gas].
+
+        With this gas, the frame executes the same instructions or, if it halted, halts at one of these instructions.
+        """
         halted = self.halted
         needed = self.required_of_calls if halted else max(self.required, self.spent())
         for burn in reversed(self.burns):

@@ -49,8 +49,8 @@ class BytePoint(Point, kw_only=True):
     cost_margin: Ratio = COORDINATOR.margin
     lower_bound: Uint64 | None = int(COORDINATOR.lower_bound)  #: [wei / byte]
     upper_bound: Uint64 | None = int(COORDINATOR.upper_bound)  #: [wei / byte]
-    execution_gas: Uint64 = COORDINATOR.execution_gas  #: of a submission [gas]
-    blob_gas: Uint64 = COORDINATOR.blob_gas  #: of a submission [gas]
+    execution_gas: Uint64 = COORDINATOR.execution_gas  #: execution gas of a submission [gas]
+    blob_gas: Uint64 = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
     submission_bytes: Bytes = USABLE_BLOB_BYTES  #: [byte]
 
 

@@ -55,7 +55,7 @@ class Options(msgspec.Struct, rename="camel"):
     gas_used: Uint64 | None = None  #: [gas]
     pool_margin: Ratio | None = None
     selection_margin: Ratio | None = None
-    nonce: Uint64 = 0  #: of a call that has no nonce
+    nonce: Uint64 = 0  #: nonce that is used for a call without a nonce
     overrides: dict[str, Any] | None = None
 
 

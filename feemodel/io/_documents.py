@@ -40,7 +40,7 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
         raise unreadable(path, error) from None
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
-    except ValueError as error:  # not TOML, not UTF-8, an integer with too many digits, or a NUL in the path
+    except ValueError as error:  # text that is not TOML or not UTF-8, a very long integer, or a NUL in the path
         reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 

@@ -226,7 +226,7 @@ def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[V
 
 
 def _ancestors(leaves: list[int]) -> list[list[int]]:
-    """Return the positions of the leaves and of the nodes above them, by height."""
+    """Return, for each height, the positions of the nodes above the given leaves; height 0 has the leaves."""
     levels = [leaves]
     for _ in range(DEPTH):
         levels.append(list(dict.fromkeys(position >> 1 for position in levels[-1])))
@@ -518,7 +518,7 @@ class Tree:
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
 
     def proven_leaves(self, indices: Sequence[int]) -> list[ProvenLeaf]:
-        """Return the leaves with these indices, which must be in use, with their proofs.
+        """Return the leaf and its proof for each of these leaf indices, which must be in use.
 
         Raises `LedgerDamaged` if the stored path of a leaf does not lead to the root.
         """

@@ -54,7 +54,7 @@ WORD_GAS = 4
 AUTHORIZATION_GAS = 25_000  # gas of an EIP-7702 authorization
 ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
 ALTO_WORD_MILLIGAS = 9_200
-ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # added for accounts that are called with executeUserOp
+ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # gas for accounts called with executeUserOp
 EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
 FLOOR_GAS = {"zero": 10, "nonzero": 40}  # gas per byte in EIP-7623
 SIGNATURE_SIZE = 68  # assumed FastLZ length of the missing signature
@@ -215,7 +215,7 @@ def alto_gas(
     execute_user_op : whether the account is called with `executeUserOp`. If `True`, alto charges the gas per word for
         all words of the operation; if `False`, only for the words of the calldata.
     calldata_floor : whether the chain has the calldata floor of EIP-7623.
-    assumed_gas_used : gas that the operation is assumed to use: a tenth of its gas limits [gas].
+    assumed_gas_used : a tenth of the operation's gas limits, the gas that the operation is assumed to use [gas].
 
     The result is 4 · 1,740 + 38,090 + 46:
 

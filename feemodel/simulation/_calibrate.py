@@ -367,7 +367,7 @@ def smallest_margin(
     ----------
     surplus : function that takes the number of a path and a margin, and returns revenue − cost [wei]. The result must
         not decrease if the margin increases.
-    paths : number of paths; they are numbered from 0 to n − 1.
+    paths : number of paths; the numbers of the paths start at 0.
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
