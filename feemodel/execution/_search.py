@@ -93,8 +93,8 @@ class Searched(NamedTuple):
 
     gas_limit: int | None
     outcome: Outcome  #: outcome of the execution with the upper bound, or of the plain transfer
-    executed: int  #: number of limits with which the message was executed
-    proven: int  #: number of limits whose outcome was proven by a trace
+    executed: int  #: number of gas limits with which the message was executed
+    proven: int  #: number of gas limits whose outcome was proven by a trace
     spent: int = 0  #: gas used by all executions [gas]
 
 

@@ -104,8 +104,8 @@ class Native:
         call_state : the state on which messages are executed.
         task : function that takes an executor for the state; `run` returns the function's result.
         inline_gas : gas for all executions of the task together; `None` for no limit [gas]. If the gas limit of an
-            execution exceeds the gas that is left, the execution gets only the gas that is left, and its trace must
-            prove that the full limit gives the same outcome.
+            execution exceeds the gas that is left, the execution runs with the gas that is left. The trace of the
+            execution must then prove that the full limit gives the same outcome.
 
         Raises `LimitExceeded` if the executions take longer than the engine's time limit, and `Unproven` if
         `inline_gas` is not enough to prove an outcome.

@@ -170,8 +170,8 @@ def read_each_transaction(
 ) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
     """Yield the transactions of a CSV or Parquet file as tables, and an error for each row that cannot be read.
 
-    Each item is a pair of a row number, counted from 1, and the table that starts with this row or the error for this
-    row. The items are in the order of the file.
+    Each item is a pair: a row number, counted from 1, and either the error for this row or a table whose first row has
+    this number. The items are in the order of the file.
 
     Raises `UnreadableFile` for a file that is not a table of transactions.
     """

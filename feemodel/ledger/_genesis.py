@@ -516,7 +516,7 @@ class _Waiting:
 
         Parameters
         ----------
-        records : accounts of shape (n, RECORD), in which the index of the remaining fields is not set yet.
+        records : records of accounts, of shape (n, RECORD), in which the bytes from REST on are not set yet.
         others : indices (within the run) of the accounts with code or storage.
         values : encoded values of the accounts with code or storage, 192 bytes for each account.
         """

@@ -81,8 +81,8 @@ def max_send(
     Returns
     -------
     Sendable : a value that can be sent [wei]. On most chains, no larger value can be sent. On Scroll, and on the OP
-        Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, and a larger value
-        may be possible.
+        Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, so the call might
+        also be valid with a larger value.
 
     Raises
     ------

@@ -170,7 +170,7 @@ def op_stack_data_gas(
 
 
 class ArbitrumDataGas(NamedTuple):
-    """Size of an operation in Arbitrum's data units, which rundler stores, and the data gas at current prices."""
+    """Data gas of an operation on Arbitrum at current prices, and the size that rundler stores for the operation."""
 
     units: int  #: [10⁻⁶ unit]
     gas: int  #: [gas]

@@ -138,7 +138,7 @@ class Dispatcher:
         self._log_calls = self._settings.log == "requests"
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
-        self._held = 0  # bytes of answers whose batch is not complete yet
+        self._held = 0  # total size of the answers to unfinished batches [byte]
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:

@@ -296,7 +296,7 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 
 
 class Table:
-    """Moments of all cells of a result, into which the moments of each block are merged."""
+    """Moments of all cells of a result, merged from the moments of the blocks of evaluations."""
 
     def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
         self._wanted, self._shape = wanted, shape
