@@ -47,7 +47,7 @@ from feemodel.integers import (
     where,
 )
 
-ELASTICITY = 2  # EIP-1559: gas limit over gas target
+ELASTICITY = 2  # EIP-1559: gas limit / gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
 LOWEST_BASE_FEE = 7  # [wei / gas]; an eighth of 7 wei is rounded down to 0, so the base fee does not fall below 7 wei
 

@@ -23,7 +23,7 @@ TOKENS: Mapping[int, str] = {
     LINEA_CHAIN_ID: "0x176211869ca2b568f2a7d4ee941e073a821ee1ff",
     DEVELOPMENT: "0xaaaa2a3e812a24562cd3f7b309273796b2c3aaaa",
 }
-#: Chain id → signed token transfer. Linea: a real transfer. Development chain: a transfer by the first account.
+#: Chain id → signed token transfer: a real transfer on Linea, or a transfer by the development chain's first account.
 SIGNED: Mapping[int, str] = {
     LINEA_CHAIN_ID: (
         "0x02f8b182e70807840243d5808402625a0082f23094176211869ca2b568f2a7d4ee941e073a821ee1ff80b844a9059cbb00000000000000"

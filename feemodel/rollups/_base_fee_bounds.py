@@ -10,7 +10,7 @@ from feemodel.rollups import arbitrum, starknet, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.chains import Parameters
 
-ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 on Linea and Ethereum
+ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # parameters of EIP-1559 on Linea and Ethereum
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -46,7 +46,7 @@ class Fees(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Factors of a rule's fees.
+    """Factors from which the fees of a rule are computed.
 
     A factor is a constant, or has one value for each transaction or for each sample of L1 fees. The fees are
 

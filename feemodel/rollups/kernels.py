@@ -74,8 +74,8 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     return Sums(by_transaction, by_sample)
 
 
-# "reassoc" allows the compiler to reorder additions of doubles, which SIMD instructions require. The integer arithmetic
-# stays exact.
+# "reassoc" allows the compiler to reorder additions of doubles, which SIMD instructions require. The option does not
+# affect integer arithmetic.
 @cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,

@@ -1,7 +1,8 @@
 """Settings of the server. Flags take precedence over environment variables, and variables over the settings file.
 
 In the TOML file, each section of settings is a table. The environment variable of a setting is `FEEMODEL_` and the name
-in capitals; the flag is `--` and the name with hyphens. Unknown names are refused in every source.
+in capitals; the flag is `--` and the name with hyphens. The name of an unknown setting is refused in the file,
+in environment variables and in flags.
 """
 
 import re
@@ -227,7 +228,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Combine the settings from the three sources.
+    """Combine the settings from a file, from environment variables and from flags.
 
     Parameters
     ----------
