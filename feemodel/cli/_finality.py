@@ -60,7 +60,7 @@ def parse_finality(
 
     Parameters
     ----------
-    words : `immediate`, `depth N` or `l1 URL`.
+    words : words of the option: `immediate`, `depth N` or `l1 URL`.
     connect : function that returns the node at a URL.
     contract : address of the rollup's contract on L1.
 

@@ -42,7 +42,7 @@ def implausible(column: str, values: RealArray) -> Implausible | None:
 
     Parameters
     ----------
-    column : "base_fee", "blob_base_fee" or "tip".
+    column : name of the column: "base_fee", "blob_base_fee" or "tip".
     values : array of any shape; NaN is ignored [wei / gas].
 
     Returns

@@ -27,7 +27,7 @@ def percentile_tips(
     block : block number of each transaction, of shape (n,).
     tip : priority fee of each transaction, of shape (n,) [wei / gas].
     gas_used : gas used by each transaction, of shape (n,) [gas].
-    percentile : from 0 to 100.
+    percentile : percentile of a block's gas used, from 0 to 100.
 
     Returns
     -------

@@ -131,9 +131,9 @@ def follow(
     confirmations : number of later blocks that must exist before a block is imported.
     interval : pause between two requests for new blocks [s].
     wait : function that waits for the given time [s], and returns true to stop.
-    on_failure : called if the node fails, with the error and the pause before the next attempt [s]. The pause doubles
-        with each failure, up to a minute. If `on_failure` is `None`, the node's error is raised.
-    progress : called with the number of each block.
+    on_failure : function that is called if the node fails, with the error and the pause before the next attempt [s].
+        The pause doubles with each failure, up to a minute. If `on_failure` is `None`, the node's error is raised.
+    progress : function that is called with the number of each block.
 
     Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
     """

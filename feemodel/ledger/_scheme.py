@@ -60,7 +60,7 @@ class Scheme:
 
     Parameters
     ----------
-    hash : Poseidon2 or MiMC.
+    hash : hash function, Poseidon2 or MiMC.
     tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
     plain : inverse of `numbers`: function that decodes 32-byte integers from a message.

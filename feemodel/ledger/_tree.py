@@ -386,7 +386,7 @@ class Tree:
 
     Parameters
     ----------
-    hashing : "poseidon2" or "mimc".
+    hashing : hash function, "poseidon2" or "mimc".
     rows : tables that store the rows of the tree; `None` means an in-memory database.
     version : stored version in `rows` to start from; `None` means an empty tree.
     value_message : function that returns the bytes to hash for a leaf's value; `None` disables the check of values.

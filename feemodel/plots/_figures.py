@@ -476,8 +476,8 @@ def draw_bands(
     Parameters
     ----------
     ax : axes to draw on.
-    times : times, of shape (steps,).
-    values : values, of shape (paths, steps).
+    times : times on the horizontal axis, of shape (steps,).
+    values : values of each path, of shape (paths, steps).
     bands : lower quantile, upper quantile and opacity of each band.
     """
     for low, high, alpha in bands:

@@ -29,7 +29,7 @@ def plot_forecast(
     ----------
     found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
-    fee : "base_fee" or "blob_base_fee".
+    fee : fee to plot, "base_fee" or "blob_base_fee".
     history : observed fees, as a scenario with times. If the forecast extends from time `a` to `b`, the fees from
         `a - (b - a)` to `b` are drawn.
 

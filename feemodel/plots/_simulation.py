@@ -160,7 +160,7 @@ def plot_fee_fan(
     ----------
     scenario : scenario of `feemodel.simulation.scenarios`; fees (path, step) [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
-    fee : "base_fee" or "blob_base_fee".
+    fee : fee to plot, "base_fee" or "blob_base_fee".
     history : scenario of observed fees, whose first path is drawn over the bands.
 
     Returns

@@ -346,9 +346,9 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
 
     Parameters
     ----------
-    gas : gas used [gas].
+    gas : gas used by the transaction [gas].
     scalar : factor set by the chain [10⁻⁶ wei / gas].
-    constant : amount set by the chain [wei].
+    constant : constant part of the fee, set by the chain [wei].
     upgrade : name of an upgrade in `UPGRADES`.
 
     Returns

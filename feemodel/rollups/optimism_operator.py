@@ -164,7 +164,7 @@ def posting_plan(
     Parameters
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
-    mix : mean size of the chain's transactions, and size per unit of L1 gas.
+    mix : sizes of the chain's transactions, such as an element of `MIXES`.
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     as_published : `True` to compute the number of blobs per transaction from the calldata size, as the published code
         does; `False` to use the mean size, as the published formula does.
@@ -211,7 +211,7 @@ def scalars_for_margin(
     Parameters
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
-    mix : mean size of the chain's transactions, and size per unit of L1 gas.
+    mix : sizes of the chain's transactions, such as an element of `MIXES`.
     margin : share of revenue, from 0 to below 1 [1].
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].

@@ -202,7 +202,7 @@ def effective_gas_price(
     Parameters
     ----------
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the raw transaction [byte].
-    gas_used : gas used [gas].
+    gas_used : gas used by the transaction [gas].
     tx_gas_price : gas price of the transaction [wei / gas].
     l1_gas_price : gas price of L1, at least 1 [wei / gas].
     l2_gas_price : gas price suggested by the network, 1 to 2**64 − 1 [wei / gas].

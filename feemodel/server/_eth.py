@@ -42,7 +42,7 @@ class ChainMethods:
 
     Parameters
     ----------
-    executor : executes calls on the chain.
+    executor : object that executes calls on the chain.
     pricing : prices from which the announced gas price is computed.
     """
 

@@ -97,7 +97,7 @@ class ChainEstimates:
 
     Parameters
     ----------
-    executor : executes calls on the chain.
+    executor : object that executes calls on the chain.
     pricing : current prices, from which the estimates are computed.
     measuring : measurement of the transaction's compressed size.
     """

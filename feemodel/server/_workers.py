@@ -32,7 +32,7 @@ UNREAD = 65_536  # size of the kernel's receive buffer for each connection [byte
 
 
 class SharedSocket(socket.socket):
-    """Listening socket that can be pickled; unpickling it in a worker opens a new socket on the same port."""
+    """Socket that can be pickled; unpickling the socket in a worker opens a new socket on the same port."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return bound, self.getsockname()[:2]
@@ -92,7 +92,7 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     Parameters
     ----------
     loaded : contents of the files that the settings name.
-    ready : called with the address when all workers accept requests.
+    ready : function that is called with the server's address when all workers accept requests.
 
     Raises `FeeModelError` if the port is in use.
     """

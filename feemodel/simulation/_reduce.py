@@ -173,9 +173,10 @@ def over(
     quantile : levels from 0 to 1 [1]; quantiles are interpolated linearly.
     below : thresholds [unit of the result]; for each threshold y, the statistic is P(x < y), the share of evaluations
         below y [1].
-    cvar_lower, cvar_upper : shares above 0 and up to 1 [1]. For a share of 0.05, `cvar_lower` is the mean of the lowest
-        5 % of the evaluations, and `cvar_upper` is the mean of the highest 5 % (conditional value at risk). If share ·
-        number of evaluations is not an integer, the evaluation at the boundary has a weight below 1.
+    cvar_lower, cvar_upper : shares of the evaluations, above 0 and up to 1 [1]. For a share of 0.05, `cvar_lower` is
+        the mean of the lowest 5 % of the evaluations, and `cvar_upper` is the mean of the highest 5 % (conditional
+        value at risk). If share · number of evaluations is not an integer, the evaluation at the boundary has a weight
+        below 1.
 
     Returns
     -------

@@ -82,7 +82,7 @@ def sobol_indices(
     resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
     tolerance : maximum width of a confidence interval; a wider interval causes the warning `NotConverged` [1].
     second_order : whether to compute second-order indices too.
-    executor, workers : as in `feemodel.sweep`.
+    executor, workers : executor of the evaluations, and its number of workers, see `feemodel.sweep`.
     inputs : ranges of inputs by name, as a mapping. Use `inputs` for an input that has the same name as a parameter of
         `sobol_indices`, for example `inputs={"workers": (1, 8)}`.
     ranges : range of each input, as a keyword argument with the name of the input. A range is one of the following: a
@@ -300,7 +300,7 @@ def morris_screening(
         distribution are the midpoints of equally probable intervals. The values of `rows` are evenly spaced rows.
     confidence : confidence level of the interval of `mu_star` [1].
     resamples : number of resamples of the bootstrap.
-    executor, workers : as in `feemodel.sweep`.
+    executor, workers : executor of the evaluations, and its number of workers, see `feemodel.sweep`.
     inputs, ranges : as in `feemodel.sobol_indices`.
 
     Returns

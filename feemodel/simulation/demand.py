@@ -157,7 +157,7 @@ def attack_cost(
     attack : size and compression of the attack's calldata.
     hours : duration of the attack [h].
     variable_cost : variable cost from L1 fees, already limited to the coordinator's bounds [wei / byte].
-    fixed_cost : fixed cost [wei / gas].
+    fixed_cost : cost of one unit of gas [wei / gas].
     margin : minimum margin of the priority fee [1].
     base_fee : L2 base fee [wei / gas].
     pressure : parameters of the rule; `None` means the published parameters. A block count of 0 turns calldata pressure

@@ -165,8 +165,8 @@ class Brotli:
 
     Parameters
     ----------
-    quality : 0 to 11. The default, 1, is the quality that Arbitrum has used since ArbOS 20. OP Stack batches use
-        quality 10, and the default of the brotli library is quality 11.
+    quality : quality setting of brotli, 0 to 11. The default, 1, is the quality that Arbitrum has used since ArbOS 20.
+        OP Stack batches use quality 10, and the default of the brotli library is quality 11.
     window : base-2 logarithm of the window [bytes], 10 to 24.
 
     Source: RFC 7932; OffchainLabs/nitro, arbos/l1pricing/l1pricing.go (2026-04-23).

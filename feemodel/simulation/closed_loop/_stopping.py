@@ -155,7 +155,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
     costs : cost of submitting in each bin at each deviation, (bins + waits + 1, points), increasing in each row [wei].
     transition : probability of a change from one deviation to another in one bin, (points, points).
     delay_cost : cost of waiting during one time bin [wei].
-    limits : output, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
+    limits : output, maximum costs, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
     """
     count, points = limits.shape[0], costs.shape[1]
     values = costs.copy()  # expected costs under optimal decisions; initially the costs at the deadline

@@ -21,7 +21,7 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
 
     Parameters
     ----------
-    targets : targets, in a shape that broadcasts with `forecasts`.
+    targets : observed values, in a shape that broadcasts with `forecasts`.
     forecasts : forecast quantiles, (…, q), in the unit of the targets.
     quantiles : probabilities of the quantiles, (q,), from 0 to 1.
 
@@ -48,7 +48,7 @@ def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
 
     Parameters
     ----------
-    targets : targets, (n,).
+    targets : observed values, (n,).
     sample : random draws from the forecast of each target, (n, draws), in the unit of the targets.
 
     Returns
@@ -78,7 +78,7 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
 
     Parameters
     ----------
-    targets : targets, (n,).
+    targets : observed values, (n,).
     forecasts : forecast quantiles, (n, q), in the unit of the targets.
     quantiles : probabilities of the quantiles, (q,), increasing.
 
@@ -138,7 +138,7 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
 
     Parameters
     ----------
-    targets : targets, (n,).
+    targets : observed values, (n,).
     forecasts : forecast quantiles, (n, q), increasing along each row, in the unit of the targets.
 
     Returns
