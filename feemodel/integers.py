@@ -95,7 +95,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
     """Return `(value * factor + addend) // divisor` of integers of at least 0; the product may exceed 2**63.
 
     For arrays, the quotient is computed in doubles and corrected by the remainder. The computation in doubles rounds
-    four times; this changes a quotient below 2**62 by less than 2**11 + 1. If the divisor is at most 2**51, the
+    four times, so the error of a quotient below 2**62 is less than 2**11 + 1. If the divisor is at most 2**51, the
     remainder of the inexact quotient is within ±2**63, and int64 arithmetic (modulo 2**64) computes the remainder
     exactly. Elements beyond `QUOTIENT_LIMIT` or `DIVISOR_LIMIT` are computed one by one as Python ints.
 

@@ -66,8 +66,8 @@ class EnginePool:
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`.
 
-        Raises `LimitExceeded` at the deadline or if the child dies in every attempt, `RuntimeError` if the pool is
-        closed.
+        Raises `LimitExceeded` at the deadline or if the child dies in every attempt, and `RuntimeError` if the pool
+        is closed.
         """
         left = self._deadline
         for _ in range(ATTEMPTS):

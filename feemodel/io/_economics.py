@@ -8,8 +8,8 @@
 | blob_fee         | blob_fee_native           | costs_blobs_eth                                 |
 | l1_fee           | l1_fee_native             | costs_total_eth, and rent_paid_eth              |
 
-`l1_execution_fee` is data_fee + verification_fee. The rows of growthepie contain only this sum, so `data_fee` and
-`verification_fee` are missing in tables parsed from these rows.
+`l1_execution_fee` is data_fee + verification_fee. The rows of growthepie contain only `l1_execution_fee`, so
+`data_fee` and `verification_fee` are missing in tables parsed from these rows.
 
 Sources: docs.dune.com/data-catalog/curated/rollup-economics/l1_fees; duneanalytics/spellbook at 256fa10,
 rollup_economics_ethereum_l1_fees.sql; docs.growthepie.xyz/api (fundamentals_full.json).

@@ -15,7 +15,8 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACT
 class NodeParameters:
     """Pricing settings of a mainnet node; the costs come from the pricing record of the node's blocks."""
 
-    base_fee: int = LOWEST_BASE_FEE  #: base fee of L2, which a gas target of 1e9 keeps at the minimum [wei / gas]
+    #: base fee of L2, always the minimum, because blocks never reach the gas target of 1e9 [wei / gas]
+    base_fee: int = LOWEST_BASE_FEE
     fixed_cost: int = 30_000_000  #: cost of every unit of gas before the first pricing record [wei / gas]
     estimate_margin: float = 1.2  #: margin of gas estimates [1]
     pool_margin: float = 0.8  #: margin of the transaction pool [1]

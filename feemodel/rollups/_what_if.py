@@ -116,7 +116,7 @@ def parse_rules(name: str, text: str, path: str, *, chains: Mapping[str, Chain] 
 
 
 def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
-    """Return the blob rules at a date; `None`: the newest. Before the date of the first row, return the first row.
+    """Return the blob rules at a date; `None`: the newest. For a date before the first row, return the first row.
 
     >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
     ('BPO2', 'Prague', 'Cancun')

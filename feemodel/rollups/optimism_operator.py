@@ -33,8 +33,8 @@ FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footpr
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # outside this range, the formulas lose precision
-# Minimum number of transactions per day, and minimum number of hours. With smaller inputs, a result could exceed the
-# range of a double.
+# Minimum values of `transactions_per_day` and `channel_hours`. With smaller values, a result could exceed the range of
+# a double.
 MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6
 
 

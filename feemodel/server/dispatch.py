@@ -261,7 +261,7 @@ def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
         fields["data"] = found.data
     try:
         return _encode({"jsonrpc": "2.0", "id": identity, "error": fields}), found.code
-    except Exception as unwritable:  # a node's message may not be valid text, and its code may be too long
+    except Exception as unwritable:  # an error of a node may have invalid text or a very long code
         return _failed(identity, unwritable)
 
 

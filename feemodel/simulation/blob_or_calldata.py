@@ -100,7 +100,7 @@ def shared_blob_payment(share: float | RealArray) -> RealArray:
     """Return the share of a shared blob's cost that a rollup pays after Nash bargaining: 1 + √s − √(1 − s) − s.
 
     In the formula, s is `share`. A rollup that posts alone pays √(2 · delay_cost · blob_cost · rate) per second. Two
-    rollups that share blobs pay √(2 · delay_cost · blob_cost · (sum of both rates)) per second together. Each rollup
+    rollups that share blobs together pay √(2 · delay_cost · blob_cost · (sum of both rates)) per second. Each rollup
     bears the delay cost of its own data. The cost of the blob is divided so that both rollups save the same amount
     compared with posting alone.
 

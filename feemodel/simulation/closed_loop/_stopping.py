@@ -47,7 +47,7 @@ class _Model(NamedTuple):
 
     curve: RealArray  #: (7,): coefficients of the constant and of three harmonics
     deviations: RealArray  #: (points,): grid of deviations from the curve, increasing and evenly spaced
-    transition: RealArray  #: (points, points): element i, j: probability that deviation j follows deviation i
+    transition: RealArray  #: (points, points): probability that deviation j (column) follows deviation i (row)
 
 
 def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost: float) -> StoppingLimits:

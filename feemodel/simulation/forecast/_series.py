@@ -18,7 +18,7 @@ LONGEST = 10 * 366 * DAY  # maximum length of a series [bins]
 class FeeSeries:
     """Time series of the logarithm of a fee, in bins of ten minutes."""
 
-    first_bin: int  #: start of the first bin, in bins since 1970 [10 min]
+    first_bin: int  #: number of bins from 1970 to the start of the series
     means: RealArray  #: (bins,): mean logarithm; a bin without rows has the mean of the bin before [log(wei / gas)]
     newest: RealArray  #: (bins,): logarithm of the last fee before the end of each bin [log(wei / gas)]
     interpolated: RealArray  #: (bins,): `means`, but linearly interpolated in bins without rows [log(wei / gas)]
