@@ -47,7 +47,7 @@ def price_of_finality(
     InvalidInput : the scenario has several paths, has no dates, or ends before the first submission is due.
 
     At constant fees, waiting does not make a submission cheaper. In this example, the saving is slightly negative,
-    because the price cap pays a higher tip the older the first byte of a submission is:
+    because the tip that the price cap allows rises with the age of the first byte of a submission:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}

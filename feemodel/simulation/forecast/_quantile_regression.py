@@ -1,6 +1,6 @@
 """Linear quantile regression with a smoothed loss and a ridge penalty, solved by Newton's method.
 
-The loss is the pinball loss convolved with a Gaussian kernel, which is smooth and convex.
+The loss is the pinball loss convolved with a Gaussian kernel, so the loss is smooth and convex.
 
 Sources: Fernandes, Guerre, Horta, Journal of Business & Economic Statistics 39(1), 2021; He, Pan, Tan, Zhou, Journal of
 Econometrics 232(2), 2023.
