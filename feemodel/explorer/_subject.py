@@ -197,7 +197,7 @@ class Subjects:
         }
 
     def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
-        """Return a transaction and `None`, or for a call the transaction with a placeholder signature and the sender."""
+        """Return a transaction and `None`; for a call, a transaction with a placeholder signature, and the sender."""
         if isinstance(read, Transaction):
             return read, None
         check_no_blobs(read)
