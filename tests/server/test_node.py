@@ -241,7 +241,7 @@ def test_an_l1_node_of_another_chain_is_refused(node):
         assert client.http("GET", "/ready").status == 200
         answering(node, eth_feeHistory=history, eth_chainId="0xaa36a7")
         client.until(lambda: client.http("GET", "/ready").status != 200, "the other chain is seen")
-        assert "its chain id is 11155111" in client.error("rollup_estimateGas", TRANSFER)["message"]
+        assert "the served chain, got 11155111" in client.error("rollup_estimateGas", TRANSFER)["message"]
 
 
 def test_the_chain_of_the_node_is_what_an_explanation_measures(node):
