@@ -11,15 +11,18 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from feemodel.checks import INT64_MAX, choice, known_fields
+from feemodel.checks import INT64_MAX, choice, known_fields, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE, VERIFICATION, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.rollups.chains import CHAINS, check_parameter, parse_parameter
 
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0)]
+#: Values of parameters: chain → parameter name → value.
+ChainParameters: TypeAlias = dict[str, dict[str, int | float | bool | str]]
 
 FORMS = (CostPerByte.name, VerificationCost.name)
 L1_FEES = ("l1BaseFee", "blobBaseFee")
@@ -66,6 +69,21 @@ class VerificationPoint(Point, kw_only=True):
 
 POINTS: Mapping[str, type[Point]] = {CostPerByte.name: BytePoint, VerificationCost.name: VerificationPoint}
 
+
+class StarknetGas(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Gas of the same action on Starknet, which cannot be computed from an Ethereum transaction."""
+
+    l1_data_gas: Uint64  #: [gas]
+    l2_gas: Uint64  #: [gas]
+
+    def columns(self, path: str) -> dict[str, int]:
+        """Return the amounts by column of Starknet's rule; raises `InvalidInput` above 2**63 - 1."""
+        return {
+            own: whole_scalar(f"{path}.{name}", getattr(self, own), maximum=INT64_MAX)
+            for name, own in names_of(self).items()
+        }
+
+
 _COORDINATOR = f"{COORDINATOR.source} ({COORDINATOR.date})"
 _SEQUENCER = f"{VERIFICATION.source} ({VERIFICATION.date})"
 #: Sources of the defaults of all inputs.
@@ -84,7 +102,7 @@ SOURCES: Mapping[str, str] = {
 EXAMPLE = {"compressedSize": 128, "gas": "0x5208"}  # a plain transfer
 
 
-def names_of(kind: type[Point] | Point) -> dict[str, str]:
+def names_of(kind: type[msgspec.Struct] | msgspec.Struct) -> dict[str, str]:
     """Return the attributes of a struct by their JSON-RPC names."""
     return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
 
@@ -148,6 +166,25 @@ def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
     for name in names:
         if name in given:
             raise InvalidInput(f"{path}.{name}", "expected none: it is found by the method", given[name])
+
+
+def read_parameters(given: ChainParameters, path: str) -> ChainParameters:
+    """Check values of parameters of chains. A value given as text is parsed, so that integers may exceed 2**53.
+
+    >>> read_parameters({"mantle": {"token_ratio": "3114"}}, "moment.parameters")
+    {'mantle': {'token_ratio': 3114}}
+    """
+    found: ChainParameters = {}
+    for chain, values in given.items():
+        choice(f"{path}.{chain}", chain, CHAINS)
+        found[chain] = {}
+        for name, value in values.items():
+            try:
+                checked = parse_parameter(name, value) if isinstance(value, str) else check_parameter(name, value)
+            except InvalidInput as error:
+                raise InvalidInput(f"{path}.{chain}.{name}", error.reason, error.value) from None
+            found[chain][name] = checked
+    return found
 
 
 def to_wire(name: str, value: Any) -> Any:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from feemodel.checks import INT64_MAX, known_fields, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
@@ -27,7 +28,16 @@ from feemodel.ethereum import (
 )
 from feemodel.ethereum._transaction import SET_CODE, check_no_blobs
 from feemodel.explorer._fee import price, priced_form, recovery_of
-from feemodel.explorer._inputs import L1_FEES, Ratio, expect_none, naming, read_point
+from feemodel.explorer._inputs import (
+    L1_FEES,
+    ChainParameters,
+    Ratio,
+    StarknetGas,
+    expect_none,
+    naming,
+    read_parameters,
+    read_point,
+)
 from feemodel.io.shipped import day_l1_fees
 from feemodel.linea import explain, node_checks
 from feemodel.linea.parameters import LineaPreset
@@ -60,13 +70,15 @@ class Options(msgspec.Struct, rename="camel"):
 
 
 class Moment(msgspec.Struct, rename="camel"):
-    """Options of a comparison: L1 fees or a day, gas, and state overrides."""
+    """Options of a comparison: L1 fees or a day, gas, state overrides, and values for other chains."""
 
     l1_base_fee: Uint64 | None = None  #: [wei / gas]
     blob_base_fee: Uint64 | None = None  #: [wei / gas]
     gas: Uint64 | None = None  #: [gas]
     overrides: dict[str, Any] | None = None
     at: str | None = None  #: a day
+    parameters: ChainParameters = {}
+    starknet: StarknetGas | None = None
 
     def l1_fees(self) -> tuple[int, int]:
         """Return the L1 base fee and blob base fee. A fee that is not given is the median of the day `at`."""
@@ -156,7 +168,9 @@ class Subjects:
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
         moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee` [wei / gas]. `gas`: an
             estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on which a call
-            is executed. `at`: a day whose rules and median L1 fees are used.
+            is executed. `at`: a day whose rules and median L1 fees are used. `parameters`: values, as numbers or text,
+            that replace parameters of chains: chain → parameter name → value. `starknet`: an object with the amounts
+            `l1DataGas` and `l2Gas` that the same action uses on Starknet [gas].
 
         Returns
         -------
@@ -171,13 +185,15 @@ class Subjects:
         if own.at is not None:
             timestamp("moment.at", own.at)
         base_fee, blob_base_fee = own.l1_fees()
+        parameters = read_parameters(own.parameters, "moment.parameters")
+        starknet_gas = {} if own.starknet is None else own.starknet.columns("moment.starknet")
         read, _ = await self._found(subject)
-        rules, without = rules_at(own.at)
+        rules, without = rules_at(own.at, parameters=parameters)
         gas = (await self._gas(subject, read, own.gas, own.overrides, "moment"))["estimated"]
         signed, sender = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
         rows, reference = await asyncio.to_thread(
-            compared, signed, sender, gas, rules, base_fee, blob_base_fee, self.codec
+            compared, signed, sender, gas, rules, base_fee, blob_base_fee, self.codec, starknet_gas
         )
         unknown = [
             {"rule": name, "token": CHAINS[name].token, "date": one.since, "source": one.reason, "error": one.brief}
@@ -267,12 +283,14 @@ def compared(
     base_fee: int,
     blob_base_fee: int,
     codec: Codec,
+    starknet_gas: Mapping[str, int],
 ) -> tuple[list[dict[str, Any]], str]:
     """Return a row per rule, and the reference rule of the ratios."""
     from feemodel.rollups import comparison, measured_sizes
 
     senders = None if sender is None else [sender]
     table = measured_sizes([signed], gas=[gas], senders=senders, linea_codec=codec)
+    table |= {name: np.array([amount]) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
     # Prefer a reference rule that has a fee for this transaction.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}

@@ -57,6 +57,14 @@ def compared(subject, moment=L1, methods=METHODS):
     return asyncio.run(methods["feemodel_compare"](subject, moment))
 
 
+GAS = {"l1DataGas": "0x100", "l2Gas": hex(1_100_000)}  # of an action on Starknet
+
+
+def supplied(**moment):
+    """Return the rows of a comparison with values supplied for other chains, by chain."""
+    return {one["rule"].partition("/")[0]: one for one in compared(RAW, {**L1, **moment})["rules"]}
+
+
 def test_a_fee_in_the_cost_per_byte_form():
     answer = fee(**L1)
     parts = form_of("cost-per-byte", PRESET).parts(128, 21_000, 1.2)
@@ -363,6 +371,21 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: compared(RAW, {**L1, "at": 5}), "moment.at: expected `str | null`, got 5"),
         (lambda: compared(RAW, {**L1, "at": "June"}), "moment.at: expected a time such as 2024-06-14"),
         (lambda: compared(RAW, {"at": "2024-06-14"}), "moment.at: expected a day from 2026-"),
+        (lambda: supplied(parameters=[]), "moment.parameters: expected `object`"),
+        (lambda: supplied(parameters={"atlantis": {}}), "moment.parameters.atlantis: expected one of arbitrum-nova, "),
+        (lambda: supplied(parameters={"mantle": {"ratio": 1}}), "moment.parameters.mantle.ratio: expected one of "),
+        (
+            lambda: supplied(parameters={"mantle": {"token_ratio": "many"}}),
+            "moment.parameters.mantle.token_ratio: expected an integer, got 'many'",
+        ),
+        (
+            lambda: supplied(parameters={"mantle": {"token_ratio": 1.5}}),
+            "moment.parameters.mantle.token_ratio: expected an integer, got 1.5",
+        ),
+        (lambda: supplied(starknet={"l2Gas": "0x1"}), "moment.starknet: object missing required field `l1DataGas`"),
+        (lambda: supplied(starknet={**GAS, "l1Gas": "0x1"}), "moment.starknet: object contains unknown field `l1Gas`"),
+        (lambda: supplied(starknet={**GAS, "l2Gas": "1"}), "moment.starknet.l2Gas: expected a quantity"),
+        (lambda: supplied(starknet={**GAS, "l2Gas": hex(2**63)}), "moment.starknet.l2Gas: expected at most 9,223,"),
     ],
 )
 def test_what_is_wrong_with_a_subject_is_said(call, message):
@@ -412,6 +435,34 @@ def test_a_day_has_its_own_rules_and_l1_fees():
     unknown = {one["rule"]: one["error"] for one in then["rules"] if "error" in one}
     assert unknown["mode"] == "unknown since 2024-03-14T00:00:01: base_fee_scalar, blob_base_fee_scalar"
     assert then["reference"] == then["rules"][0]["rule"] == "op-mainnet/ecotone"
+
+
+def test_a_chain_is_priced_in_its_own_token_and_in_eth_once_its_parameters_are_supplied():
+    given = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
+             "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
+    rows = supplied(parameters={"mantle": given})
+    rule = rollups.rule("mantle", parameters=given)
+    (expected,) = tables.comparison(
+        tables.sizes_table([SIGNED]), base_fee=106_400_000, blob_base_fee=6_161_000, rules=[rule]
+    )  # fmt: skip
+    found = rows["mantle"]
+
+    assert (found["rule"], found["token"], int(found["total"], 16)) == (rule.name, "MNT", expected.total)
+    assert int(found["totalEth"], 16) == expected.total_eth == round(expected.total / 3_114)
+    assert rows["mode"]["error"].startswith("unknown since 2025-05-09T16:00:01: base_fee_scalar")
+    assert supplied(parameters={"mantle": {name: str(value) for name, value in given.items()}}) == rows
+
+
+def test_starknet_is_priced_once_its_gas_and_its_rate_are_supplied():
+    """The L1 data gas costs 6,161,000 · 135 // 1,000 wei = 831,735 wei, and an ETH is worth 30,000 STRK."""
+    rate = {"starknet": {"eth_to_fri_rate": str(30_000 * 10**18)}}  # more than a double can hold exactly
+    found = supplied(parameters=rate, starknet=GAS)["starknet"]
+
+    assert (found["token"], int(found["l1Fee"], 16)) == ("STRK", 256 * 831_735 * 30_000)
+    assert int(found["l2Fee"], 16) == 1_100_000 * 8 * 10**9
+    assert int(found["totalEth"], 16) == pytest.approx(int(found["total"], 16) / 30_000, rel=1e-9)
+    assert "needs the columns l1_data_gas, l2_gas" in supplied(parameters=rate)["starknet"]["error"]
+    assert supplied(starknet=GAS)["starknet"]["error"] == "unknown since 2024-01-10: eth_to_fri_rate"
 
 
 def test_the_fee_is_named_as_rip_7759_names_it():

@@ -39,7 +39,8 @@ CALLS = {
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
     "feemodel_simulateMonth": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}]],
+    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}],
+                         [TRANSFER, {"at": "2026-02-01", "parameters": {"celo": {"token_per_eth": 12_000.5}}}]],
     "feemodel_forecast": [[{"method": "seasonal", "paths": 20}], [{"horizons": ["20min"], "method": "blend"}]],
 }  # fmt: skip
 
