@@ -27,7 +27,7 @@ def test_axe_finds_nothing(open_tab, context):
     tab.history()
     tab.page.get_by_role("button", name="Simulate the month").click()
     tab.month()
-    tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}))
+    tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}), parameters="mantle.token_ratio=many")
     tab.page.locator("#rate").fill("-1")
     tab.page.locator("#gas").fill("0.5")
     tab.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -35,6 +35,7 @@ def test_axe_finds_nothing(open_tab, context):
         tab.page.locator(f"#{name} table td").first.wait_for()
     tab.settled()
     assert tab.page.locator("#subject-warning").is_visible()
+    assert tab.page.locator("#parameters-error").is_visible()
     assert tab.page.evaluate(found) == []
 
 

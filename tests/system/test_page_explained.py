@@ -122,3 +122,56 @@ def test_why_a_chain_has_no_fee_and_the_sources_are_listed(open_tab):
     assert {"mode", "zksync-era"} <= set(unpriced)
     assert {name + reason for name, reason in (compared["without"] | unpriced).items()} == set(reasons)
     assert tab.page.locator("#told details").last.locator("tbody tr").count() == len(compared["rules"])
+
+
+SUPPLIED = (
+    "mantle.token_ratio=3114 mantle.base_fee_scalar=5227 mantle.blob_base_fee_scalar=1014213"
+    " mantle.operator_fee_scalar=0 mantle.operator_fee_constant=0 mantle.l2_gas_price=20000000"
+    " starknet.eth_to_fri_rate=30,000,000000000000000000 celo.l2_gas_price=25000000000 celo.token_per_eth=12000.5"
+)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_fees_in_another_token_are_shown_in_eth_too(open_tab, width):
+    """Fees of 3,114 MNT and 30,000 STRK for one ETH; a rate that no double can hold exactly is sent as text."""
+    tab = open_tab(viewport={"width": width, "height": 800})
+    tab.explain(SIGNED[59_144], parameters=SUPPLIED, starknet="256, 1100000")
+    compared = tab.answer("feemodel_compare")
+    rules = {one["rule"]: one for one in compared["rules"]}
+    rows = {row.split("\t")[0]: row for row in tab.page.locator("#told .rules tr").all_inner_texts()}
+
+    for name, token, rate in (
+        ("mantle/arsia", "MNT", 3_114),
+        ("starknet", "STRK", 30_000),
+        ("celo/jovian", "CELO", 12_000.5),
+    ):
+        assert rules[name]["token"] == token
+        assert int(rules[name]["totalEth"], 16) == pytest.approx(int(rules[name]["total"], 16) / rate, rel=1e-6)
+        assert f" {token} = " in rows[name]
+    assert int(rules["starknet"]["l2Fee"], 16) == 1_100_000 * 8 * 10**9
+    other = open_tab(tab.link(), viewport={"width": width, "height": 800})
+    assert other.page.locator("#parameters").input_value() == SUPPLIED
+    assert other.answer("feemodel_compare") == compared
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("parameters", "mantle.token_ratio", "Please match the requested format."),
+        ("parameters", "mantle.token_ratio=many", "mantle.token_ratio: expected an integer, got 'many'"),
+        ("parameters", "atlantis.token_ratio=1", "atlantis: expected one of arbitrum-nova, "),
+        ("starknet", "256", "Please match the requested format."),
+        ("starknet", "256, many", "Please match the requested format."),
+    ],
+)
+def test_a_wrong_value_for_another_chain_is_said_beside_its_input(open_tab, name, text, said):
+    tab = open_tab(viewport={"width": 320, "height": 640})
+    tab.explain(SIGNED[59_144], **{name: text})
+    assert tab.text(f"#{name}-error").startswith(said)
+    assert tab.page.locator(f"#{name}").get_attribute("aria-invalid") == "true"
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 320
+    tab.explain(SIGNED[59_144], **{name: ""})
+
+    assert tab.page.locator(f"#{name}-error").is_hidden()
+    assert tab.page.locator(f"#{name}").get_attribute("aria-invalid") == "false"
+    assert tab.page.locator("#told .rules").is_visible()

@@ -15,7 +15,7 @@ def test_the_link_is_the_state(open_tab):
     tab.page.locator("#gasPriceRatio").fill("12.5")
     tab.page.select_option("#axis", "gasPriceRatio")
     tab.page.locator("input[name=y][value=log]").check()
-    tab.explain('{"to": "0x' + "11" * 20 + '", "value": "0x0"}', gasUsed="21000")
+    tab.explain('{"to": "0x' + "11" * 20 + '", "value": "0x0"}', gasUsed="21000", starknet="256, 1100000")
     link = tab.link()
     other = open_tab(link)
     inputs = """[...document.querySelectorAll("[name]:not(meta)")]

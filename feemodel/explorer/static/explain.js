@@ -3,16 +3,18 @@
 import { isValid, point, take } from "./controls.js";
 import { $, announce, details, el, fact, key, say, scrolling, table } from "./dom.js";
 import { PARTS } from "./fee.js";
-import { big, exactEth, grouped, inCurrency, money, times, wei } from "./numbers.js";
+import { big, digits, exactEth, grouped, inCurrency, money, times, wei } from "./numbers.js";
 import { call, keepUpToDate } from "./server.js";
 import { changed } from "./state.js";
 
 const LAST_PRECOMPILE = 0x1ffn; // EIP-7587: there is no code at a precompile, and yet it is executed
+const OF_CHAINS = ["parameters", "starknet"]; // inputs that only the comparison with other rollups reads
 
 export function startExplain({ examples, chainId }) {
   let asked = {};
   const explain = () => {
-    asked = Object.fromEntries(new FormData($("ask")));
+    for (const name of OF_CHAINS) sayWrong(name);
+    if (OF_CHAINS.every((name) => $(name).validity.valid)) asked = Object.fromEntries(new FormData($("ask")));
     if (!asked.subject) $("told").hidden = $("subject-warning").hidden = true;
     changed();
   };
@@ -36,20 +38,39 @@ export function startExplain({ examples, chainId }) {
     return button;
   }));
   keepUpToDate($("explain-card"), () => (asked.subject && isValid() ? callsOf(asked) : null), async ([answer, compared]) => {
+    sayWrong("parameters", /^moment\.parameters\.(.*)/s.exec(compared.error?.message ?? "")?.[1]);
     drawTransaction(answer, compared);
     say($("subject-warning"), await warningOf(answer.decoded, chainId));
   });
   explain();
 }
 
-function callsOf({ subject: pasted, gasEstimate, gasUsed, at }) {
+/** Show beside an input what is wrong with its text, or why the server refuses it. */
+function sayWrong(name, refusal = "") {
+  const input = $(name), message = input.validationMessage || refusal;
+  say($(`${name}-error`), message);
+  input.ariaInvalid = String(Boolean(message));
+}
+
+function callsOf({ subject: pasted, gasEstimate, gasUsed, at, parameters, starknet }) {
   const { compressedSize, gas, ...options } = point(), { l1BaseFee, blobBaseFee } = options;
   const quantity = (text) => `0x${BigInt(text).toString(16)}`, subject = subjectOf(pasted.trim());
   const estimate = gasEstimate ? { gas: quantity(gasEstimate) } : {}, used = gasUsed ? { gasUsed: quantity(gasUsed) } : {};
+  const [l1DataGas, l2Gas] = (starknet.match(/\d+/g) ?? []).map(quantity);
+  const ofChains = { parameters: parametersOf(parameters), ...(l2Gas ? { starknet: { l1DataGas, l2Gas } } : {}) };
   return [
     ["feemodel_explain", subject, { ...options, ...estimate, ...used }],
-    ["feemodel_compare", subject, { l1BaseFee, blobBaseFee, ...estimate, ...(at ? { at } : {}) }],
+    ["feemodel_compare", subject, { l1BaseFee, blobBaseFee, ...estimate, ...(at ? { at } : {}), ...ofChains }],
   ];
+}
+
+/** Parameters by chain, from text such as "mantle.token_ratio=3114"; the server parses the values. */
+function parametersOf(text) {
+  const found = Object.create(null); // no name is inherited
+  for (const [, chain, name, value] of text.matchAll(/([\w-]+)\.(\w+)=(\S+)/g)) {
+    (found[chain] ??= {})[name] = value.replaceAll(",", "");
+  }
+  return found;
 }
 
 function subjectOf(pasted) {
@@ -137,9 +158,10 @@ function barOf({ l1Fee, l2Fee, total, totalEth }, most) {
 function otherRollups({ rules, at, reference, pubdata, without = {} }) {
   const priced = rules.filter(({ error }) => !error), unpriced = rules.filter(({ error }) => error);
   const most = Math.max(1, ...priced.map(({ totalEth }) => (totalEth ? wei(totalEth) : 0)));
-  const amount = (fee, token) => (token === "ETH" ? money(fee) : `${(wei(fee) / 1e18).toPrecision(4)} ${token}`);
+  const amount = (fee, token) => (token === "ETH" ? money(fee) : `${digits(wei(fee) / 1e18)} ${token}`);
+  const inEth = ({ token, totalEth }) => (token === "ETH" || totalEth === null ? "" : ` = ${money(totalEth)}`);
   const rows = priced.map((one) => [one.rule, barOf(one, most), amount(one.l1Fee, one.token), amount(one.l2Fee, one.token),
-    amount(one.total, one.token), one.ratio === null ? "" : times(one.ratio)]);
+    amount(one.total, one.token) + inEth(one), one.ratio === null ? "" : times(one.ratio)]);
   const head = ["Rule", [key("size"), "Data and ", key("fixed"), "execution fee"], "Data fee (L1 part)", "Execution fee (L2 part)", "Total", `Relative to ${reference}`];
   const whose = at ? `The same transaction under the rules of ${at}` : "The same transaction on other rollups";
   const reasons = { ...without, ...Object.fromEntries(unpriced.map(({ rule, error }) => [rule, error])) };
