@@ -461,7 +461,7 @@ def test_starknet_is_priced_once_its_gas_and_its_rate_are_supplied():
     assert (found["token"], int(found["l1Fee"], 16)) == ("STRK", 256 * 831_735 * 30_000)
     assert int(found["l2Fee"], 16) == 1_100_000 * 8 * 10**9
     assert int(found["totalEth"], 16) == pytest.approx(int(found["total"], 16) / 30_000, rel=1e-9)
-    assert "needs the columns l1_data_gas, l2_gas" in supplied(parameters=rate)["starknet"]["error"]
+    assert "l1_data_gas, l2_gas" in supplied(parameters=rate)["starknet"]["error"]
     assert supplied(starknet=GAS)["starknet"]["error"] == "unknown since 2024-01-10: eth_to_fri_rate"
 
 
