@@ -223,7 +223,8 @@ def _file(
 def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
     """Return the L1 base fee and blob base fee that the options give [wei / gas].
 
-    A fee that is not given is a quantile over the day `--at` or, without `--at`, over the month in the package.
+    If a fee is not given, the function takes the `quantile` of this fee over the day `--at`, or without `--at` over the
+    month of L1 fees in the package.
     """
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp

@@ -50,7 +50,7 @@ _MAXIMUM = {  # maximum of each numeric field of a transaction
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2, because no fee for this type is published"
-_AUTHORIZATION = {  # field of an authorization → maximum of a number, or `None` for an address
+_AUTHORIZATION = {  # maximum of each field of an authorization; `None` for the address, which is not a number
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
 _AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")

@@ -54,7 +54,7 @@ def distinguish(rules: Any) -> None:
             self.words, self.status = words, status
 
     def charge_for_code(evm: Any, amount: Any) -> None:
-        """Charge gas for deployed code, the only purpose for which the interpreter module calls `charge_gas`."""
+        """Charge gas for deployed code; the interpreter module calls `charge_gas` for nothing else."""
         try:
             charge(evm, amount)
         except out_of_gas:

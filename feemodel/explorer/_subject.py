@@ -213,7 +213,11 @@ class Subjects:
         }
 
     def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
-        """Return a transaction and `None`; for a call, a transaction with a placeholder signature, and the sender."""
+        """Return the subject as a signed transaction, and the sender if the subject is a call.
+
+        A call gets a placeholder signature, and the zero address if it has no sender. For a transaction, the second
+        value is `None`.
+        """
         if isinstance(read, Transaction):
             return read, None
         check_no_blobs(read)

@@ -349,7 +349,7 @@ def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
 
 
 RUN = 131_072  # size of a run: number of accounts + slots + units of code (CODE_UNIT)
-CODE_UNIT = 128  # number of bytes of code that count as one account in the size of a run
+CODE_UNIT = 128  # bytes per unit of code; a unit of code adds 1 to the size of a run, like an account or a slot
 RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]

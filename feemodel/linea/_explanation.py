@@ -31,7 +31,7 @@ def explain(
     Parameters
     ----------
     subject : a parsed call or signed transaction.
-    gas : mapping with the keys "estimated" and "limit", and optionally "used", to the amounts of gas [gas].
+    gas : mapping with the amounts of gas "estimated", "limit" and, optionally, "used" [gas].
     form : pricing form with the node's costs.
     checks : checks of the node, see `feemodel.linea.node_checks`; the estimate uses the margin of the first check.
     codec : name of a codec, or a codec object.

@@ -51,8 +51,8 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Raises
     ------
-    InvalidInput : the number of fees is neither the number of ratios nor one more; or a value is negative or not
-        finite.
+    InvalidInput : the number of fees is neither n nor n + 1, where n is the number of ratios; or a value is negative or
+        not finite.
 
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
@@ -83,7 +83,7 @@ def average_fees(
 
     Raises
     ------
-    InvalidInput : the number of values in a column of fees is neither the number of ratios nor one more; or a value is
+    InvalidInput : a column of fees has neither n nor n + 1 values, where n is the number of ratios; or a value is
         negative or not finite.
 
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
@@ -308,8 +308,8 @@ def usage_weighted_gas_price(
 
     Raises
     ------
-    InvalidInput : the number of values in a column of fees is neither the number of ratios nor one more; a value is
-        negative or not finite; or `execution_gas` is 0.
+    InvalidInput : a column of fees has neither n nor n + 1 values, where n is the number of ratios; a value is negative
+        or not finite; or `execution_gas` is 0.
 
     >>> usage_weighted_gas_price(
     ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
@@ -486,8 +486,8 @@ def weighted_moving_average_fee(
 
     Raises
     ------
-    InvalidInput : `base_fees` is empty; the number of priority fees is neither the number of ratios nor one more; or a
-        value is negative or not finite.
+    InvalidInput : `base_fees` is empty; the number of priority fees is neither n nor n + 1, where n is the number of
+        ratios; or a value is negative or not finite.
 
     >>> weighted_moving_average_fee(
     ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],

@@ -173,7 +173,7 @@ def arbitrum_base_fee_bound(
 def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
     """Return the largest base fee of Taiko after some full blocks with the same timestamp [wei / gas].
 
-    Each full block with the timestamp of its parent raises the base fee by a quarter, up to the chain's maximum:
+    Each full block with the same timestamp as its parent raises the base fee by a quarter, up to the chain's maximum:
 
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from feemodel.simulation._axes import DRAW_BLOCK, Inputs
 from feemodel.simulation.samples import Samples
 
-LARGEST_CHUNK = 1 << 20  # maximum number of evaluations in a block; 8 MiB for each result
+LARGEST_CHUNK = 1 << 20  # maximum number of evaluations in a block, which takes at most 8 MiB for each result
 SMALLEST_CHUNK = 1 << 16
 CHUNKS = 64  # preferred number of blocks; the limits on the block size take precedence
 

@@ -382,7 +382,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _used_whole(code: CodeType) -> set[str]:
-    """Return the global names that the code uses in other ways than in `name.attribute`."""
+    """Return the global names that the code uses at least once without an attribute after the name."""
     found = set()
     for one in _codes(code):
         steps = [

@@ -22,8 +22,8 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
     Returns
     -------
     Dataset with a variable `<variable>_<statistic>` for each statistic and each numeric variable that has all
-    dimensions of the reduction. Variables that have no dimension of the reduction are kept unchanged. Variables that
-    are neither reduced nor kept are dropped, and the attribute `left_out` lists their names.
+    dimensions of the reduction. Variables with none of these dimensions are kept unchanged. Variables that are
+    neither reduced nor kept are dropped, and the attribute `left_out` lists their names.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
 from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
-HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the first fee above the price still fits in 64 bits
+HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the last fee may be higher, but fits in 64 bits
 
 
 def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = None) -> NDArray[np.int64]:

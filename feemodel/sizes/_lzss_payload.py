@@ -39,7 +39,7 @@ class Workspace(NamedTuple):
     previous_run: Positions  # for the first index of a run, start of the previous run of the same byte; negative: none
     previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
     previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
-    savings: Positions  # number of bits that the best reference at each index saves; unused unless the kernel fills it
+    savings: Positions  # bits that the best reference at each index saves; filled only after many comparisons
     heads: NDArray[np.int64]  # for each hashed key: latest position, counted from 1 for the first payload, and `rank`
     last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
     last_pairs: Positions  # [2 · 256]: latest position of each pair of a reserved byte and the next byte
@@ -124,10 +124,10 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
     """Enter the indices of a run into the tables, except the last `SHORTEST_NEAR - 1` indices.
 
-    Let n be the number of bytes from an index to the end of the run. A match for the index can extend beyond the run
-    only if the match starts n bytes before the end of an earlier run of the same byte. Therefore, the key of the index
-    consists of the repeated byte, the byte after the run, and n. If n is at least `LONGEST`, no match extends beyond
-    the run, and the index gets no key.
+    Let n be the number of bytes from an index to the end of the run. The bytes at an earlier position can match the
+    bytes at the index beyond the end of the run only if an earlier run of the same byte ends n bytes after the
+    position. Therefore, the key of the index consists of the repeated byte, the byte after the run, and n. If n is at
+    least `LONGEST`, no match extends beyond the run, and the index gets no key.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

@@ -83,8 +83,8 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
     """Return the named tuple with the same arrays, whose references numba does not count.
 
     Whenever an array is passed to a function, numba updates the reference count of the array atomically, which is slow
-    in inner loops. The original arrays must exist as long as the returned tuple, so pass only arguments of the calling
-    function, and no arrays that the calling function allocates.
+    in inner loops. The returned tuple does not keep the arrays in memory. Therefore, pass only arrays that the calling
+    function received as arguments; the calling function must not pass arrays that it allocates itself.
     """
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
