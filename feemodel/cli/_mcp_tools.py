@@ -250,7 +250,7 @@ def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exact(value: Any) -> Any:
-    """Convert the integers of a result that a double cannot represent to strings of decimal digits."""
+    """Return a result in which integers beyond the exact range of a double are written as decimal strings."""
     if isinstance(value, dict):
         return {key: _exact(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -50,7 +50,7 @@ FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-#: Fields of transactions that were sent, which calls do not have.
+#: Fields that a sent transaction has but a call lacks: block, index, hash and signature.
 SENT_FIELDS: Final = frozenset(
     ("block_number", "block_hash", "transaction_index", "transaction_hash", "v", "y_parity", "r", "s")
 )

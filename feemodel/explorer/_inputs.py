@@ -165,7 +165,7 @@ def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
         raise InvalidInput(path, "expected an object", given)
     for name in names:
         if name in given:
-            raise InvalidInput(f"{path}.{name}", "expected none: it is found by the method", given[name])
+            raise InvalidInput(f"{path}.{name}", "expected none: the method determines this input", given[name])
 
 
 def read_parameters(given: ChainParameters, path: str) -> ChainParameters:

@@ -247,7 +247,7 @@ def json_items(
 
     Parameters
     ----------
-    kind : word for an item in its position, such as "block" in "block 2".
+    kind : word before the number in the position of an item, such as "block" in "block 2".
     only : position of a single document that is not a list.
     inside : function that returns the part of a document that contains the items.
     """

@@ -65,7 +65,7 @@ class Scheme:
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
     plain : inverse of `numbers`: function that decodes 32-byte integers from a message.
     words : function that encodes concatenated 32-byte words for a message.
-    address_word : function that converts an address to a number for a message.
+    address_word : function that converts an address to 32 bytes, which `numbers` then encodes for a message.
     pieces : function that encodes concatenated 16-byte pieces of code for a message.
     empty_code_hash : code hash of an account without code, which is the hash of one zero block.
     empty_sub_root : sub root of a tree that has only a head leaf and a tail leaf.
@@ -129,7 +129,7 @@ class Scheme:
         )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Return whether each node has the hash in the node above, and each value has the hash in its leaf.
+        """Return whether the hash of each node is stored in its parent, and the hash of each value in its leaf.
 
         Parameters
         ----------

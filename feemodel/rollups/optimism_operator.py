@@ -200,7 +200,7 @@ def scalars_for_margin(
     state_in_fees: bool = False,
     as_published: bool = False,
 ) -> Scalars:
-    """Return the scalars with which the L1 fees of a day pay for posting and earn a given margin.
+    """Return the scalars at which users' L1 data fees cover the cost of posting and leave a given margin.
 
     The margin is a share of the revenue, so revenue = cost / (1 − margin). In the formulas for the scalars, n is
     `transactions_per_day` and size is `mix.estimated_size`:

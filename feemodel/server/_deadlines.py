@@ -275,7 +275,7 @@ class WebSocket(WebSocketsSansIOProtocol):
             super().handle_events()
 
     async def receive(self) -> Any:
-        await self.writable.wait()  # no further answer until the client has read the last one
+        await self.writable.wait()  # send an answer only after the client has read the previous answer
         return await super().receive()
 
     def connection_lost(self, exc: Exception | None) -> None:

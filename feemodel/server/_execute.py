@@ -47,7 +47,7 @@ WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a c
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
 HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for a longer time [s]
 PENALTY = 20  # code counts as slow for PENALTY · (time of its call − limit)
-SLOW_FOR = 60.0  # maximum time for which code counts as slow [s]
+SLOW_FOR = 60.0  # code is treated as slow for at most this time after a slow call [s]
 SLOW_CODES = 4_096  # maximum number of slow codes that are stored
 
 

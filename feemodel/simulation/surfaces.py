@@ -105,8 +105,8 @@ class Workload:
         ----------
         table : table of `feemodel.io.read_transactions`, or another table with the same column names.
         codec, packed, chain_id, threads : arguments that are passed to `feemodel.fee_sizes`.
-        name : name of the workload for the attributes of results, to which a description of the assumptions is
-            appended.
+        name : name of the workload for the attributes of results. A description of the assumptions is appended to the
+            name.
 
         Notes
         -----

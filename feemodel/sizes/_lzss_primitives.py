@@ -138,9 +138,9 @@ def all_equal(word: np.uint64, width: int) -> bool:
 def run_key(run: int, byte: int, following: int) -> np.uint64:
     """Return the key of an index at which `run` equal bytes start, followed by the byte `following`.
 
-    Different indices in a run have different keys, because a match can extend beyond the end of the run only if it
-    starts `run` bytes before the end of an earlier run. The key of an index that is not in a run consists of the first
-    bytes at the index.
+    A match can extend beyond the end of the run only if the match starts where an earlier run also has exactly `run`
+    bytes left. Therefore, the key contains `run`, and the indices of a run have different keys. The key of an index
+    that is not in a run consists of the first bytes at the index.
     """
     return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 

@@ -90,10 +90,10 @@ def _minimum(
 def _loss(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, coefficients: RealArray
 ) -> tuple[float, RealArray, RealArray]:
-    """Return the penalized smoothed loss and, for each row, P(r < 0) and the density at 0 of a random variable r.
+    """Return the penalized smoothed loss and, for the smoothed residual r of each row, P(r < 0) and the density at 0.
 
-    The random variable r is normally distributed around the residual of the row, with the standard deviation
-    `BANDWIDTH`.
+    The smoothed residual r is a normally distributed random variable: its mean is the residual of the row, and its
+    standard deviation is `BANDWIDTH`.
     """
     from scipy.special import ndtr
 
