@@ -39,8 +39,7 @@ MAY_IMPORT = {
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
     "server": GROUND | {"ethereum", "sizes", "linea", "io", "ledger", "execution", "estimates"},
-    "explorer": GROUND
-    | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates", "server"},
+    "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "estimates", "server"},
     "cli": None,  # the commands may import everything below them
 }
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
