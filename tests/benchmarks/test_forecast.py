@@ -171,7 +171,7 @@ def test_a_file_that_exists_is_not_written_over(fees, tmp_path, option):
     path = tmp_path / "here.csv"
     path.write_text("kept")
 
-    with pytest.raises(InvalidInput, match=f"{option}: exists already"):
+    with pytest.raises(InvalidInput, match=f"{option}: the file exists"):
         forecast.main(["--l1", str(fees), "--first-day", "6.5", option, str(path)])
     assert path.read_text() == "kept"
 

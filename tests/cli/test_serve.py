@@ -38,9 +38,9 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     code, said, _ = checked(capsys, "--json", *flags)
     assert code == 1
     (reason,) = json.loads(said)["unready"]
-    assert reason.startswith("the newest block: none yet, the node: no connection (")
+    assert reason.startswith("the newest block: not received yet, the node: no connection (")
     code, said, _ = checked(capsys, *flags)
-    assert (code, "\nnot ready: the newest block: none yet, the node: no connection (" in said) == (1, True)
+    assert (code, "\nnot ready: the newest block: not received yet, the node: no connection (" in said) == (1, True)
 
 
 @pytest.mark.parametrize(

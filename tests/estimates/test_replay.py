@@ -149,7 +149,7 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
         ({"blocks": []}, r"the document\.blocks: expected at least one block"),
         (
             {"accounts": [account(SENDER), account(SENDER, nonce=1)]},
-            r"the document\.accounts\[1\]: expected an account once",
+            r"the document\.accounts\[1\]: expected the same fields in every copy of the account",
         ),
         (
             {"storage": [{"address": f"0x{TARGET.hex()}", "key": word(1), "value": word(n)} for n in (2, 2, 3)]},
@@ -250,11 +250,14 @@ def test_transactions_of_every_type_are_executed_and_estimated(fields, gas):
     assert (row.estimate is not None, row.size is not None) == (has_fee, has_fee)
 
 
-@pytest.mark.parametrize(("kind", "field"), [("BLOB", "blobVersionedHashes"), ("DELEGATE_CODE", "authorizationList")])
-def test_a_transaction_without_the_list_of_its_type_is_not_executed_without_it(kind, field):
+@pytest.mark.parametrize(
+    ("kind", "field", "item"),
+    [("BLOB", "blobVersionedHashes", "hash"), ("DELEGATE_CODE", "authorizationList", "authorization")],
+)
+def test_a_transaction_without_the_list_of_its_type_is_not_executed_without_it(kind, field, item):
     (row,) = compare_transactions(parsed(transaction(type=kind, **PRICES)), codec="zstd")
 
-    expected = f"{field}: expected at least one in a transaction of type {kind}, got []"
+    expected = f"{field}: expected at least one {item} in a transaction of type {kind}, got []"
     assert (row.outcome, row.gas, row.refusal, row.failure) == (None, None, expected, expected)
 
 
@@ -533,7 +536,7 @@ def test_the_help_names_the_exit_codes(capsys):
     with pytest.raises(SystemExit):
         main(["replay", "--help"])
 
-    assert "  1  at least one did not, or could not be executed" in capsys.readouterr().out
+    assert "  1  at least one transaction differs from the record, or could not be executed" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

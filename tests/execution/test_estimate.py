@@ -507,7 +507,7 @@ def test_nothing_is_changed(engine):
         ({"authorizationList": {}}, r"call\.authorizationList: expected a list"),
         ({"authorizationList": [{"chainId": 1}]}, r"call\.authorizationList\[0\]\.address"),
         ({"blobVersionedHashes": ["0x01"]}, r"call\.blobVersionedHashes\[0\]: expected 32 bytes, counted 1"),
-        ({"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]}, r"call\.to: expected an address beside"),
+        ({"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]}, r"call\.to: expected an address, because"),
         (
             {"blobVersionedHashes": ["0x02" + "00" * 31]},
             r"call\.blobVersionedHashes\[0\]: expected a versioned hash that starts with 0x01",

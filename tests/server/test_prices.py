@@ -183,14 +183,17 @@ def test_a_fee_history_that_is_none_says_whose_it_is(l1):
     answering_l1(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
     with opened(on_l1(l1)) as client:
         message = client.error("rollup_estimateGas", TRANSFER)["message"]
-        assert message.startswith("L1 fees: none yet, the node: eth_feeHistory: ")
+        assert message.startswith("L1 fees: not received yet, the node: eth_feeHistory: ")
 
 
 def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
     l1.always = node_server.status(500)
     with opened(on_l1(l1, max_age=OLD)) as client:
         error = client.error("rollup_estimateGas", TRANSFER)
-        assert error == {"code": -32002, "message": "L1 fees: none yet, the node: HTTP 500 Internal Server Error"}
+        assert error == {
+            "code": -32002,
+            "message": "L1 fees: not received yet, the node: HTTP 500 Internal Server Error",
+        }
         assert client.error("feemodel_pricing") == error
         assert client.error("eth_gasPrice") == error
         assert client.result("eth_estimateGas", TRANSFER) == "0x5208"  # which no price is needed for
@@ -291,7 +294,7 @@ def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
 def test_a_history_of_no_block_is_no_price(l1):
     answering_l1(l1, eth_feeHistory={**FLAT, **NOTHING, "reward": []})
     with opened(on_l1(l1)) as client:
-        expected = "L1 fees: none yet, the fee history: expected at least one block, got 16"
+        expected = "L1 fees: not received yet, the fee history: expected at least one block, got 16"
         assert client.error("feemodel_pricing")["message"] == expected
 
 

@@ -251,7 +251,11 @@ def test_use_at_a_constraints_target_leaves_the_price():
         (lambda: denial(VICTIMS["Base"], 0), InvalidInput, "blocks"),
         (lambda: denial(VICTIMS["Base"], 10, budget=1), InvalidInput, "budget: expected at least"),
         (lambda: denial(VICTIMS["Base"], 3_000, JANUARY), LimitExceeded, "the blob base fee exceeds the range"),
-        (lambda: denial(VICTIMS["Base"], 10, L1State(other_blobs=21)), InvalidInput, "other_blobs: expected room"),
+        (
+            lambda: denial(VICTIMS["Base"], 10, L1State(other_blobs=21)),
+            InvalidInput,
+            "other_blobs: expected fewer blobs than the maximum",
+        ),
         (lambda: replace(VICTIMS["Base"], block_time=24.0), InvalidInput, "block_time"),
         (lambda: published_finality_delay(VICTIMS["Base, throttled"], 1e18), InvalidInput, "victim"),
         (lambda: surge_prices(constraints=()), InvalidInput, "constraints"),

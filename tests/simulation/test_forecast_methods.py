@@ -98,9 +98,10 @@ def test_a_forecast_reads_nothing_after_its_origin(method, horizon, seed, gaps):
     )
 
     place = origin - first
-    assert whole[: place + 1].tolist() == other[: place + 1].tolist()
+    # The sums of a regression may be rounded in another order if an array begins at another address.
+    np.testing.assert_allclose(other[: place + 1], whole[: place + 1], rtol=1e-12)
     # A series that ends within a gap has fewer bins, and what it has is the same.
-    assert whole[: len(cut)].tolist()[: place + 1] == cut.tolist()
+    np.testing.assert_allclose(cut, whole[: len(cut)][: place + 1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -135,7 +135,7 @@ def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(month):
 
 
 def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
-    with pytest.raises(InvalidInput, match="fits in 64 bits"):
+    with pytest.raises(InvalidInput, match="fits 64 bits"):
         recommend(quiet, family="op-stack", paths=20, hold=3_600.0, bytes_per_transaction=1e30, rng=1)
 
 

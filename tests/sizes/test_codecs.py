@@ -272,7 +272,7 @@ def test_a_dictionary_helps_raw_or_trained() -> None:
     ("samples", "size"), [([], 1000), ([b""] * 100, 1000), ([b"abc"] * 3, 1000), ([bytes(300)] * 4, 65_536)]
 )
 def test_too_little_to_train_on(samples: list[bytes], size: int) -> None:
-    with pytest.raises(InvalidInput, match=f"payloads: expected more or longer samples.*{len(samples):,} of together"):
+    with pytest.raises(InvalidInput, match=f"payloads: expected more or longer samples.*{len(samples):,} samples of"):
         train_dictionary(samples, size)
 
 
