@@ -222,7 +222,7 @@ def test_altered_values_are_refused(tmp_path, parts, run):
             columns[name] = values + 1.0
     np.savez(file, **columns)
 
-    with pytest.raises(UnreadableFile, match=f"{file.name}: no finished .*checksum"):
+    with pytest.raises(UnreadableFile, match=f"{file.name}: not a finished .*checksum"):
         run(module(tmp_path), parts)
 
 
