@@ -442,7 +442,7 @@ def rules_at(
 
     Raises
     ------
-    InvalidInput : the date or `parameters` is not valid.
+    InvalidInput : the date or `parameters` is not valid, or `parameters` names a chain that is unknown or archived.
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], without["scroll"].since
@@ -450,12 +450,12 @@ def rules_at(
     """
     if at is not None:
         timestamp("at", at)
-    mapping("parameters", parameters)
-    found, without = [], {}
     names = mapping("chains", chains)
-    for name in [*(one for one in FIRST if one in names), *(one for one in names if one not in FIRST)]:
-        if instance("chains", chains[name], Chain).archived is not None:
-            continue
+    live = [name for name in names if instance("chains", chains[name], Chain).archived is None]
+    for name in mapping("parameters", parameters):
+        choice("parameters", name, live)
+    found, without = [], {}
+    for name in [*(one for one in FIRST if one in live), *(one for one in live if one not in FIRST)]:
         try:
             found.append(rule(chains[name], at=at, parameters=parameters.get(name, EMPTY)))
         except InvalidInput as error:
