@@ -160,6 +160,9 @@ _FEES_OF_L1 = tuple(
     name for ours in ("base_fee", "blob_base_fee", "excess_blob_gas") for name in L1_FEE_FILES.names[ours]
 )
 
+#: Names of columns that transactions have and blocks lack.
+_PRICE_NAMES = frozenset(name for field in ("gas_price", "max_fee_per_gas") for name in (field, *FIELD_NAMES[field]))
+
 ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
 UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
@@ -395,6 +398,8 @@ def table_of_objects(
 
 def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
     other = next((candidate for candidate in ALL if not candidate.missing(found)), None)
+    if other in (CRYO_BLOCKS, ETL_BLOCKS) and not _PRICE_NAMES.isdisjoint(found):
+        other = None  # rows of transactions, which can have all columns of blocks
     if other is not None and (other is not L1_FEE_FILES or any(name in found for name in _FEES_OF_L1)):
         return f"these are {other.name}, which {other.reader} reads"
     lossy = next((name for name in LOSSY_VALUES if name in found), None)

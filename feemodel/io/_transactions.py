@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction_fields import FIELD_OF, IGNORED_NAMES
+from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES
 from feemodel.io._blocks import block_of
 from feemodel.io._documents import contents, encoded, parse_json
 from feemodel.io._files import BOM, Container, PathLike, column_names, container_of, json_items, reading
@@ -308,13 +308,17 @@ def read_measured(
     gas : name of the column with gas [gas].
     columns : column of the table → column of the file, with the unit if the file does not use the unit of the table.
 
-    Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas.
+    Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas. Raises
+    `InvalidInput` if the file has neither the column of sizes nor data that could be measured.
     """
     with reading(path):
         container = container_of(path)
         if container not in ("csv", "parquet"):
             return None
-        if (columns or {}).get(size, size) not in column_names(path, container):
+        names = column_names(path, container)
+        if (columns or {}).get(size, size) not in names:
+            if gas in names and not columns and {*PAYLOADS, "input", *FIELD_NAMES["input"]}.isdisjoint(names):
+                raise InvalidInput("size", f"expected one of the columns {', '.join(names)}", size)
             return None
         form = Format(
             "measured transactions",
