@@ -304,6 +304,8 @@ def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
         found = msgspec.convert(value, _FIELDS[name].type, strict=strict)
     except msgspec.ValidationError as error:
         reason = str(error).partition(" - at")[0].partition(", got")[0]
+        if get_origin(_FIELDS[name].type) is Literal:
+            reason = f"expected one of {', '.join(get_args(_FIELDS[name].type))}"
         if "matching regex" in reason:
             reason = "expected text without space at its ends and without control characters"
         reason = _BOUND.sub(lambda found: f"{_BOUNDS[found[1]]} {int(found[2]):,}", reason)

@@ -126,7 +126,7 @@ HOST, ORIGIN = "expected a host without scheme, port, path and brackets", "expec
         ("port", "-1", "-1", "expected an integer of at least 0, got -1"),
         ("port", "true", None, "expected `int`, got True"),
         *(("port", json.dumps(text), text, WHOLE) for text in ("http", "8,5,4,5", "1_0", "010", "0b11", " 7", "٣", "")),
-        ("log", '"all"', "all", "invalid enum value 'all', got 'all'"),
+        ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
         ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
         ("margin", "nan", "nan", "expected `float` >= 0.0, got"),
         ("margin", "inf", "inf", "expected `float` <= 1.7976931348623157e+308, got"),
