@@ -96,7 +96,7 @@ def test_a_slow_node_is_read_further_while_callers_are_told_how_far():
         node.always = slowly
         with forecasting(Settings(costs="l1", l1_node=node.url, seconds=0.3)) as client:
             error = client.error("feemodel_forecast", FEW)
-            client.wait(0.5)
+            client.loop.run(asyncio.sleep(0.5))
             again = client.ask("feemodel_forecast", FEW)  # an error with more blocks, or the forecast
 
     assert error["code"] == -32002
