@@ -92,6 +92,9 @@ BLOCKS: Columns = (
     Column("extra_data", "data", "", "extra data of the header; on Linea the pricing record", "optional"),
 )
 
+_GAS_PRICE = Column(
+    "gas_price", "whole", "wei / gas", "as reported by a node; after inclusion, the price paid", "optional"
+)
 TRANSACTIONS: Columns = (
     Column("block_number", "whole", "1", "height of the block", "optional"),
     Column("transaction_index", "whole", "1", "index within the block, from 0", "optional"),
@@ -105,13 +108,7 @@ TRANSACTIONS: Columns = (
     Column("value", "amount", "wei", "amount sent"),
     Column("input", "data", "", "calldata, or the init code of a contract creation"),
     Column("gas_limit", "whole", "gas", "gas limit set by the sender"),
-    Column(
-        "gas_price",
-        "whole",
-        "wei / gas",
-        "as reported by a node; after inclusion, the price paid",
-        "optional",
-    ),
+    _GAS_PRICE,
     Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
     Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
     Column("max_fee_per_blob_gas", "whole", "wei / gas", "only for type 3", "optional"),
@@ -137,13 +134,7 @@ RECEIPTS: Columns = (
 PRICED: Columns = (
     Column("block_number", "whole", "1", "height of the block"),
     Column("gas_used", "whole", "gas", "after refunds"),
-    Column(
-        "gas_price",
-        "whole",
-        "wei / gas",
-        "as reported by a node; after inclusion, the price paid",
-        "optional",
-    ),
+    _GAS_PRICE,
     Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
 )
 
