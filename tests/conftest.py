@@ -85,3 +85,28 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if skipped and os.environ.get("FEEMODEL_PEERS") and session.exitstatus == pytest.ExitCode.OK:
         reporter.write_line(f"\n{len(skipped)} skipped, although FEEMODEL_PEERS is set", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of two workers."""
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository that all pages are followed in, one after the other."""
+    return tmp_path_factory.mktemp("copy")
+
+
+@pytest.fixture(scope="module")
+def followed(checkout: Path) -> dict[str, list[str]]:
+    """What each page of CONTRIBUTING changed in the copy."""
+    from tests.helpers.contributing import followed_pages
+
+    return followed_pages(checkout)

@@ -11,18 +11,7 @@ import pytest
 from feemodel.errors import UnreadableFile
 from feemodel.rollups._chain_files import parse_chain
 from tests.conftest import ROOT
-from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, followed_pages, new_files, run
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that all pages are followed in, one after the other."""
-    return tmp_path_factory.mktemp("copy")
-
-
-@pytest.fixture(scope="module")
-def followed(checkout: Path) -> dict[str, list[str]]:
-    return followed_pages(checkout)
+from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, new_files, run
 
 
 def test_every_page_changes_the_package_and_its_tests():

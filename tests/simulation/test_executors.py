@@ -139,16 +139,6 @@ def test_the_number_of_workers_is_checked():
         list(in_order(square, 3, executor="tcp://127.0.0.1:1", workers=2))
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    import distributed
-
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as cluster:
-        yield cluster
-
-
 def test_a_cluster_gives_results_in_order(cluster):
     assert list(in_order(square, 20, executor=cluster.scheduler_address)) == EXPECTED
 

@@ -1,11 +1,10 @@
 """What the pages of CONTRIBUTING.md add: its tests and vectors are run in a copy of the repository."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.helpers.contributing import PAGES, blocks, followed_pages, new_files, run
+from tests.helpers.contributing import PAGES, blocks, new_files, run
 
 TAKEN_IN = (
     "tests/test_house.py",
@@ -24,17 +23,6 @@ TAKEN_IN = (
     "tests/server/test_openrpc.py::test_every_method_is_described",
     "tests/server/test_openrpc.py::test_a_call_and_its_answer_are_as_described[eth_getBlockTransactionCountByNumber-0]",
 )
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that all pages are followed in, one after the other."""
-    return tmp_path_factory.mktemp("copy")
-
-
-@pytest.fixture(scope="module")
-def followed(checkout: Path) -> dict[str, list[str]]:
-    return followed_pages(checkout)
 
 
 def test_what_the_pages_add_passes_its_tests_and_doctests(checkout, followed):

@@ -119,14 +119,6 @@ def _session(process):
         return None
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as cluster:
-        yield cluster
-
-
 def test_a_killed_worker_of_a_cluster_costs_time_and_not_the_result(cluster, tmp_path):
     job = partial(killed_once, tmp_path)
 
