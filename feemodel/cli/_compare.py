@@ -149,13 +149,13 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
             said.append(f"{what_if.name}: the blobs of {blobs} change no fee at given L1 fees; `feemodel backtest "
                         "--scenario demand` takes them too")  # fmt: skip
     given = given_by_chain(options.set)
-    names = [*CHAINS, *own] if options.only is None else options.only.split(",")
-    for chain in given:
-        if chain not in names:
-            raise InvalidInput("--set", "expected a parameter of a chain that is compared", f"{chain}.…")
     if options.only is None:
         found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
         return list(found), dict(without), said
+    names = options.only.split(",")
+    for chain in given:
+        if chain not in names:
+            raise InvalidInput("--set", "expected a parameter of a chain that is compared", f"{chain}.…")
     if options.only == "all" and options.at is None:
         if what_if is not None:
             raise InvalidInput(

@@ -593,3 +593,10 @@ def test_an_argument_too_many_names_the_verb_that_does_not_take_it(capsys):
     said = "unrecognized arguments: mine.csv (feemodel calibrate --help)"
 
     assert complaint(capsys, "calibrate", "mine.csv") == (2, said)
+
+
+def test_a_parameter_of_a_chain_that_is_not_compared_is_refused(capsys):
+    call = '{"to": "0x1111111111111111111111111111111111111111"}'
+
+    assert main(["compare", call, "--only", "scroll", "--set", "linea.fixed_cost=1"]) == 2
+    assert "--set: expected a parameter of a chain that is compared" in capsys.readouterr().err

@@ -345,3 +345,9 @@ def test_a_price_per_gas_needs_gas() -> None:
             rule(name).fees(dict.fromkeys(COLUMNS, 1) | {"gas": [0]}, base_fee=10**9, blob_base_fee=1)
     with pytest.raises(InvalidInput, match="base_fee: expected a base fee for which the gas price is at least 1 wei"):
         rule("polygon-zkevm").fees(dict.fromkeys(COLUMNS, 1), base_fee=3, blob_base_fee=1)
+
+
+@pytest.mark.parametrize("name", ["lineaa", "polygon-zkevm"])
+def test_parameters_of_a_chain_that_is_unknown_or_archived_are_refused(name):
+    with pytest.raises(InvalidInput, match=f"parameters: expected one of .*, got '{name}'"):
+        rules_at(parameters={name: {"l2_gas_price": 1}})
