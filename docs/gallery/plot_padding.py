@@ -26,14 +26,14 @@ ASSUMED = {
 }  # fmt: skip
 fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].round().astype("int64")
 known, without = rules_at()
+names = [*(one.chain for one in known), "unichain", "mode", "lisk", "world-chain", *ASSUMED]
 parameters = {}
-for name in without:
+for name in without.keys() & names:
     entries = chain(name).at().entries.items()
     last = {field: one.last.value for field, one in entries if one.status == "unknown" and one.last is not None}
     with contextlib.suppress(UnknownParameter):
         rule(name, parameters=last | ASSUMED.get(name, {}))
         parameters[name] = last | ASSUMED.get(name, {})
-names = [*(one.chain for one in known), "unichain", "mode", "lisk", "world-chain", *ASSUMED]
 table = padding_table(fees, chains={name: chain(name) for name in names}, parameters=parameters)
 for factor in ("1.1", "1.2", "1.25", "1.7"):
     print(f"{factor} is not enough in {table[f'fails_{factor}'].mean():.2%} of cases, and reserves "
