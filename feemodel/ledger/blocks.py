@@ -58,7 +58,7 @@ class AccountChange(NamedTuple):
     address : address [20 bytes].
     before : fields before the block, or `None` if the account does not exist before the block.
     after : fields after the block, or `None` if the account does not exist after the block.
-    same : whether the account exists and its fields stay the same. If `same` is true, `before` and `after` are `None`.
+    same : `True` if the account exists and only its storage changes; `before` and `after` are then `None`.
     cleared : whether the block destroyed the account, even if the block created the account again with empty storage.
     code : new code, or `None` if the code does not change.
     storage : slots that changed.
@@ -311,7 +311,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
     minimum = store.oldest + 1 if store.oldest else 0
     first, last = minimum if first is None else first, head.number if last is None else last
     if not minimum <= first:
-        raise InvalidInput("first block", f"expected at least {minimum}: the state before it was pruned", first)
+        raise InvalidInput("first block", f"expected at least {minimum}, because earlier states were pruned", first)
     if last > head.number:
         raise InvalidInput("last block", f"expected at most {head.number}, the head", last)
     for number in range(first, last + 1):
