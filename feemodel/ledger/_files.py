@@ -551,7 +551,7 @@ def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
     if not isinstance(known, bytes) or len(known) > WORD_SIZE:
         _refuse("expected a slot of at most 32 bytes", known)
     slot = known.rjust(WORD_SIZE, b"\0")
-    if keccak256(slot) == hashed:  # an empty item means slot 0 or an unknown slot
+    if keccak256(slot) == hashed:  # if entry[4] is empty, the slot is 0 or unknown
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None

@@ -1,7 +1,8 @@
 """Import blocks into the store in order, and mark final blocks.
 
-Blocks come from a file or from a node with the Shomei plug-in. A block becomes final as soon as it is imported, after a
-given number of later blocks, or when the rollup's contract on L1 has finalized the block.
+Blocks come from a file or from a node with the Shomei plug-in. Depending on the finality rule, a block becomes final as
+soon as it is imported, after a given number of later blocks, or when the rollup's contract on L1 has finalized the
+block.
 
 Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134. `LINEA_MAINNET_ROLLUP` is the address of
 the contract's mainnet proxy.

@@ -354,8 +354,8 @@ RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each ra
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
 #: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
-#: the balance, and ADDRESS the offset of the address. REST is the offset of a row number: a second spool has the
-#: remaining fields in this row. RECORD is the length of the record.
+#: the balance, and ADDRESS the offset of the address. REST is the offset of a row number; this row of a second `_Spool`
+#: contains the account's remaining fields. RECORD is the length of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 

@@ -304,7 +304,7 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # by table; empty if the ledger was never pruned
+        self._numbering: dict[str, _Numbering] = {}  # row numbers by table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:

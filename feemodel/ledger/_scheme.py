@@ -28,7 +28,7 @@ HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
 PIECE_SIZE = 16  # size of the pieces in which code is hashed [byte]
-NOTHING = bytes(HASH_SIZE)  # zeros: the hash of an empty leaf, hval of the head and tail leaves, hkey of the head leaf
+NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of the head leaf and of the tail leaf, hkey of the head leaf
 
 
 class StoredPath(NamedTuple):
@@ -129,7 +129,7 @@ class Scheme:
         )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Return whether the hash of each node is stored in its parent, and the hash of each value in its leaf.
+        """Return whether each node matches the hash in its parent, and each value matches the hash in its leaf.
 
         Parameters
         ----------
