@@ -177,7 +177,7 @@ def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
 
 
 def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
-    """Return the entries of accounts outside `excluded`, which are kept even if the call does not touch them."""
+    """Return the entries of accounts that are not excluded; these entries stay even if the call does not use them."""
     return _union([entry for entry in access_list if entry[0] not in excluded], ())
 
 

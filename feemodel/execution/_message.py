@@ -55,7 +55,7 @@ class Message(NamedTuple):
     authorizations: tuple[Authorization, ...] = ()
     blob_hashes: tuple[bytes, ...] = ()
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
-    pays_for_blobs: bool = False  #: whether the cost of the blobs is also deducted; in a call, only with a blob price
+    pays_for_blobs: bool = False  #: whether the sender also pays for blobs; in a call, only with a maxFeePerBlobGas
 
 
 def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:

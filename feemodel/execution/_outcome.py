@@ -60,7 +60,7 @@ class Traced(NamedTuple):
 
     outcome: Outcome
     minimum: int = 1  #: [gas]
-    maximum: int = 0  #: the executed gas limit if a frame halted: with more gas, it might not halt [gas]
+    maximum: int = 0  #: [gas]; if a frame halted, the executed limit: more gas might avoid the halt
     single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
 
     @property

@@ -48,8 +48,8 @@ class SearchRules:
     """Rules of a node's search for the gas limit."""
 
     name: str
-    used: Callable[[Outcome], int]  #: gas used in an outcome; the search starts with low = `used` − 1 [gas]
-    optimistic: Callable[[Outcome], int]  #: gas limit that is tried first after the upper bound [gas]
+    used: Callable[[Outcome], int]  #: returns the gas used in an outcome; the search starts with low = gas used − 1
+    optimistic: Callable[[Outcome], int]  #: returns the gas limit that is tried first after the upper bound [gas]
     always_optimistic: bool  #: whether the limit `optimistic` is tried even if it is not below the upper bound
     skewed: bool  #: whether bisection never tries a limit above 2 · low
     transfer_to_code: bool  #: whether a call without data to an account with code is also tried with 21,000 gas
@@ -205,7 +205,7 @@ class _Probes:
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
     ) -> None:
         self._execute, self._trace, self._max_gas = execute, trace, max_gas
-        self._minimum, self._maximum = 1, 0.0  # smallest and largest gas limit of the range that is proven to succeed
+        self._minimum, self._maximum = 1, 0.0  # every gas limit from `_minimum` to `_maximum` is proven to succeed
         self._fails_from = inf  # all limits from this value up to `_minimum` are proven to fail
         self._executed = self._traced = self._proven = 0
 

@@ -118,7 +118,7 @@ class Overlay(NamedTuple):
 
     @classmethod
     def of(cls, call_state: CallState, base: CallState) -> "Overlay":
-        """Return the accounts and block fields that a state overrides in `base`."""
+        """Return the accounts and the block fields of `call_state` that override those of `base`."""
         names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
         changed = {name: getattr(call_state.block, name) for name in names}
         return cls(call_state.changes, changed)

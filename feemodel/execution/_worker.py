@@ -61,7 +61,7 @@ def _end_with_parent(parent: int, descriptor: int) -> None:
 
 def _load(engine: Engine, call_state: CallState) -> None:
     """Load the modules of the execution specs in advance, because loading takes longer than the deadline of a call."""
-    with suppress(FeeModelError):  # the call only loads modules, so an error has no effect
+    with suppress(FeeModelError):  # only the loading of modules matters, so ignore an error of the execution
         engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
