@@ -101,7 +101,7 @@ def _each(
             rows.append({"position": position, "error": str(error)})
     failed = [row for row in rows if "error" in row]
     if len(failed) == len(rows):
-        pass  # every row has an error, which is raised below
+        pass  # if every row has an error, the first error is raised below
     elif options.json:
         print_json({"transactions": rows, "failed": len(failed)})
     else:

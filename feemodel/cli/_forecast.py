@@ -26,7 +26,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def add_forecast(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
-    """Add the options of a forecast. `read_l1` reads those of L1 fees."""
+    """Add the options of a forecast; `read_l1` evaluates the options for L1 fees."""
     add_l1(parser, "L1 fees up to now (default: the month in the package)")
     paths = default_of(function, "paths")
     parser.add_argument("--paths", type=count, default=paths, help="number of sample paths")

@@ -40,7 +40,7 @@ class Line(NamedTuple):
     use: "Use"
     payment: "Payment"
     usd: float | None  #: `None` if the price of ETH or of the chain's token is not known
-    is_above: bool  #: whether the fee is above the limit
+    is_above: bool  #: whether the fee is above `--max-wei` or `--max-usd`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

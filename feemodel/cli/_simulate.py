@@ -427,7 +427,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        reason, _, _ = str(error).partition(", got ")  # without the value, which `InvalidInput` appends again
+        reason, _, _ = str(error).partition(", got ")  # remove the value, because `InvalidInput` appends it
         raise InvalidInput(name, reason, value) from None
     if action.choices is not None:
         check_known(name, found, [*action.choices])

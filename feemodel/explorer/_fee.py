@@ -80,7 +80,10 @@ def column(value: Any, count: int) -> list[Any]:
 
 
 def priced_form(point: Any) -> Form:
-    """Return the form with the costs of a point. A variable cost from L1 fees is rounded as in a pricing record."""
+    """Return the pricing form with the costs that `point` contains or implies.
+
+    A variable cost from L1 fees is rounded as in a pricing record.
+    """
     if isinstance(point, VerificationPoint):
         return VerificationCost(
             point.min_gas_price, point.verification_gas_cost, point.verification_capacity, point.gas_price_ratio,

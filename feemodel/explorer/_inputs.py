@@ -77,7 +77,7 @@ class StarknetGas(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     l2_gas: Uint64  #: [gas]
 
     def columns(self, path: str) -> dict[str, int]:
-        """Return the amounts by column of Starknet's rule; raises `InvalidInput` above 2**63 - 1."""
+        """Return the amounts by the column names of Starknet's rule; raises `InvalidInput` above 2**63 - 1."""
         return {
             own: whole_scalar(f"{path}.{name}", getattr(self, own), maximum=INT64_MAX)
             for name, own in names_of(self).items()
@@ -160,7 +160,7 @@ def expect(point: Point, names: tuple[str, ...], path: str) -> None:
 
 
 def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
-    """Raise `InvalidInput` for the first of some inputs that a method determines itself, or if there is no object."""
+    """Raise `InvalidInput` if `given` is not an object, or has an input that the method determines itself."""
     if not isinstance(given, Mapping):
         raise InvalidInput(path, "expected an object", given)
     for name in names:

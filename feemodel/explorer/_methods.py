@@ -66,8 +66,8 @@ def explorer_methods(
     preset : preset of the margins, and of the costs that `form` lacks; `None` uses the newest preset of Linea mainnet.
     codec, measured, packed : options for measuring sizes, as in `feemodel.fee_size`.
     chain_id : function that returns the chain id for calls without a chain id.
-    ask_node : function that takes a JSON-RPC method and its parameters, and returns the result of a node. Transaction
-        hashes are looked up with this function.
+    ask_node : function that takes a JSON-RPC method and its parameters, and returns the result of a node; used to find
+        a transaction by its hash.
 
     Returns
     -------
@@ -187,7 +187,7 @@ class Explorer:
 
         Parameters
         ----------
-        point : the inputs of `feemodel_fee` without the L1 fees. The L1 fees are those of each hour.
+        point : the inputs of `feemodel_fee` without the L1 fees. Each hour has its own L1 fees.
 
         Returns
         -------

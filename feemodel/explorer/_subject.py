@@ -213,10 +213,10 @@ class Subjects:
         }
 
     def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
-        """Return the subject as a signed transaction, and the sender if the subject is a call.
+        """Return the subject as a signed transaction, and the sender of a call or `None`.
 
-        A call gets a placeholder signature, and the zero address if it has no sender. For a transaction, the second
-        value is `None`.
+        A call gets a placeholder signature, and the zero address if it has no sender. For a signed transaction, the
+        sender is `None`.
         """
         if isinstance(read, Transaction):
             return read, None
@@ -246,7 +246,7 @@ class Subjects:
     async def _gas(
         self, subject: Any, read: Subject, given: int | None, overrides: Mapping[str, Any] | None, path: str
     ) -> dict[str, int]:
-        """Return the estimated gas, and the subject's own gas limit [gas]."""
+        """Return the gas estimate, and the gas limit of the transaction or call if it has one [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
         if given is not None:
             estimated = given
