@@ -70,7 +70,7 @@ def from_quantity(text: str, name: str = "quantity") -> int:
 
 
 def from_block(block: Any, tags: Collection[str]) -> int:
-    """Convert a block parameter that is a quantity to a block number.
+    """Return the block number in a block parameter; the parameter must be a quantity.
 
     Parameters
     ----------

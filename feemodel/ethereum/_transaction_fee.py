@@ -6,8 +6,8 @@
 | data fee      | L1 part: the increase due to the transaction's bytes                          |
 | priority fee  | the sender's offer above these two, for an earlier position in the block      |
 
-Linea's `maxPriorityFeePerGas` pays for the execution fee and the data fee. By the definitions of RIP-7759,
-`maxPriorityFeePerGas` is therefore not a priority fee.
+Linea's `maxPriorityFeePerGas` is not a priority fee as RIP-7759 defines it, because it pays for the execution fee and
+the data fee.
 
 Source: ethereum/RIPs at 4179109, RIPS/rip-7759.md (draft).
 """

@@ -574,7 +574,7 @@ def _reserve_binds(excess: Whole, base_fee: Whole, parameters: BlobParameters) -
     excesses, fees, fractions, binds = np.broadcast_arrays(excess, base_fee, fraction, reserve)
     # Broadcast the arguments first, so that an error has the index in the broadcast arrays.
     blob_fees = _fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
-    # The condition is 2**13 · fee > 2**17 · blob fee, divided by 2**13 to keep the products small.
+    # Both sides of 2**13 · base_fee > 2**17 · blob_base_fee are divided by 2**13, so that the products stay small.
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
 

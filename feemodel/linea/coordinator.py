@@ -292,7 +292,7 @@ def usage_weighted_gas_price(
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    If all gas used ratios, or all blob gas used ratios, are 0, the average that they weight is the plain mean.
+    If all ratios in a sum are 0, the plain mean takes the place of the weighted average.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ def weighted_moving_average_fee(
 
         base_newest · c_base + c_priority · (Σ ratio_i · (i + 1) · priority_i) / (Σ ratio_i · (i + 1))
 
-    If all ratios are 0, the second term is 0.
+    If all ratios are 0, the result is base_newest · c_base.
 
     Parameters
     ----------

@@ -365,7 +365,7 @@ def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
 
 
 def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
-    """Return one number per row, for values that are constant along the last axis."""
+    """Return one value for each row of `out`, from values that are constant along the last axis."""
     return np.ascontiguousarray(np.broadcast_to(value[..., 0], out.shape[:-1])).reshape(-1)
 
 

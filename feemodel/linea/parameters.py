@@ -54,7 +54,8 @@ class CoordinatorParameters:
     upper_bound: float = 1_000_000_001.0  #: maximum of the variable cost [wei / byte]
     update_interval: float = 12.0  #: time between two announcements of costs [s]
     window: float = 12_000.0  #: period over which L1 fees are averaged: 1,000 blocks [s]
-    #: size of the sample transaction; 167 blocks since 2025-02 imply 250 bytes [byte]
+    #: compressed size of the sample transaction, the default of the coordinator's option; the prices recorded in 167
+    #: blocks since 2025-02 imply 250 bytes [byte]
     sample_compressed_size: int = 125
     sample_gas: int = TRANSACTION_GAS  #: gas of the sample transaction, which determines the announced gas price [gas]
     max_block_calldata: int = 109_000  #: maximum calldata of one block [byte]

@@ -1,4 +1,4 @@
-"""The two published forms of the fee as objects that hold the costs; the formulas are in `feemodel.linea.priority`."""
+"""Objects for the two published forms of the fee; the formulas are in `feemodel.linea.priority`."""
 
 from __future__ import annotations  # so that `help` shows ArrayLike, not the long union type
 

@@ -148,7 +148,7 @@ def _priority_fee(
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
-        # An element is outside the kernel's range. The slower formula below computes its fee, or raises an error if the
+        # An element is outside the kernel's range. The slower formula below computes all fees, or raises an error if an
         # element is not valid.
     size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
     _, fee = cost_per_byte(size, gas_, cost, fixed, factor)
@@ -569,7 +569,7 @@ def compatibility_priority_fee(
     try:
         exact = Decimal(str(multiplier))
         if abs(exact.adjusted()) > LARGEST_EXPONENT:
-            raise OverflowError  # integers with so many digits would make arithmetic take minutes
+            raise OverflowError  # arithmetic on integers with so many digits would take minutes
         numerator, denominator = exact.as_integer_ratio()
     except (InvalidOperation, ValueError, OverflowError):
         raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None
