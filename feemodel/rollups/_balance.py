@@ -30,7 +30,7 @@ from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum import BIPS
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, _constraint_base_fee
 
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, which a block's last transaction may exceed
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, because the last transaction may exceed the limit
 TAIKO_GAS_LIMIT = 240_000_000  # any even gas limit gives the same bound, which depends only on gas used / target
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks

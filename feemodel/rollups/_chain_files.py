@@ -188,7 +188,7 @@ class ChainFile:
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, index)}: {name}: {reason}")
 
     def line(self, name: str, table: str, index: int) -> int:
-        """Return the line number of a field in table number `index` with the name `table`; "" is the top level."""
+        """Return the line number of a field in the table `table` with this index; a `table` of "" is the top level."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()

@@ -189,7 +189,7 @@ def arbitrum_data_gas(
 
     If `l1_base_fee` is 0, the result has 0 units. If `new_base_fee` is 0, the result has 0 gas.
 
-    The L1 base fee doubles, so the data gas doubles. The units are 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+    The L1 base fee doubles, so the data gas doubles. The size is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei units:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
@@ -215,7 +215,7 @@ def alto_gas(
     execute_user_op : whether the account is called with `executeUserOp`. If `True`, alto charges the gas per word for
         all words of the operation; if `False`, only for the words of the calldata.
     calldata_floor : whether the chain has the calldata floor of EIP-7623.
-    assumed_gas_used : a tenth of the operation's gas limits, the gas that the operation is assumed to use [gas].
+    assumed_gas_used : gas that the operation is assumed to use: a tenth of its gas limits [gas].
 
     The result is 4 · 1,740 + 38,090 + 46:
 
@@ -427,7 +427,7 @@ def _voltaire_data(op: UserOperation, terms: Parameters, fees: BundlerFees, pric
         return 0
     if terms.chain.name in VOLTAIRE_OP_STACK:
         return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
-    if terms.chain.name == "arbitrum-one":  # nonce 0: Voltaire estimates a contract creation
+    if terms.chain.name == "arbitrum-one":  # for the nonce 0, Voltaire estimates a contract creation
         return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
     return 0
 

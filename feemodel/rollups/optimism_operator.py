@@ -114,7 +114,7 @@ class Recovery(NamedTuple):
 
     revenue: int  #: [wei]
     cost: int  #: [wei]
-    margin: float  #: (revenue − cost) / revenue; negative if posting cost more [1]
+    margin: float  #: (revenue − cost) / revenue; negative if the cost is higher than the revenue [1]
 
 
 def recovery(

@@ -29,7 +29,7 @@ ETH, OTHER_TOKEN = 0, 1
 
 @dataclass(slots=True)
 class Declaration:
-    """A gas market declaration under construction; ids are assigned on first use."""
+    """Parts of a gas market declaration; a variable or a constant gets its id when a formula first uses it."""
 
     rule: Rule
     variables: list[dict[str, Any]] = field(default_factory=list)

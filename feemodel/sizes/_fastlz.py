@@ -7,7 +7,7 @@ The length is computed as by `FlzCompressLen` in op-geth, which moves to the nex
 the input. Therefore, op-geth never uses a match that begins 14 bytes before the end of the input, although the FastLZ
 format allows such a match.
 
-Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
+Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (length).
 """
 
 from typing import Any
@@ -60,7 +60,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             ):
                 here += 1
                 continue
-            compared = 0  # number of bytes compared after the first three, including the first difference
+            compared = 0  # compared bytes after the first three, including the first byte that differs
             while here + 3 + compared < end - MATCH_TAIL:
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:

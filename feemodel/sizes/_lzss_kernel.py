@@ -85,8 +85,8 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
     """Return the number of bits of all symbols of a payload.
 
     If a reference at an index saves bits, the references at the next two indices are also tried, and a reference that
-    saves more bits is used instead. `here`, the number of bits saved at the index, is exact. For the next two indices,
-    only numbers of saved bits above `here` are exact.
+    saves more bits is used instead. `here` is the number of bits saved at the index. At the next two indices, the
+    number of saved bits is exact only if it is above `here + ahead`, so that the reference is used.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:

@@ -25,7 +25,7 @@ from feemodel.sizes._lzss_format import (
 class Symbols(NamedTuple):
     """One or more symbols of the compressed payload."""
 
-    bits: int  #: length of the symbols in the compressed payload
+    bits: int  #: length of the symbols in the compressed payload [bit]
     length: int  #: number of bytes of the payload that the symbols replace
 
     @property

@@ -40,8 +40,8 @@ def reference_savings(near: int, longest: int, reserved: bool) -> int:
 
     Parameters
     ----------
-    near : length of the longest match in the window [byte]. If the window contains no match of length `longest`, any
-        value below `longest` may be passed.
+    near : length of the longest match in the window; if the length is below `longest`, any number below `longest` gives
+        the same result [byte].
     longest : length of the longest match in all earlier data and the dictionary [byte].
     reserved : whether the first byte is reserved.
     """
