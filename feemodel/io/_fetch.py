@@ -137,8 +137,9 @@ def fetch_blocks(
     blocks : consecutive block numbers.
     out : path of the file.
     overwrite : whether to replace a file that exists.
-    tip_percentile : percentile of a block's gas used at which the tip of the block is taken, from 0 to 100. The columns
-        `tip` and `blob_base_fee` are filled from `eth_feeHistory`, but stay empty if `tip_percentile` is `None`.
+    tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
+        fee, and the tip of the block is the priority fee at this percentile. The columns `tip` and `blob_base_fee` are
+        filled from `eth_feeHistory`, but stay empty if `tip_percentile` is `None`.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     timeout : maximum time of an attempt, including the wait for a free connection [s].

@@ -181,7 +181,8 @@ async def fetch_fee_history(
     node : node of L1.
     chain : chain id that the node must have.
     blocks : number of blocks in the history.
-    percentile : percentile of a block's gas used at which the tip of the block is taken [%].
+    percentile : percentile of a block's gas used [%]. The transactions of a block are sorted by priority fee, and the
+        tip of the block is the priority fee at this percentile.
 
     Raises `UpstreamError` if the node has another chain id, or returns a block that was not requested.
     """

@@ -43,7 +43,7 @@ L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # tolerance for rounding errors in a number of blobs
 PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of a blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of a blob's bytes on ZKsync Era, at 10 gas per byte
-PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs, in `l2da.py`: 2 · 199
+PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs; `l2da.py` states 2 · 199
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,12 +137,12 @@ class Caps(NamedTuple):
     base_fee_percentile: RealArray  #: rolling percentile of base fees in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
     hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: element i: the cheapest step to post a submission that is full at step i
+    cheapest: NDArray[np.int64]  #: element i: cheapest step at which to post a submission that is full at step i
     limits: StoppingLimits  #: maximum costs at which the policy "forecast" posts
 
 
 class PolicyTerms(NamedTuple):
-    """Attributes of a policy that the loop applies, and that the functions of the policy must not apply."""
+    """Attributes of a policy that the loop itself takes into account, so that the functions of the policy must not."""
 
     level: float  #: factor by which the data price is multiplied [1]
     l1_lag: int  #: delay with which the policy observes L1 fees [steps]

@@ -33,7 +33,7 @@ def attributes(record: Any) -> dict[str, Any]:
 
 
 def parameters(record: Any) -> tuple[str, ...]:
-    """Return the names of the constructor parameters of an object that are also attributes of the object.
+    """Return the parameters of the constructor of an object that are also attributes of the object.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> parameters(Costs())[0]

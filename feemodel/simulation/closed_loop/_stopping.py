@@ -118,7 +118,7 @@ def _harmonics(bins: WholeArray, a_day: int) -> RealArray:
 
 
 def _fitted(history: RealArray, first: int, a_day: int) -> _Model:
-    """Fit the model to the mean logarithm of the cost in each bin of a history, which starts at bin `first`."""
+    """Fit the model to `history`, the mean logarithm of the cost in each bin from bin `first` on."""
     design = _harmonics(np.arange(first, first + len(history)), a_day)
     penalty = RIDGE * np.diag(np.append(0.0, np.ones(2 * HARMONICS)))
     curve = np.linalg.solve(design.T @ design + penalty, design.T @ history)

@@ -117,7 +117,8 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
     """Return the share of each shape among the transactions to generate.
 
-    A shape's share is (share of its kind in `mix`) · (share of the shape in the real transactions of its kind).
+    The share of a shape is the share of its kind in `mix`, times the share of the shape among the real transactions of
+    this kind.
     """
     for kind, weight in mapping("mix", mix).items():
         real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)

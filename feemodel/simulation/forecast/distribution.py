@@ -190,7 +190,7 @@ def history_of(l1: Any) -> History:
     else:
         found = replay(l1)
     if found.sizes["path"] != 1 or "time" not in found.coords:
-        raise InvalidInput("l1", "expected one path with times", dict(found.sizes))
+        raise InvalidInput("l1", "expected one path, with the time of each step", dict(found.sizes))
     times = found["time"].to_numpy()
     if times.dtype.kind != "M" or np.isnat(times).any() or (np.diff(times) <= np.timedelta64(0)).any():
         raise InvalidInput("l1.time", "expected increasing datetimes", times)
