@@ -64,7 +64,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            cache_file = kernel._cache._cache_file  # a private attribute; no public attribute has the cache file
+            cache_file = kernel._cache._cache_file  # private attribute, because no public attribute has the cache file
             cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)

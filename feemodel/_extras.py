@@ -65,7 +65,7 @@ def has_native() -> bool:
 
 
 def _runs_native(machine: str, cpu_info: Path) -> bool:
-    """Return whether this processor has the `NEEDED_FLAGS`; `True` without x86-64 or without `cpu_info`."""
+    """Return whether this processor has the `NEEDED_FLAGS`; `True` if it is not x86-64 or `cpu_info` is missing."""
     if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
         return True
     with cpu_info.open(encoding="utf-8", errors="replace") as lines:

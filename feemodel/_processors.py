@@ -52,5 +52,5 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # If the caller stops early, do not wait for running tasks: a request to a node ends by its own timeout.
+        # If the caller stops early, do not wait for running tasks. A request to a node ends by its own timeout.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -423,7 +423,7 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
         array = np.asarray(value)
     except ValueError:  # a ragged list
         raise InvalidInput(name, f"{expected}, or a rectangular array of them", value) from None
-    except (TypeError, OverflowError, RuntimeError):  # no array-like value, or an integer too large for a double
+    except (TypeError, OverflowError, RuntimeError):  # the value is not array-like, or an integer is too large
         raise InvalidInput(name, expected, value) from None
     if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
         raise InvalidInput(name, expected, True, found)  # NumPy would convert `True` to 1

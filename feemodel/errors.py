@@ -105,7 +105,7 @@ class MissingExtra(FeeModelError, ModuleNotFoundError):
 
     Parameters
     ----------
-    needed_by : the name that was requested.
+    needed_by : the requested name, which needs the package.
     package : the missing top-level package.
     command : the shell command that installs the extra with this package.
     """

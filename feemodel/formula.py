@@ -1,8 +1,8 @@
 """Decorator for public formulas that adds support for labelled arrays and names the wrong argument in errors.
 
-A formula takes numbers and arrays. With `@formula` it also takes pandas Series and xarray DataArrays, aligned by their
-labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes
-such an object has already imported the library.
+A formula takes numbers and arrays. A formula with `@formula` also takes pandas Series and xarray DataArrays, aligned by
+their labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes such
+an object has already imported the library.
 
 A formula checks its arguments and then calls its unchecked core: a function with the same name and a leading
 underscore, such as `_scaled_size` for `scaled_size`. Other modules of the package call the unchecked
