@@ -156,7 +156,7 @@ class Draws(GeneratedAxes):
         target = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, target)
-        # Cache this block of draws, because in a product with other axes many parts of the result use the same draws.
+        # Cache this block of draws: if the samples have other axes too, many parts of the result use the same draws.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), target)
 
 
@@ -228,7 +228,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
     """Return the random stream of a seed and a key.
 
-    The stream does not depend on the streams that were spawned from the seed before.
+    The stream does not depend on how many streams were spawned from the seed earlier.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)

@@ -89,11 +89,11 @@ def backtest(
     Returns
     -------
     Dataset. Over path and hour: `revenue` [wei]; `size_revenue`, the part of the revenue that depends on size [wei];
-    `cost`, the posting cost in the hour of posting [wei]; `attributed_cost`, the posting cost in the hour in which the
-    transactions arrived [wei]; `transactions`, the number of transactions [1]; `unprofitable`, the number of
-    transactions whose fee was below their cost [1]; and `variable_cost`, the mean announced cost [wei / byte]. Over
-    path: `total_revenue`, `total_size_revenue` and `total_cost` [wei]; `max_drawdown`, the maximum drawdown of
-    cumulative revenue minus cost, sampled at the end of each hour [wei]; `recovery`, total revenue / total cost;
+    `cost`, the cost of the bytes that were posted in the hour [wei]; `attributed_cost`, the cost of posting the
+    transactions that arrived in the hour [wei]; `transactions`, the number of transactions [1]; `unprofitable`, the
+    number of transactions whose fee was below their cost [1]; and `variable_cost`, the mean announced cost [wei /
+    byte]. Over path: `total_revenue`, `total_size_revenue` and `total_cost` [wei]; `max_drawdown`, the maximum drawdown
+    of cumulative revenue minus cost, sampled at the end of each hour [wei]; `recovery`, total revenue / total cost;
     `size_recovery`, total size revenue / total cost; `unprofitable_share`, the share of unprofitable transactions;
     `submissions`, the number of submissions; and `fill`, posted bytes / capacity of the submissions [1]. Over path and
     ratio_bin: `charged`, a histogram of fee / cost [1].
@@ -142,10 +142,10 @@ def resampling(rate: float) -> str:
     """Return the text of the attribute `resampling`, which describes how transactions are drawn.
 
     >>> resampling(1.45)
-    'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
+    'transactions are drawn with replacement at 1.45 a second; their own times are not used'
     """
     per_second = f"{real_scalar('rate', rate):g} a second"
-    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {per_second}"
+    return f"transactions are drawn with replacement at {per_second}; their own times are not used"
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
@@ -315,10 +315,10 @@ def _attributes(
 ) -> dict[str, Any]:
     has = [name for name in RATIOS if name in l1_fees]
     exponent = rule.usage_exponent
-    assumed = f"blocks weigh their fee to the power {exponent:g}" if exponent else "every block weighs the same"
+    assumed = f"a block's weight is its fee to the power {exponent:g}" if exponent else "all blocks have equal weights"
     weights = "of the series" if len(has) == len(RATIOS) else f"assumed: {assumed}"
     if len(has) == 1:
-        weights = f"of the series: {has[0]}; the other {weights}"
+        weights = f"{has[0]} of the series; other ratio {weights}"
     announced, paid = rule.tip / WEI_PER_GWEI, posting.submission.tip / WEI_PER_GWEI
     tips = f"assumed: {announced:g} gwei / gas in the pricing, {paid:g} gwei / gas paid"
     return {

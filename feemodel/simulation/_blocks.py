@@ -39,7 +39,7 @@ class Blocks:
         return -(-self.shape[self.split] // self.step) if self.shape else 1
 
     def block(self, number: int) -> tuple[slice, ...]:
-        """Return the slice of each axis that the block with the given number has."""
+        """Return, for each axis, the slice of its indices that are in block `number`."""
         if not self.shape:
             return ()
         leading, step = divmod(number, self._steps)
@@ -81,8 +81,8 @@ def inputs_of(
 ) -> tuple[dict[str, Any], Inputs]:
     """Return all inputs of a block, as arrays that broadcast, and the generated inputs, as one-dimensional arrays.
 
-    The arrays in `into` have the generated inputs of all blocks. If `into` is given, the generated inputs of the block
-    are written to these arrays.
+    If `into` is given, the generated inputs are also written to its arrays, which have space for the inputs of all
+    blocks.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}

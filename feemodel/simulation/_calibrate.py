@@ -49,7 +49,7 @@ MAX_PATHS = 1 << 24
 class Calibration(NamedTuple):
     """Result of a calibration; `margin` or `high` is `None` if no margin is large enough."""
 
-    margin: float | None  #: smallest margin at which at most the allowed share of paths has a loss [1]
+    margin: float | None  #: smallest margin at which at most `loss_probability` of the paths have a loss [1]
     low: float | None  #: lower end of the margin's confidence interval [1]
     high: float | None  #: upper end of the margin's confidence interval [1]
     loss_probability: float  #: maximum probability of a loss [1]
@@ -178,7 +178,7 @@ def calibrate(
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
     check_limit(paths, "paths", MAX_PATHS)
-    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # for each path, the same seed at all margins
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # one seed for each path, used again at every margin
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
         calldata = given.calldata
@@ -401,7 +401,7 @@ def smallest_margin(
     losing, reason = search.losing(maximum if margin is None else margin), ""
     if margin is None:
         losses = f"{losing} of {count} paths have a loss, and {allowed} are allowed"
-        reason = f"no margin up to {maximum:g} suffices: with it, {losses}"
+        reason = f"no margin up to {maximum:g} suffices: at {maximum:g}, {losses}"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
         reason = f"the interval has no upper end, which requires at least {needed} paths instead of {count}"

@@ -73,7 +73,7 @@ class PathBrackets:
         return self._of_cost_margin(size_part, gas, cost)
 
     def _bounds(self, size_part: float, gas: float, estimate_margin: float) -> tuple[float, float]:
-        """Return a lower and an upper bound of the fees named by `counted` [wei]."""
+        """Return a lower and an upper bound of the revenue, or of the size revenue, depending on `counted` [wei]."""
         scaled = estimate_margin * size_part
         if self.counted == "revenue":
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas

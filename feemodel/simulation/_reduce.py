@@ -79,7 +79,7 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels or thresholds by statistic; the result has a dimension with the name of the statistic."""
+        """Levels or thresholds of each statistic. They are a dimension of the result with the name of the statistic."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property

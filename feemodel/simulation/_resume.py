@@ -31,7 +31,7 @@ class Finished(Protocol):
 
 
 class Job(Protocol[Part]):
-    """Computes the numbered parts of an experiment, and converts parts to arrays for storage and back."""
+    """Computes the numbered parts of an experiment. Converts a part to arrays to store it, and arrays to a part."""
 
     @property
     def description(self) -> str:

@@ -175,7 +175,7 @@ class _Matrices(NamedTuple):
 
 
 def _design(points: SobolPoints, *, second_order: bool) -> Listed:
-    """Return the rows of A, then of B, then of all matrices AB, and for second-order indices of all matrices BA.
+    """Return the rows of A, of B, of all matrices AB and, for second-order indices, of all matrices BA, in this order.
 
     AB is a copy of A with one column from B, and BA is a copy of B with one column from A.
     """
@@ -228,7 +228,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return terms from whose means over the rows `_indices` computes the sensitivity indices.
+    """Return terms, of shape (term, row); `_indices` computes the sensitivity indices from their means over the rows.
 
     The terms are the results, the squared results, and the numerators of the indices.
     """
@@ -248,7 +248,8 @@ def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
 def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> "xarray.Dataset":
     """Return indices as a Dataset over the inputs.
 
-    `found` has the shape (result, 3, index); the 3 are the estimate and the two ends of its confidence interval.
+    `found` has the shape (result, 3, index). The second axis has the estimate and the two ends of its confidence
+    interval.
     """
     count = len(inputs)
     orders = {"first_order": found[..., :count], "total_order": found[..., count : 2 * count]}

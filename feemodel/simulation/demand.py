@@ -32,8 +32,8 @@ from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.surfaces import Submission
 
-MAX_BLOCKS = 10_000_000  # about 230 days
-LARGEST_ATTACK = 1 << 26  # maximum number of transactions in all blocks, about 3 GB
+MAX_BLOCKS = 10_000_000  # maximum number of blocks, about 230 days
+LARGEST_ATTACK = 1 << 26  # maximum number of transactions in all blocks together, which need about 3 GB of memory
 MAX_TRANSACTIONS = 1_000_000  # maximum number of transactions of an attack in one block
 
 

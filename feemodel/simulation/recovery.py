@@ -51,7 +51,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
         if np.broadcast_shapes(np.shape(whole(f"parts.{name}", part, minimum=None)), np.shape(units)) != np.shape(
             units
         ):
-            raise InvalidInput("gas", f"expected one value for each value of the parts, of shape {np.shape(part)}", gas)
+            raise InvalidInput("gas", f"expected one number for each fee in the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
         # Totals in wei may exceed 64 bits, so they are computed as Python ints.

@@ -124,7 +124,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
 
     assert main(arguments) == 1
     assert (
-        "No margin up to 100 suffices: with it, 5 of 5 paths have a loss, and 0 are allowed." in capsys.readouterr().out
+        "No margin up to 100 suffices: at 100, 5 of 5 paths have a loss, and 0 are allowed." in capsys.readouterr().out
     )
 
 

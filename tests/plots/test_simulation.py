@@ -65,7 +65,7 @@ def test_a_figure_of_a_backtest_says_that_transactions_were_drawn(ax, history):
     said = "".join(text.get_text() for text in ax.texts)
 
     assert "L1 fees: made by hand." in said
-    assert "Times of transactions are not used: they are drawn with replacement onto L1 time at 2 a second." in said
+    assert "Transactions are drawn with replacement at 2 a second; their own times are not used." in said
 
 
 def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):

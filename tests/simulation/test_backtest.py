@@ -351,10 +351,10 @@ def test_every_result_says_what_was_assumed(real, month):
     found = backtest(real, month.isel(step=slice(0, 20)), arrival_rate=0.5, rng=1)
 
     assert found.attrs["resampling"] == (
-        "times of transactions are not used: they are drawn with replacement onto L1 time at 0.5 a second"
+        "transactions are drawn with replacement at 0.5 a second; their own times are not used"
     )
     assert found.attrs["tips"] == "assumed: 0.1 gwei / gas in the pricing, 0.1 gwei / gas paid"
-    assert found.attrs["usage_ratios"] == "assumed: every block weighs the same"
+    assert found.attrs["usage_ratios"] == "assumed: all blocks have equal weights"
     assert json.loads(found.attrs["rule"])["estimate_margin"] == 1.2
     assert json.loads(found.attrs["posting"])["submission"]["capacity"] == 130_048
     assert all("units" in found[name].attrs for name in found.data_vars)

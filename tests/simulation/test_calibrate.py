@@ -65,7 +65,7 @@ def test_no_margin_is_said():
 
     assert found.margin is None
     assert found.high is None
-    assert found.reason == "no margin up to 100 suffices: with it, 10 of 100 paths have a loss, and 5 are allowed"
+    assert found.reason == "no margin up to 100 suffices: at 100, 10 of 100 paths have a loss, and 5 are allowed"
 
 
 def test_too_few_paths_for_a_bound_are_said():
@@ -147,7 +147,7 @@ def test_an_upper_bound_of_the_cost_leaves_no_margin(real, days):
     found = calibrate(real, days, rule, arrival_rate=0.5, loss_probability=0.1, rng=5, vary="margin")
 
     assert found.margin is None
-    assert found.reason == "no margin up to 100 suffices: with it, 40 of 40 paths have a loss, and 4 are allowed"
+    assert found.reason == "no margin up to 100 suffices: at 100, 40 of 40 paths have a loss, and 4 are allowed"
 
 
 def test_all_that_users_pay_needs_less_margin(real, days, found):

@@ -238,7 +238,7 @@ def test_a_policy_of_ones_own_is_swept_by_its_constructors_parameters():
 
     assert found["recovery"][1].item() == pytest.approx(3.0 * found["recovery"][0].item())
     assert simulate(FEES, Swept(3e7))["recovery"].item() == found["recovery"][1].item()
-    with pytest.raises(InvalidInput, match="expected a part and a field of this part"):
+    with pytest.raises(InvalidInput, match="expected an argument and a field of this argument"):
         run(pricing_doubled=np.array([1.0]))
 
 

@@ -186,8 +186,8 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
 
     Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 
-    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. An attack that spends 10 ETH on blobs fills 398 L1
-    blocks. The ratio 1,086 / 398 is 2.73:
+    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. An attack that spends 10 ETH on blobs fills only
+    398 L1 blocks. The ratio of these two numbers is 2.73:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
@@ -198,12 +198,12 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
         raise InvalidInput(
-            "victim", "expected a rollup of which the attack fills less than 2**63 batches", attacked.block_blobs
+            "victim", "expected full blocks that fill less than 2**63 batches per L1 block", attacked.block_blobs
         )
     batches = int(filled)
     if batches <= 1:
         raise InvalidInput(
-            "victim", "expected a rollup of which the attack fills more than one batch per L1 block", attacked.name
+            "victim", "expected a rollup whose full blocks fill more than one batch per L1 block", attacked.name
         )
     blobs = blocks * attacked.block_blobs
     price = attacked.priority_fee or attacked.gas_price
@@ -227,11 +227,11 @@ def denial(
 ) -> xr.Dataset:
     """Simulate a denial of service in each L1 block by the rules of the protocol.
 
-    The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The attacker's
-    L1 prices are the L1 fees at the rollup's last update. If the victim has a `variable_cost`, the attacker does not
-    pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from the L1 fees at
-    the rollup's last update. At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. If a blob does not
-    fit, the operator posts the blob in a later block, at the fees of the later block.
+    The attacker pays for L2 gas, for the blob gas of all bytes, and for the gas of committing batches. The prices of
+    blob gas and commit gas are the L1 fees at the rollup's last update. If the victim has a `variable_cost`, the
+    attacker does not pay for blob gas and commit gas, but pays the variable cost that Linea's coordinator computes from
+    the L1 fees at the rollup's last update. At most `maximum − other_blobs` blobs of the rollup fit in an L1 block. If
+    a blob does not fit, the operator posts the blob in a later block, at the fees of the later block.
 
     Parameters
     ----------
@@ -308,9 +308,9 @@ def denial(
 class FinalityDelay(NamedTuple):
     """Effects of two attacks with the same budget: filling a rollup's blocks, and filling L1's blob space."""
 
-    attack: int  #: number of L1 blocks during which the budget fills the rollup's blocks
+    attack: int  #: number of L1 blocks during which the attacker can fill the rollup's blocks
     clearing: int  #: number of L1 blocks that posting the backlog takes after the attack
-    saturated: int  #: number of L1 blocks whose blob space the budget fills
+    saturated: int  #: number of L1 blocks whose blob space the attacker can fill
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:

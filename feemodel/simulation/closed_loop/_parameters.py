@@ -17,8 +17,8 @@ Record = TypeVar("Record")
 def attributes(record: Any) -> dict[str, Any]:
     """Return the attributes of an object as a dict from name to value.
 
-    The result for a dataclass contains its fields. The result for any other object contains its public data attributes,
-    and every attribute whose name is also the name of a constructor parameter.
+    For a dataclass, the result contains the fields. For any other object, the result contains the public data
+    attributes, and every attribute whose name is also the name of a constructor parameter.
 
     >>> from feemodel.simulation.closed_loop._costs import Costs
     >>> attributes(Costs())["proving_per_byte"]

@@ -51,7 +51,7 @@ PATH_VARIABLES = {
     "data_cost": ("wei", "cost of posting data"),
     "total_cost": ("wei", "all costs"),
     "total_fees": ("wei", "all fees"),
-    "break_even_level": ("1", "factor on the data price at which data fees cover posting, at unchanged demand"),
+    "break_even_level": ("1", "factor on data prices with which data fees cover posting, if demand does not change"),
     "lost_demand": ("1", "lost transactions divided by demand at the reference fee"),
     "lost_fees": ("wei", "lost transactions times the reference fee"),
     "mean_wait": ("s", "mean time from the arrival of a byte to its submission"),

@@ -32,7 +32,7 @@ POINTS = 81  # number of grid points for the deviation from the curve
 MAX_LIMITS = 1 << 26  # maximum number of elements in the array of maximum costs, which take 512 MiB
 MARGIN = math.log(2.0)  # distance by which the grid extends beyond the deviations in the history
 ERRORS = 64  # number of quantiles that represent the distribution of forecast errors
-ROUNDING = 1e-9  # minimum saving by waiting, as a fraction of the cost, so that rounding errors do not count [1]
+ROUNDING = 1e-9  # waiting must save more than this share of the cost; a smaller saving may be a rounding error [1]
 
 
 class StoppingLimits(NamedTuple):
@@ -158,7 +158,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
     limits : output, maximum costs, (bins, waits + 1) [wei]. Column 0, for submissions at the deadline, is not changed.
     """
     count, points = limits.shape[0], costs.shape[1]
-    values = costs.copy()  # expected costs under optimal decisions; initially the costs at the deadline
+    values = costs.copy()  # expected costs under optimal decisions; before the loop, the costs at the deadline
     waiting = np.empty(points)
     for left in range(1, limits.shape[1]):
         for k in range(count + limits.shape[1] - 1 - left):

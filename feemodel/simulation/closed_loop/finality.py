@@ -13,7 +13,7 @@ from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
-FIRST_DUE = 7 * 86_400.0  # the first seven days [s]; a price cap computes its percentiles over a window of seven days
+FIRST_DUE = 7 * 86_400.0  # seven days [s], because a price cap computes its percentiles over a window of seven days
 
 
 def price_of_finality(

@@ -161,7 +161,7 @@ class Experiment:
             part, _, term = name.partition("_")
             if part not in PARTS or term not in parameters(getattr(self, part)):
                 raise InvalidInput(
-                    "inputs", "expected a part and a field of this part, such as demand_elasticity", name
+                    "inputs", "expected an argument and a field of this argument, such as demand_elasticity", name
                 )
             held, number = getattr(getattr(self, part), term), value.item()
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.

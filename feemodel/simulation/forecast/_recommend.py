@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
 FAMILIES: tuple[str, ...] = get_args(Family)
-HOLD = 86_400.0  # default time for which parameters are used [s]
-LONGEST_HOLD = 3 * 86_400.0  # maximum time for which parameters are used [s]
+HOLD = 86_400.0  # default of `hold`, the time for which recommended parameters are used [s]
+LONGEST_HOLD = 3 * 86_400.0  # maximum of `hold` [s]
 ARBITRUM_UNITS_PER_BYTE = 16
 PARTS = 5  # number of price updates in ten minutes
 STEP = BIN // PARTS  # interval of price updates [s]
@@ -124,8 +124,9 @@ def recommend(
 
     Raises
     ------
-    InvalidInput : `feemodel.forecast` rejects an argument, `loss_probability` and `margin` are both given, or `hold` or
-        `interval` is out of range or is not a multiple of the required time.
+    InvalidInput : `feemodel.forecast` rejects an argument; `loss_probability` and `margin` are both given; `hold` is
+        out of range or is not a multiple of ten minutes; or `interval` is out of range or is not a multiple of two
+        minutes.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}

@@ -119,7 +119,7 @@ class LineaPricing(PricingRule):
         """Return the initial state, for the start of a path."""
         window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
         if window < 1 or updates < 1:
-            raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, also for update_interval",
+            raise InvalidInput("window", f"expected window and update_interval of at least a step, {setting.step:g} s",
                                self.window if window < 1 else self.update_interval)  # fmt: skip
         check_limit(window, "steps of window", MAX_LAG)
         terms = policy_state(
