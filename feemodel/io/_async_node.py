@@ -212,7 +212,7 @@ class AsyncNode:
                     raise refused.error from None
             outcomes.append(await self.outcome(*calls[0]))
             self._batches_from = time.monotonic() + WITHOUT_BATCHES  # the node accepts the call, but not the batch
-        together = max(1, self._requests // 8)  # few calls at a time, so that none waits long for a connection
+        together = max(1, self._requests // 8)  # few calls at a time, so that no call waits long for a connection
         for start in range(len(outcomes), len(calls), together):
             part = calls[start : start + together]
             outcomes += await asyncio.gather(*(self.outcome(method, params) for method, params in part))
@@ -374,7 +374,7 @@ class AsyncNode:
         # A node that could not read the request answers with an error whose id is null.
         is_mine = type(reply.id) is int and reply.id == request.id
         if not is_mine and (reply.id is not None or reply.error is None):
-            reason = f"the answer is to request {reply.id!r}, asked was {request.id}"
+            reason = f"the answer has the id {reply.id!r}, the request has the id {request.id}"
             raise self._failure(f"{request.method}: {reason}")
         if reply.error is not None:
             raise self._error(request.method, reply.error)

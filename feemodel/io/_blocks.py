@@ -31,7 +31,7 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
     Parameters
     ----------
     path : Parquet or CSV file of cryo, ethereum-etl or `feemodel fetch`, or JSON that `parse_blocks` accepts. CSV and
-        JSON may be gzipped. The format is recognised by the content, not by the file name.
+        JSON may be gzipped. The format is recognised from the content, not from the file name.
 
     Returns
     -------

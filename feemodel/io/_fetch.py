@@ -228,7 +228,7 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
         answer = node.call("eth_feeHistory", [to_quantity(len(numbers)), to_quantity(numbers[-1]), [asked]])
         history = parse_fee_history(answer)
     except NodeError as error:
-        reason = f"{where}: {error.message} (code {error.code}); without tips, only headers are requested"
+        reason = f"{where}: {error.message} (code {error.code}); omit the tips to request only headers"
         raise UpstreamError(reason) from None
     except InvalidInput as error:
         raise UpstreamError(f"{where}: {error}") from None
@@ -249,8 +249,8 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
     for index, row in enumerate(rows):
         if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
             raise UpstreamError(
-                f"{node.name}: block {row[_NUMBER]}: eth_feeHistory says a base fee of {history.base_fees[index]}, "
-                f"its header {row[_BASE_FEE]}: the chain was reorganised, or several nodes answer at this address"
+                f"{node.name}: block {row[_NUMBER]}: the base fee is {history.base_fees[index]} in eth_feeHistory, but "
+                f"{row[_BASE_FEE]} in the header: the chain was reorganised, or several nodes answer at this address"
             )
         if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
             row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # 0 means no blob base fee (the minimum is 1)
@@ -259,7 +259,7 @@ def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
 
 def _row(node: Node, number: int, answer: Any) -> Row:
     if answer is None:
-        raise UpstreamError(f"{node.name}: block {number} does not exist there")
+        raise UpstreamError(f"{node.name}: the node has no block {number}")
     if not isinstance(answer, dict):
         raise UpstreamError(f"{node.name}: block {number}: the answer is not a block")
     try:

@@ -102,7 +102,7 @@ def column_names(path: PathLike, container: Container) -> list[str]:
         with Path(path).open("rb") as file:
             file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
             if file.read() != PARQUET_MAGIC:
-                raise UnreadableFile(f"{path}: begins like Parquet but does not end like it: the file is cut off")
+                raise UnreadableFile(f"{path}: begins but does not end like a Parquet file: the file is cut off")
             return list(pq.read_schema(file).names)
     with opened(path) as file:
         return next(csv.reader([file.readline().decode("utf-8-sig")]))

@@ -34,7 +34,7 @@ class FinishedFolder:
     ...     print(parts.numbers(), parts.get(2)["results/fee"].tolist())
     ...     parts.open("another")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: folder: expected a folder of this experiment, not of another one, got '...'
+    feemodel.errors.InvalidInput: folder: expected a folder of this experiment, not of another experiment, got '...'
     """
 
     def __init__(self, folder: PathLike) -> None:
@@ -63,7 +63,7 @@ class FinishedFolder:
             except (ValueError, KeyError, TypeError) as error:
                 raise UnreadableFile(f"{path}: no description of an experiment ({error})") from None
         if held != experiment:
-            reason = f"expected a folder of this experiment, not of another one{_differing(held, experiment)}"
+            reason = f"expected a folder of this experiment, not of another experiment{_differing(held, experiment)}"
             raise InvalidInput("folder", reason, str(self.folder))
 
     def numbers(self) -> list[int]:
@@ -106,6 +106,6 @@ def _differing(held: str, wanted: str) -> str:
     if not isinstance(one, dict) or not isinstance(other, dict):
         return ""
     keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    shown = [f"{key}: {one.get(key, 'nothing')} there, {other.get(key, 'nothing')} here" for key in keys[:SHOWN]]
+    shown = [f"{key}: {one.get(key, 'nothing')} in the folder, {other.get(key, 'nothing')} now" for key in keys[:SHOWN]]
     more = f"; and {len(keys) - SHOWN:,} more" if len(keys) > SHOWN else ""
     return f" (it differs in {'; '.join(shown)}{more})"

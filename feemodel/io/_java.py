@@ -76,7 +76,7 @@ def _read(value: Any, name: str, depth: int) -> bytes:
             if type(sign) is not int or sign != bool(words):
                 raise InvalidInput(f"{name}.signum", "expected 1, or 0 if mag is empty", sign)
             return _words(words, f"{name}.mag")
-    raise InvalidInput(name, "expected bytes, as a list of them or an object of Java", value)
+    raise InvalidInput(name, "expected bytes, as a list of numbers or a Java object", value)
 
 
 def _slice(held: bytes, fields: Mapping[str, Any], name: str) -> bytes:
@@ -86,7 +86,7 @@ def _slice(held: bytes, fields: Mapping[str, Any], name: str) -> bytes:
     lengths = [_count(fields[field], f"{name}.{field}") for field in ("length", "size") if field in fields]
     length = lengths[0] if lengths else len(held) - offset
     if any(one != length for one in lengths):
-        raise InvalidInput(f"{name}.size", f"expected {length:,}, as in length", fields["size"])
+        raise InvalidInput(f"{name}.size", f"expected {length:,}, the value of length", fields["size"])
     if length > len(held) - offset:
         reason = f"expected at most {len(held) - offset:,}, the number of bytes from the offset on"
         raise InvalidInput(f"{name}.length", reason, length)

@@ -269,5 +269,5 @@ def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[
 def _check_length(name: str, values: Any, length: int, *, may_be_empty: bool = False) -> None:
     if len(values) != length and not (may_be_empty and not values):
         raise InvalidInput(
-            name, f"expected {length} values for the blocks of gasUsedRatio, counted {len(values)}", values
+            name, f"expected {length} values, because of the length of gasUsedRatio, not {len(values)}", values
         )

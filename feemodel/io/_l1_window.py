@@ -15,7 +15,7 @@ from feemodel.io._polled import ChainId, Head
 
 PART = 1_024  # maximum number of blocks in a response of eth_feeHistory, as in geth
 TOGETHER = 4  # number of concurrent requests
-REORGANISED = 64  # number of newest blocks to request again, because a reorganisation may replace them: two epochs
+REORGANISED = 64  # number of newest blocks (two epochs) to request again, because a reorganisation may replace them
 BLOCKS = 30 * 7_200  # number of slots in 30 days
 
 

@@ -127,7 +127,7 @@ def _read_number(block: Mapping[str, Any], name: str) -> int:
 
 
 class Dated(Protocol):
-    """Value that belongs to a block."""
+    """Value that was read at a block, with the time of the block."""
 
     @property
     def timestamp(self) -> int:
@@ -198,7 +198,7 @@ class Polled(Generic[Value]):
     def fail(self, error: Exception) -> None:
         """Store the error of a fetch, and log the error unless the previous fetch failed too.
 
-        `OtherChain` discards the value.
+        If the error is `OtherChain`, the last value is discarded.
         """
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)

@@ -127,7 +127,8 @@ def read_transactions(
     ----------
     path : Parquet or CSV file of cryo, ethereum-etl, Dune or another source; JSON that `parse_transactions` accepts; or
         raw transactions, one per line, which stay in the order of the file. CSV and JSON may be gzipped. The format is
-        recognised by the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not exact.
+        recognised from the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not
+        exact.
     columns : column of the table → column of the file, for names that are not in
         `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
         the table: `{"input": "payload", "gas_price": "price:gwei"}`.
@@ -209,8 +210,8 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: the block: expected whole transactions, not hashes (the second \
-parameter of eth_getBlockByNumber is true), got '0x11'
+    feemodel.errors.InvalidInput: the block: expected full transactions, not hashes (set the second \
+parameter of eth_getBlockByNumber to true), got '0x11'
     """
     data = encoded("data", data)
     if _is_raw(data):
@@ -255,7 +256,7 @@ def _of_block(position: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[
         raise InvalidInput(position, "expected a list of transactions", transactions)
     for index, transaction in enumerate(transactions):
         if not isinstance(transaction, dict):
-            reason = "expected whole transactions, not hashes (the second parameter of eth_getBlockByNumber is true)"
+            reason = "expected full transactions, not hashes (set the second parameter of eth_getBlockByNumber to true)"
             raise InvalidInput(position, reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
         yield f"{position}, transaction {index}", {"timestamp": block["timestamp"], **own}
@@ -346,7 +347,7 @@ def read_measured(
 
 
 def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with values in all named columns, and a note on the omitted rows for each column."""
+    """Return the rows with values in all named columns and, for each column, a note on the omitted rows."""
     reasons = []
     for name in names:
         missing = table[name].isna()

@@ -88,7 +88,7 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
     elif pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes missing numbers as NaN
         if (maximum := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
-            reason = f"expected whole digits, not a {array.type} above {maximum:,}, which may lose digits"
+            reason = f"expected an integer, not a {array.type} above {maximum:,}, which may have lost digits"
             _refuse(array, pc.greater(array.cast(pa.float64()), float(maximum)), name, reason)
     match kind:
         case "whole" if scale == ONE:
@@ -166,7 +166,7 @@ def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
         raise InvalidInput(name, reason, value)
     if exact.denominator == 1:
         if isinstance(value, float) and kind != "fee" and abs(value) > EXACT_DOUBLE:
-            raise InvalidInput(name, "expected whole digits, not a double above 2**53, which may lose digits", value)
+            raise InvalidInput(name, "expected an integer, not a double above 2**53, which may have lost digits", value)
         return exact.numerator
     if kind != "fee":
         raise InvalidInput(name, _WHOLE.get(kind if scale != ONE else "whole", "expected a whole number"), value)

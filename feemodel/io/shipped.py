@@ -18,7 +18,7 @@ TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06
 
 
 class L1Fees(NamedTuple):
-    """Base fee and blob base fee of L1 at one time [wei / gas]."""
+    """Base fee and blob base fee of L1 at the same point in time [wei / gas]."""
 
     base_fee: int
     blob_base_fee: int
@@ -72,7 +72,7 @@ def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
     Parameters
     ----------
     name : name of the argument `timestamp` in the error message.
-    timestamp : any second of the day, Unix time [s].
+    timestamp : Unix time of any second of the day [s].
     quantile : from 0 to 1, applied to each fee separately.
 
     Raises `InvalidInput` for a day outside the month.

@@ -555,7 +555,7 @@ asked({engine!r})
         (b"", "the file is empty"),
         (b'{"raw": "0x123"}\n', "line 1: raw: expected an even number of hexadecimal digits"),
         (b'{"raw": "0x05"}\n', "row 1: transaction: expected type 0, 1, 2 or 4, got '0x05'"),
-        (b"PAR1\x15\x04", "begins like Parquet but does not end like it"),
+        (b"PAR1\x15\x04", "begins but does not end like a Parquet file"),
     ],
 )
 def test_a_bad_file_of_transactions_is_rejected_with_its_position(content, message, tmp_path, capsys):

@@ -69,7 +69,7 @@ sizes text
   or to, value_string or value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas
   or gasLimit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name)
 sizes cut.parquet
-  3 cut.parquet: begins like Parquet but does not end like it: the file is cut off
+  3 cut.parquet: begins but does not end like a Parquet file: the file is cut off
 sizes binary
   3 binary: neither Parquet nor CSV nor JSON; it begins with
   b'\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\x07\\x08\\t\\n\\x0b\\x0c\\r\\x0e\\x0f'

@@ -252,8 +252,8 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
     (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.3"))
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert "not of another one (it differs in inputs" in said
-    assert "1.0 to 1.2' there, " in said
-    assert "1.0 to 1.3' here)" in said
+    assert "not of another experiment (it differs in inputs" in said
+    assert "1.0 to 1.2' in the folder, " in said
+    assert "1.0 to 1.3' now)" in said
     assert main([*arguments[:2], "--resume", str(tmp_path / "nowhere")]) == 2
     assert "--resume: expected a folder that exists" in capsys.readouterr().err

@@ -457,7 +457,7 @@ def as_java(data, draw, depth=0):
         ({"bytes": [1], "offset": 2, "length": 0}, r"\.offset: expected at most 1, the number of bytes, got 2"),
         ({"bytes": [1], "offset": -1, "length": 1}, r"\.offset: expected a whole number of at least 0, got -1"),
         ({"bytes": [1], "offset": 0, "length": True}, r"\.length: expected a whole number of at least 0, got True"),
-        ({"bytes": [1], "offset": 0, "limit": 1}, "expected bytes, as a list of them or an object of Java"),
+        ({"bytes": [1], "offset": 0, "limit": 1}, "expected bytes, as a list of numbers or a Java object"),
         ({"bytes": [1.0], "offset": 0, "length": 1}, r"\.bytes\[0\]: expected a whole number of 8 bits, got 1.0"),
         ({"values": [[1], [2]], "size": 3}, r"\.size: expected 2, the number of bytes of the values, got 3"),
         ({"value": 0, "size": 1 << 40}, r"\.size: expected at most 32"),
@@ -465,7 +465,7 @@ def as_java(data, draw, depth=0):
         ({"ints": [0] * 7 + [1 << 32]}, r"\.ints\[7\]: expected a whole number of 32 bits"),
         ({"signum": -1, "mag": [7]}, r"\.signum: expected 1, or 0 if mag is empty, got -1"),
         ([1] + [0] * 32, r"expected a number below 2\*\*256"),
-        ({"delegate": None}, "expected bytes, as a list of them or an object of Java, got None"),
+        ({"delegate": None}, "expected bytes, as a list of numbers or a Java object, got None"),
     ],
 )
 def test_bytes_of_java_that_do_not_hold_together_are_refused(written, message):

@@ -131,7 +131,7 @@ def test_header_without_rows_is_an_empty_table(tmp_path: Path) -> None:
 def test_truncated_parquet_is_named_so(tmp_path: Path, cut: int) -> None:
     path = extracts.cryo_blocks(tmp_path / "blocks.parquet")
     path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(UnreadableFile, match=r"blocks\.parquet: begins like Parquet .*: the file is cut off"):
+    with pytest.raises(UnreadableFile, match=r"blocks\.parquet: begins but does not end like .*: the file is cut off"):
         read_blocks(path)
 
 

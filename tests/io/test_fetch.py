@@ -145,7 +145,7 @@ def test_no_more_requests_are_under_way_than_asked_for(server: NodeServer, node:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (changed_block(123, lambda _: None), "block 123 does not exist there"),
+        (changed_block(123, lambda _: None), "the node has no block 123"),
         (changed_block(123, lambda block: {**header(7)}), "expected block 123, the node returned block 7"),
         (
             changed_block(123, lambda block: {**block, "parentHash": "0x" + "00" * 32}),
@@ -268,11 +268,11 @@ def test_empty_blocks_have_tips_of_0_where_a_node_answers_no_rewards(server: Nod
         ),
         (
             lambda result: {"result": result | {"baseFeePerGas": ["0x1"] * 21}},
-            "block 100: eth_feeHistory says a base fee of 1, its header 107: the chain was reorganised",
+            "block 100: the base fee is 1 in eth_feeHistory, but 107 in the header: the chain was reorganised",
         ),
         (
             lambda result: {"result": None, "error": {"code": 4444, "message": "pruned history unavailable"}},
-            r"blocks 100 to 119: pruned history unavailable \(code 4444\); without tips, only headers are requested",
+            r"blocks 100 to 119: pruned history unavailable \(code 4444\); omit the tips to request only headers",
         ),
         (
             lambda result: {"result": None, "error": {"code": -32601, "message": "the method does not exist"}},

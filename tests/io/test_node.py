@@ -213,10 +213,10 @@ def test_senseless_pause_is_ignored(node: Node, server: NodeServer) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda reply: {**reply, "id": reply["id"] + 1}, "the answer is to request"),
-        (lambda reply: {**reply, "id": str(reply["id"])}, "the answer is to request"),
-        (lambda reply: {**reply, "id": float(reply["id"])}, "the answer is to request"),
-        (lambda reply: {**reply, "id": None}, "the answer is to request None"),
+        (lambda reply: {**reply, "id": reply["id"] + 1}, "the answer has the id"),
+        (lambda reply: {**reply, "id": str(reply["id"])}, "the answer has the id"),
+        (lambda reply: {**reply, "id": float(reply["id"])}, "the answer has the id"),
+        (lambda reply: {**reply, "id": None}, "the answer has the id None"),
         (lambda reply: {"id": reply["id"]}, "neither result nor error"),
         (lambda reply: [reply], "not a JSON-RPC response"),
         (lambda reply: {**reply, "error": "no"}, "an error without a code"),

@@ -153,7 +153,7 @@ def test_megabytes_of_calldata_are_one_value(tmp_path: Path) -> None:
 
 def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
     block = extracts.rpc_block(extracts.BLOCKS[0])
-    with pytest.raises(InvalidInput, match="expected whole transactions, not hashes"):
+    with pytest.raises(InvalidInput, match="expected full transactions, not hashes"):
         parse_transactions(json.dumps(block).encode())
 
 

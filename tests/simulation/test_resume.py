@@ -99,7 +99,7 @@ def test_blocks_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, 
     arguments = {"function": fees, "samples": SAMPLES, "chunk": 30}
     sweep(**arguments, finished=FinishedFolder(tmp_path))
 
-    with pytest.raises(InvalidInput, match=rf"not of another one \(it differs in .*{named}"):
+    with pytest.raises(InvalidInput, match=rf"not of another experiment \(it differs in .*{named}"):
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 

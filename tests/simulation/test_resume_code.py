@@ -167,7 +167,7 @@ def test_attributes_that_code_looks_up_by_name_are_compared(load, blocks):
     own = load("own", OWN, code)
     own.helpers.FACTOR = 7.0
 
-    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
+    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 in the folder, 7.0 now"):
         swept(own, blocks)
 
 
@@ -189,7 +189,7 @@ def test_modules_that_code_uses_as_a_whole_are_compared(load, blocks, code):
     own = load("own", OWN, code)
     own.helpers.FACTOR = 7.0
 
-    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
+    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 in the folder, 7.0 now"):
         swept(own, blocks)
 
 
@@ -208,7 +208,7 @@ def test_names_imported_in_a_function_are_compared(load, blocks):
     own = load("own", OWN, code)
     importlib.import_module("helpers").FACTOR = 7.0
 
-    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
+    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 in the folder, 7.0 now"):
         swept(own, blocks)
 
 

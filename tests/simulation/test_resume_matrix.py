@@ -176,7 +176,7 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_of_what_the_code_reaches_is_refused(tmp_path, finished, kind, change):
-    with pytest.raises(InvalidInput, match=r"not of another one \(it differs in .* there, .* here"):
+    with pytest.raises(InvalidInput, match=r"not of another experiment \(it differs in .* in the folder, .* now"):
         KINDS[kind](module(tmp_path, change), finished[kind])
 
 
