@@ -48,8 +48,8 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     Parameters
     ----------
     result : result of `feemodel.backtest`, with revenue and `attributed_cost` (path, hour) [wei]. For several paths,
-        the plot shows the median over the paths of the 24-hour ratio, and the range between the 5 % and 95 % quantiles
-        of the hourly ratio.
+        the plot shows the median of the paths' 24-hour ratios, and the range between the 5 % and 95 % quantiles of the
+        paths' hourly ratios.
     ax : axes to draw on; `None` makes a new figure.
     revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
 
