@@ -382,7 +382,7 @@ def _excess_behind(fee: int, fraction: int) -> int:
     highest = LARGEST_EXPONENT * fraction
     if _taylor(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected at most the largest price that a block header can have", fee)
-    # The series rounds down, so the excess is slightly above the logarithm.
+    # `_taylor` rounds down, so the excess gas is at least fraction · log(fee), and usually slightly more.
     low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
     step = 64
     while _taylor(MIN_BLOB_BASE_FEE, high, fraction) < fee:

@@ -30,7 +30,7 @@ from feemodel.execution._state import CallState, Overlay
 Found = TypeVar("Found")
 
 PROCESSES = 2
-DEADLINE = 10.0  # seconds; a call that fits into a rollup block takes about two seconds
+DEADLINE = 10.0  # maximum time of a task [s]; a call that fits into a rollup block takes about two seconds
 START = 60.0  # maximum time for a child to load its engine and a state [s]; on a busy machine, loading takes about 5 s
 ATTEMPTS = 2  # maximum number of attempts for one task; each attempt uses another process
 

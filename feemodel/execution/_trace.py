@@ -143,7 +143,7 @@ class Recorder:
         frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
 
     def _enough(self, gas: int) -> int:
-        """Return the gas that a caller must have left to pass `gas` to a call."""
+        """Return the minimum remaining gas with which a caller can pass `gas` to a call."""
         if gas <= 0:
             return 0
         return gas + (gas - 1) // 63 if self._divides_gas else gas

@@ -187,7 +187,7 @@ class Explorer:
 
         Parameters
         ----------
-        point : the inputs of `feemodel_fee` without the L1 fees. Each hour has its own L1 fees.
+        point : the inputs of `feemodel_fee` except the L1 fees, which the package has for every hour of the month.
 
         Returns
         -------

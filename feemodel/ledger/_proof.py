@@ -97,7 +97,7 @@ def proof_steps(
 
     Each step adds the proofs of some slots. After the last step, the yielded result is complete.
 
-    Parameters and errors are the same as for `get_proof`. `proof_steps` raises all errors at the first step.
+    Parameters and errors are the same as for `get_proof`. Errors are raised before the first result is yielded.
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)

@@ -408,7 +408,7 @@ def _are_links(*numbers: Any) -> bool:
 def _digit(branch: str, bits: int) -> str:
     """Return SQL that selects an entry of a branch by one digit.
 
-    The digit is four bits of the SQL parameter ?2, above the lowest `bits` bits.
+    The digit consists of four bits of the SQL parameter ?2: the bits with the numbers `bits` to `bits + 3`.
     """
     indices = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):

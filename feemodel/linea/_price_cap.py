@@ -23,7 +23,7 @@ WINDOW = 7 * 86_400.0  # length of the window of past fees [s]
 TIP = 100_000_000.0  # tip cap before the multiplier, a constant [wei / gas]
 MIN_BLOB_FEE = 100_000_000.0  # minimum of the p10 of the blob base fee [wei / gas]
 COEFFICIENT = 0.9  # current fees may be at most this share of the caps
-MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # global bounds for a blob transaction [wei / gas]
+MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # maxima of the caps of a blob transaction [wei / gas]
 MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
 #: Factor of each hour of the week, from Monday 00:00 UTC [1].
@@ -112,9 +112,9 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     base_fee, blob_base_fee : current fees of L1; the blob base fee is 0 for a transaction without blobs [wei / gas].
-    base_cap, tip_cap, blob_cap : caps before the global bounds [wei / gas].
+    base_cap, tip_cap, blob_cap : caps, not yet limited to their maxima [wei / gas].
     coefficient : the current fees may be at most this share of the caps [1].
-    max_fee, max_tip, max_blob : global bounds [wei / gas].
+    max_fee, max_tip, max_blob : maxima of the caps, which do not depend on the waiting time [wei / gas].
 
     Returns
     -------

@@ -18,9 +18,9 @@ class NodeParameters:
     #: base fee of L2, always the minimum, because blocks never reach the gas target of 1e9 [wei / gas]
     base_fee: int = LOWEST_BASE_FEE
     fixed_cost: int = 30_000_000  #: cost of every unit of gas before the first pricing record [wei / gas]
-    estimate_margin: float = 1.2  #: margin of gas estimates [1]
-    pool_margin: float = 0.8  #: margin of the transaction pool [1]
-    selection_margin: float = 1.0  #: margin of block building [1]
+    estimate_margin: float = 1.2  #: factor on the priority fee in gas estimates [1]
+    pool_margin: float = 0.8  #: factor on the priority fee that the transaction pool requires [1]
+    selection_margin: float = 1.0  #: factor on the priority fee that block building requires [1]
     block_time: float = 2.0  #: time between L2 blocks [s]
     max_transaction_calldata: int = 60_000  #: maximum calldata that the pool accepts [byte]
     compatibility_multiplier: Decimal = Decimal("1.2")  #: multiplier of compatibility mode [1]

@@ -208,7 +208,7 @@ class Chain:
     family: str  #: family of the chain's rule: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
     token: str  #: token in which fees are paid
     rows: tuple[Row, ...]
-    chain_id: int | None = None  #: chain id (EIP-155); `None` for Starknet and for ZKsync OS, which several chains use
+    chain_id: int | None = None  #: chain id (EIP-155); `None` if there is none (Starknet) or more than one (ZKsync OS)
     archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
     without_set_code: str = ""  #: reason why the chain has no transactions of type 4; empty if a row introduces type 4
