@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from feemodel.io._bounds import max_seconds as max_seconds
     from feemodel.io._datasets import read_dataset as read_dataset
     from feemodel.io._datasets import write_dataset as write_dataset
-    from feemodel.io._economics import parse_growthepie as parse_growthepie
-    from feemodel.io._economics import parse_rollup_economics as parse_rollup_economics
-    from feemodel.io._economics import to_growthepie as to_growthepie
-    from feemodel.io._economics import to_rollup_economics as to_rollup_economics
     from feemodel.io._fetch import fetch_blocks as fetch_blocks
     from feemodel.io._fetch import get_blocks as get_blocks
     from feemodel.io._fetch import parse_block_range as parse_block_range

@@ -9,7 +9,6 @@ from feemodel.io import (
     parse_fee_history,
     parse_raw_transactions,
     parse_replay,
-    parse_rollup_economics,
     parse_transactions,
     read_transactions,
 )
@@ -100,7 +99,6 @@ PARSERS = (
     parse_fee_history,
     parse_raw_transactions,
     parse_replay,
-    parse_rollup_economics,
     parse_transactions,
 )
 
