@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli._options import add_codec, add_form, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli._output import in_eth, in_gwei, print_json, print_table
@@ -18,14 +18,12 @@ from feemodel.cli._subjects import (
 )
 from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum._call import Call
-from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 
 if TYPE_CHECKING:
     from feemodel.estimates._chain import ChainState
-    from feemodel.execution._details import GasDetails
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_form(parser)
     state = parser.add_mutually_exclusive_group()
     state.add_argument(
-        "--genesis", metavar="FILE", help="execute on a geth genesis file; print the gas by part and an access list"
+        "--genesis", metavar="FILE", help="execute on a geth genesis file; print the gas limit and the gas used"
     )
     state.add_argument("--replay", metavar="FILE", help="execute on the state before a captured block")
     parser.add_argument(
@@ -79,9 +77,7 @@ def _explained(
     if isinstance(subject, FeeModelError):
         raise subject
     nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
-    executed = None if chain is None else _executed(subject, chain, options)
-    answer = explain(subject, _gas(subject, options, executed), nonce=nonce, chain_id=chain_id, **priced)
-    return answer if executed is None else answer | executed.answer()
+    return explain(subject, _gas(subject, options, chain), nonce=nonce, chain_id=chain_id, **priced)
 
 
 def _is_accepted(answer: dict[str, Any]) -> bool:
@@ -140,22 +136,6 @@ def _print(answer: dict[str, Any]) -> None:
     print_table(title, ("check", "margin", "gas", "required wei per gas", "outcome"), checks)
     if "used" not in answer["gas"]:
         print("The check after execution needs --gas-used.")
-    if "gasParts" in answer:
-        _print_execution(answer)
-
-
-def _print_execution(answer: dict[str, Any]) -> None:
-    parts = [(name, f"{gas:,}") for name, gas in answer["gasParts"].items() if name != "contracts" and gas]
-    print_table("Gas by part", ("part", "gas"), parts)
-    contracts = [(row["address"], f"{row['gas']:,}") for row in answer["gasParts"]["contracts"]]
-    if contracts:
-        print_table("Gas of execution, by the contract whose code used it", ("contract", "gas"), contracts)
-    if "accessList" in answer:
-        keys = sum(len(entry["storageKeys"]) for entry in answer["accessList"])
-        listed = f"{len(answer['accessList'])} accounts and {keys} slots"
-        saved = answer["gasParts"]["used"] - answer["gasUsedWithAccessList"]
-        verb = f"saves {saved:,}" if saved > 0 else f"costs {-saved:,} more"
-        print(f"An access list of {listed} {verb} gas.")
 
 
 def _print_fee(answer: dict[str, Any]) -> None:
@@ -174,28 +154,14 @@ def _grouped(cell: Any) -> str:
     return f"{cell:,}" if isinstance(cell, (int, float)) else str(cell)
 
 
-def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Executed | None") -> dict[str, int]:
-    given = options.gas if executed is None or options.gas is not None else executed.gas_limit
+def _gas(subject: Call | Transaction, options: argparse.Namespace, chain: "ChainState | None") -> dict[str, int]:
+    given, used = options.gas, options.gas_used
+    if chain is not None:
+        given, executed = _executed(subject, chain, given)
+        used = executed if used is None else used
     estimated, limit = estimated_gas(subject, given), gas_limit(subject)
     gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
-    used = options.gas_used if executed is None or options.gas_used is not None else executed.details.parts.used
     return gas if used is None else gas | {"used": used}
-
-
-class Executed(NamedTuple):
-    """Result of executing a call or transaction on a state."""
-
-    gas_limit: int  #: given gas limit, or the estimate of a node [gas]
-    details: "GasDetails"
-
-    def answer(self) -> dict[str, Any]:
-        """Return the fields for the output. Amounts are numbers."""
-        parts, found = self.details.parts, self.details.access_list
-        contracts = [{"address": to_hex(address), "gas": gas} for address, gas in parts.contracts]
-        answer: dict[str, Any] = {"gasParts": {**parts.by_name(), "contracts": contracts}}
-        if found is not None:
-            answer |= {"accessList": found.reply()["accessList"], "gasUsedWithAccessList": found.outcome.charged}
-        return answer
 
 
 def _chain(options: argparse.Namespace) -> "ChainState | None":
@@ -211,14 +177,24 @@ def _chain(options: argparse.Namespace) -> "ChainState | None":
     return replay_chain(read_replay(options.replay))
 
 
-def _executed(subject: Call | Transaction, chain: "ChainState", options: argparse.Namespace) -> Executed:
-    """Execute a call or transaction on the chain's state.
+def _executed(subject: Call | Transaction, chain: "ChainState", given: int | None) -> tuple[int, int]:
+    """Execute a call or transaction on the chain's state; return the gas limit and the gas used, as in a receipt [gas].
 
     If no gas limit is given, the gas limit is estimated with Besu's search.
     """
-    from feemodel.execution._details import gas_details
-    from feemodel.execution._estimate import estimate_gas
+    from feemodel.execution._clients import node_named
+    from feemodel.execution._engines import engine_named
+    from feemodel.execution._estimate import gas_estimate
+    from feemodel.execution._failures import failure
+    from feemodel.execution._limits import DEFAULT_LIMITS
+    from feemodel.execution._message import parse_request
+    from feemodel.execution._search import TOLERANCE
 
-    call = subject if isinstance(subject, Call) else as_call(subject)
-    gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.call_state).gas_limit
-    return Executed(gas_limit, gas_details(call, chain.call_state, gas_limit))
+    request = parse_request(subject if isinstance(subject, Call) else as_call(subject))
+    prepared = node_named("besu").prepare(request, chain.call_state, tolerance=TOLERANCE, limits=DEFAULT_LIMITS)
+    engine = engine_named("auto")
+    limit = gas_estimate(prepared, engine).gas_limit if given is None else given
+    outcome = engine.run(prepared.call_state, lambda execute: execute(prepared.message, limit))
+    if not outcome.succeeded:
+        raise failure(outcome, limit, estimating=True)
+    return limit, outcome.charged

@@ -19,8 +19,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
-from feemodel.execution._failures import UPFRONT_COST, failure
-from feemodel.execution._gas_parts import FLOOR_WORDS, too_little_gas
+from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, too_little_gas
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message, Request, parse_request
 from feemodel.execution._outcome import Outcome, Status

@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution._inputs import check_gas_limit
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Inspected, Outcome, Traced
+from feemodel.execution._outcome import Outcome, Traced
 from feemodel.execution._search import Search, Searched
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
@@ -38,9 +38,6 @@ class Execute(Protocol):
 
         Raises `LimitExceeded` if the executions take too much gas or time.
         """
-
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Execute a message; return the outcome with the gas of each contract and the accounts and slots accessed."""
 
 
 class Engine(Protocol):

@@ -9,9 +9,8 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum._call import Call
 from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
 from feemodel.execution._engines import Engine, Execute, engine_of
-from feemodel.execution._failures import failure, not_executed
+from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
-from feemodel.execution._gas_parts import too_little_gas
 from feemodel.execution._limits import DEFAULT_LIMITS, Limits
 from feemodel.execution._message import Message, Request, parse_request
 from feemodel.execution._outcome import Outcome, Status

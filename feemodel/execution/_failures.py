@@ -6,10 +6,13 @@ the Solidity documentation, "Panic via assert and Error via require".
 
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._quantities import to_hex
+from feemodel.execution._forks import Fork
+from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._outcome import Outcome, Status
 
 REVERTED = 3  # JSON-RPC error codes
 UPFRONT_COST = -32_004
+FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's error for gas below the calldata floor, EIP-7623
 
 _ERROR = bytes.fromhex("08c379a0")  # Error(string)
 _PANIC = bytes.fromhex("4e487b71")  # Panic(uint256)
@@ -47,6 +50,14 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
     if estimating and outcome.status in (Status.OUT_OF_GAS, Status.INTRINSIC):
         return ExecutionFailed(f"gas required exceeds allowance ({gas_limit})")
     return ExecutionFailed(outcome.halt)
+
+
+def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) -> ExecutionFailed:
+    """Return geth's error for a gas limit below the intrinsic gas or the calldata floor."""
+    intrinsic = intrinsic_gas(message, fork)
+    if gas_limit < intrinsic:
+        return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}")
+    return ExecutionFailed(f"{FLOOR_WORDS}: have {gas_limit}, want {outcome.floor}")
 
 
 def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:

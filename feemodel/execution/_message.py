@@ -15,10 +15,22 @@ from feemodel.ethereum._call import (
     parse_call,
 )
 from feemodel.ethereum._quantities import to_hex, to_quantity
-from feemodel.ethereum._transaction import ZERO_ADDRESS, Authorization, read_authorizations
+from feemodel.ethereum._transaction import (
+    ACCESS_LIST_ADDRESS_GAS,
+    ACCESS_LIST_KEY_GAS,
+    AUTHORIZATION_GAS,
+    CREATION_GAS,
+    INIT_CODE_WORD_GAS,
+    ZERO_ADDRESS,
+    Authorization,
+    read_authorizations,
+)
 from feemodel.ethereum._transaction_fields import FIELD_NAMES
+from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
+from feemodel.execution._forks import Fork
 
 BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
+NONZERO_GAS_BEFORE_ISTANBUL = 68  # gas per nonzero byte of calldata; since EIP-2028 it is 16
 _BLOB_HASHES = (*FIELD_NAMES["blob_versioned_hashes"], "blob_versioned_hashes")
 
 _NUMBERS = {  # field of a call → its JSON-RPC name, and the maximum in a transaction
@@ -56,6 +68,27 @@ class Message(NamedTuple):
     blob_hashes: tuple[bytes, ...] = ()
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
     pays_for_blobs: bool = False  #: whether the sender also pays for blobs; in a call, only with a maxFeePerBlobGas
+
+
+def intrinsic_gas(message: Message, fork: Fork) -> int:
+    """Return the gas of a message before its first instruction, without the calldata floor [gas].
+
+    Source: EIP-2, EIP-2028, EIP-2930, EIP-3860, EIP-7702.
+
+    >>> from feemodel.execution._forks import fork_named
+    >>> intrinsic_gas(Message(to=bytes(20), data=bytes(3) + b"abc"), fork_named("osaka"))
+    21060
+    """
+    zeros = message.data.count(0)
+    byte_gas = NONZERO_BYTE_GAS if fork.sstore_sentry else NONZERO_GAS_BEFORE_ISTANBUL  # Istanbul introduced both rules
+    gas = TRANSACTION_GAS + ZERO_BYTE_GAS * zeros + byte_gas * (len(message.data) - zeros)
+    if message.to is None and fork.name != "frontier":
+        gas += CREATION_GAS
+        if fork.max_init_code is not None:
+            gas += INIT_CODE_WORD_GAS * -(-len(message.data) // 32)
+    keys = sum(len(slots) for _, slots in message.access_list)
+    gas += ACCESS_LIST_ADDRESS_GAS * len(message.access_list) + ACCESS_LIST_KEY_GAS * keys
+    return gas + AUTHORIZATION_GAS * len(message.authorizations)
 
 
 def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:

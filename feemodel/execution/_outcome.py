@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from feemodel._records import printed_as_table
 from feemodel.checks import UINT64_MAX
-from feemodel.ethereum._call import AccessList
 
 
 class Status(StrEnum):
@@ -67,11 +66,3 @@ class Traced(NamedTuple):
     def oblivious(self) -> bool:
         """Whether every larger gas limit has exactly the same outcome."""
         return self.maximum == UNBOUNDED
-
-
-class Inspected(NamedTuple):
-    """An outcome, the gas used by each contract's code, and the accounts and slots accessed."""
-
-    outcome: Outcome
-    contracts: tuple[tuple[bytes, int], ...] = ()  #: (address, gas used by its code), including precompiles [gas]
-    touched: AccessList = ()  #: accounts accessed by code, each with the slots read or written

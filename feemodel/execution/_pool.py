@@ -23,7 +23,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution._engines import Execute
 from feemodel.execution._inputs import check_seconds
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Inspected, Outcome, Traced
+from feemodel.execution._outcome import Outcome, Traced
 from feemodel.execution._search import Search, Searched, search_message
 from feemodel.execution._state import CallState, Overlay
 
@@ -147,10 +147,6 @@ class _PoolMachine:
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs."""
         return search_message(self, message, search)
-
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        answer: Inspected = self._asked("inspect", message, gas_limit)
-        return answer
 
     def _asked(self, method: str, message: Message, gas_limit: int) -> Any:
         answer = self._child.ask((method, message, gas_limit), max(self._until - monotonic(), 0))

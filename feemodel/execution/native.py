@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT256_MAX
@@ -19,7 +19,7 @@ from feemodel.execution._engines import Execute, blob_cost, check_executable
 from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
 from feemodel.execution._limits import too_much_gas, too_much_time
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Inspected, Outcome, Status, Traced
+from feemodel.execution._outcome import Outcome, Status, Traced
 from feemodel.execution._search import REFUSED, Search, Searched, Unproven
 from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
     import feemodel_native as native
 
 Found = TypeVar("Found")
-Answer = TypeVar("Answer")
 
 VERSION = "0.5.0"  # required version of the package
 MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
@@ -60,7 +59,6 @@ _INVALID_OPCODE = 4
 # Raised for a field whose value has a wrong type or is out of range.
 _NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)
 
-_Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
 _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
 
 
@@ -170,7 +168,13 @@ class _NativeMachine:
         return traced
 
     def _traced(self, message: Message, gas_limit: int) -> Traced:
-        answer, minimum, maximum, single_frame = self._executed(native.trace, message, gas_limit)
+        given = self._prepared(message)
+        check_executable(self._call_state, message, gas_limit, self._blob_cost)
+        left = None if self._until is None else max(self._until - monotonic(), 0.0)
+        try:
+            answer, minimum, maximum, single_frame = native.trace(self._state, self._block, given, gas_limit, left)
+        except _faults() as error:
+            raise self._failure(error) from None
         outcome = _outcome(answer)
         return Traced(outcome, minimum, maximum, single_frame) if self._proves else Traced(outcome)
 
@@ -200,23 +204,6 @@ class _NativeMachine:
         if self._inline_gas is not None:
             self._inline_gas -= spent
         return Searched(gas_limit, REFUSED if answer is None else _outcome(answer), executed, proven, spent)
-
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Return the outcome, the gas used by each contract, and the accounts and slots that were accessed."""
-        if self._inline_gas is not None:
-            raise Unproven("an inspection executes with its full gas limit")
-        answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
-        named = tuple((account, tuple(slots)) for account, slots in touched)
-        return Inspected(_outcome(answer), tuple(contracts), named)
-
-    def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
-        given = self._prepared(message)
-        check_executable(self._call_state, message, gas_limit, self._blob_cost)
-        left = None if self._until is None else max(self._until - monotonic(), 0.0)
-        try:
-            return function(self._state, self._block, given, gas_limit, left)
-        except _faults() as error:
-            raise self._failure(error) from None
 
     def _prepared(self, message: Message) -> native.Message:
         """Convert a message to an object of the package; the last converted message is cached."""

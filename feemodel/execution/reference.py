@@ -23,9 +23,8 @@ from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution._engines import Execute, blob_cost, check_executable
 from feemodel.execution._inputs import check_message, check_state
-from feemodel.execution._inspection import Inspector
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
+from feemodel.execution._outcome import UNBOUNDED, Outcome, Status, Traced
 from feemodel.execution._recursion import recursion_limit
 from feemodel.execution._reference_faults import distinguish, refusal
 from feemodel.execution._search import Search, Searched, search_message
@@ -36,7 +35,6 @@ with recursion_limit():  # importing the specification and py_ecc raises the rec
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
 Found = TypeVar("Found")
-_Tracer = Callable[[Any, TraceEvent], None]
 
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
@@ -142,13 +140,7 @@ class _Machine:
         """Return the gas limit that a message needs."""
         return search_message(self, message, search)
 
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """Return the outcome, the gas used by each contract, and the accounts and slots that were accessed."""
-        inspector = Inspector()
-        outcome = self._execute(message, gas_limit, inspector).outcome
-        return Inspected(outcome, inspector.contracts(), inspector.touched())
-
-    def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
+    def _execute(self, message: Message, gas_limit: int, record: Recorder | None) -> "_Executed":
         """Execute a message; return the outcome, the intrinsic gas [gas] and the resulting state."""
         rules, fork = self._rules, self._call_state.fork
         check_message(message)
@@ -220,7 +212,7 @@ class _Executed(NamedTuple):
     end: Any = None
 
 
-def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
+def _process(rules: Any, prepared: Any, record: Recorder | None) -> tuple[Any, bytes]:
     """Execute a message; return the outcome and the data that the message returned."""
     has_output = "return_data" in _names(rules.vm.interpreter.MessageCallOutput)
     if has_output and record is None:

@@ -19,11 +19,12 @@ from feemodel import _extras as extras
 from feemodel._extras import install_command
 from feemodel.cli import VERBS, main
 from feemodel.ethereum._quantities import to_hex
+from feemodel.execution import estimate_gas
 from feemodel.io import read_blocks
 from feemodel.sizes._codecs import CODECS
 from tests.conftest import ROOT
 from tests.helpers import node_server
-from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, encoded
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, development_state, encoded
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
 RAW = (
@@ -102,16 +103,19 @@ def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, mo
 
 
 def test_explain_executes_on_a_genesis(capsys):
-    """An ERC-20 transfer on the development chain: what it takes by part, and that no access list pays off."""
+    """An ERC-20 transfer on the development chain: the gas limit is estimated, the gas used is that of a receipt."""
     to, data = to_hex(ALDER), to_hex(encoded("transfer(address,uint256)", bytes(19) + b"\x01", UNIT))
-    call = json.dumps({"from": to_hex(HOLDERS[0]), "to": to, "data": data})
+    call = {"from": to_hex(HOLDERS[0]), "to": to, "data": data}
+    estimate = estimate_gas(call, development_state())
 
-    found = answer(capsys, "explain", call, "--genesis", str(GENESIS))
-    parts = found["gasParts"]
+    gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS))["gas"]
+    assert gas == {"estimated": estimate.gas_limit, "limit": estimate.gas_limit, "used": estimate.gas_used}
 
-    assert parts["contracts"] == [{"address": to, "gas": parts["execution"]}]
-    assert parts["used"] == parts["intrinsic"] + parts["execution"] == found["gas"]["used"] <= found["gas"]["estimated"]
-    assert found["gasUsedWithAccessList"] == parts["used"] + 2_400 - 2 * 100  # one account, two slots: 200 gas saved
+    gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "90000")["gas"]
+    assert gas == {"estimated": 90_000, "limit": 90_000, "used": estimate.gas_used}
+
+    code, words = complaint(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "30000")
+    assert (code, words) == (2, "gas required exceeds allowance (30000)")
 
 
 def rows_of(capsys, *arguments):

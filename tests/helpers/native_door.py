@@ -96,9 +96,8 @@ def through_the_package(rng: random.Random) -> None:
         authorizations=rng.choice([[], [entry]]), blob_hashes=rng.choice([[], [word(rng)]]),
         pays=rng.random() < 0.5, blob_cost=rng.choice([bytes(32), word(rng)]),
     )  # fmt: skip
-    function = rng.choice([native.trace, native.inspect])
     gas_limit = rng.choice([21_000, 10**5, 10**6, 10**7]) if rng.random() < 0.8 else number(rng)
-    function(state, block, message, gas_limit, rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
+    native.trace(state, block, message, gas_limit, rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
 
 
 def precompile(rng: random.Random) -> bytes:
@@ -143,7 +142,7 @@ def through_feemodel(rng: random.Random) -> None:
     )  # fmt: skip
     gas_limit = sometimes(10**6, lambda: number(rng))
     engine = Native(sometimes(0.05, lambda: rng.choice(SECONDS)))
-    engine.run(call_state, lambda execute: rng.choice([execute, execute.trace, execute.inspect])(message, gas_limit))
+    engine.run(call_state, lambda execute: rng.choice([execute, execute.trace])(message, gas_limit))
 
 
 def main() -> None:

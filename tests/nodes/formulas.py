@@ -17,8 +17,7 @@ from feemodel.ethereum._quantities import minimal_bytes, to_hex
 from feemodel.ethereum.fee_market import BlobRules
 from feemodel.execution import Limits, estimate_gas
 from feemodel.execution._forks import fork_named
-from feemodel.execution._gas_parts import intrinsic_parts
-from feemodel.execution._message import Message
+from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._state import CallState
 from feemodel.ledger._scheme import scheme_of
 from feemodel.ledger._tree import Tree, proven
@@ -290,7 +289,7 @@ def _intrinsic_gas(fork: str, creates: int, data: str, addresses: int, slots: in
     found = Message(
         to=None if creates else bytes(20), data=bytes.fromhex(data), access_list=listed, authorizations=unread
     )
-    return intrinsic_parts(found, fork_named(fork)).total
+    return intrinsic_gas(found, fork_named(fork))
 
 
 def _floor_gas(fork: str, data: str) -> int:

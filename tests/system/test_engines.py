@@ -3,7 +3,6 @@
 import pytest
 
 from feemodel.execution import Native, Reference
-from tests.execution.test_access_list import check_parts_add_up, check_same_inspections
 from tests.helpers.engine_differences import differences
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.searches import compared, replayed
@@ -18,14 +17,6 @@ def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
     assert found == []
     assert shares["success"] > 350
     assert shares["proves other limits"] > 300
-
-
-def test_both_engines_find_the_same_parts_and_the_same_accounts_and_slots():
-    assert check_same_inspections(11, 400) > 350
-
-
-def test_the_parts_add_up_to_what_a_receipt_reports():
-    check_parts_add_up(12, 400)
 
 
 def test_the_search_with_proven_limits_answers_as_the_one_that_executes_all_on_real_calls(shared):
