@@ -131,7 +131,7 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
 
 
 def _given(call: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the value of a field that has several names; `parse_call` has rejected different values for one field."""
+    """Return the value of a field with several names; `parse_call` has checked that no two values differ."""
     for name in names:
         value = call.get(name)
         if value is not None and not is_missing(value):

@@ -257,7 +257,7 @@ def _word(name: str, value: Any) -> int:
     return int.from_bytes(as_bytes(name, value, size=32))
 
 
-_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # (name of the field in Python, parser of the field's value)
+_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # (attribute name, parser of the value)
 _uint64, _uint256 = partial(as_integer, maximum=UINT64_MAX), partial(as_integer, maximum=UINT256_MAX)
 _FIELDS: dict[str, _Field] = {
     "balance": ("balance", _uint256),

@@ -174,7 +174,8 @@ class _Machine:
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks still return output
+            # In early forks of the specification, a failed execution has output.
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,
             halt=halt,
         )
         return _Executed(outcome, intrinsic, state, end)
