@@ -94,7 +94,7 @@ def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, 
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
-    """Add the options of an experiment. The parameters are default values of the options."""
+    """Add the options of an experiment; `scenario`, `paths` and `hours` are defaults of three of the options."""
     from feemodel.simulation.announced import PricingRule
     from feemodel.simulation.closed_loop.demand import Demand
 

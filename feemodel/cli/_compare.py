@@ -260,6 +260,6 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
 
 def _in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-    """Return the rule of a row, and the L1 and L2 parts of its fee in wei of ETH."""
+    """Return the name of the rule, and the L1 and L2 parts of the fee in wei of ETH."""
     share = (row.total_eth or 0) / row.total if row.total else 0
     return row.rule, row.l1_fee * share, row.l2_fee * share

@@ -155,7 +155,10 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     chain: str | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return the chains, or the rows of one chain. Each row has a source and the day on which it was checked."""
+        """Return the chains, or the rows of one chain.
+
+        Each row has a source, and the day on which the row was last compared with the source.
+        """
         if self.chain is None:
             found = [(one, one.at()) for one in chain_rows.CHAINS.values()]
             return {"chains": [

@@ -124,7 +124,7 @@ LONGEST = 100  # maximum number of digits of a number
 
 
 def default_of(function: Callable[..., Any], parameter: str) -> Any:
-    """Return the default of a parameter of the Python API, which the option for this parameter shares.
+    """Return the default of a parameter of the Python API, as the default of the option for this parameter.
 
     >>> default_of(linea_preset, "name") == DEFAULT_PRESET
     True

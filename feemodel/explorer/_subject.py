@@ -225,7 +225,7 @@ class Subjects:
         return filled.with_placeholder_signature(), read.sender or bytes(20)
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """Return the subject, or for a hash the transaction; and the gas used, or `None` if it is not known [gas]."""
+        """Return the subject and the gas used [gas]; for a hash, the subject is the transaction with this hash."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
@@ -235,10 +235,10 @@ class Subjects:
             raise InvalidInput("subject", "expected the hash of a transaction that the node knows", subject)
         call = parse_call(sent)
         if not call.sent or call.gas is None:
-            raise UpstreamError(f"the node: expected the transaction {subject}, it answered with something else")
+            raise UpstreamError(f"the node: expected the transaction {subject}, got a different object")
         read = fill(call, gas=call.gas, chain_id=self.chain_id(), set_code=True)
         if read.signature is None or keccak256(read.signed()) != from_hex(subject):
-            raise UpstreamError(f"the node: its transaction {subject} has another hash")
+            raise UpstreamError(f"the node: expected the transaction {subject}, got a transaction with another hash")
         receipt = await self.ask_node("eth_getTransactionReceipt", [subject])
         used = receipt.get("gasUsed") if isinstance(receipt, Mapping) else None
         return read, None if used is None else from_quantity(used, "the node's gasUsed")

@@ -138,7 +138,7 @@ def test_a_hash_is_the_transaction_that_the_node_has_with_the_gas_that_it_used()
             "subject: expected the hash of a transaction",
         ),
         (real(eth_getTransactionByHash={**SENT["result"], "value": "0x1"}), UpstreamError, "another hash"),
-        (real(eth_getTransactionByHash={"to": TOKENS[CHAIN_ID]}), UpstreamError, "something else"),
+        (real(eth_getTransactionByHash={"to": TOKENS[CHAIN_ID]}), UpstreamError, "a different object"),
         (real(eth_getTransactionByHash={**SENT["result"], "type": "0x7e"}), InvalidInput, "type"),
     ],
     ids=["unknown", "altered", "a call", "a type of its own"],
