@@ -125,7 +125,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parsed values by field, and the name in `call` by field; fields without a value are left out."""
+    """Return two dicts: field → parsed value, and field → name in `call`. Fields without a value are left out."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for name, value in call.items():

@@ -39,8 +39,8 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
 
-    The result is the integer series if its terms fit 64 bits, which is the case up to about 100 gwei. Above this price,
-    the result is exp(excess / update_fraction) in doubles, at most 2**62. Up to this limit, the result differs from the
+    Up to about 100 gwei, the terms of the integer series fit 64 bits, and the result is the series. At higher prices,
+    the result is exp(excess / update_fraction) in doubles, at most 2**62. Below 2**62, the result differs from the
     series by less than one part in 10**9.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))

@@ -30,7 +30,7 @@ IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 
 
 class Implausible(NamedTuple):
-    """First fee of a column that lies outside the plausible range of the column."""
+    """First implausible fee of a column, and a description of plausible fees."""
 
     position: int  #: index of the fee in the flattened column
     value: float

@@ -1,4 +1,4 @@
-"""Conversion of tables, such as those that the readers of `feemodel.io` return, to transactions.
+"""Transactions from the rows of a table, such as a table that `feemodel.io` has read.
 
 A table has one column for each field. The column's name is one of the names that
 `feemodel.ethereum._transaction_fields` lists for the field.
