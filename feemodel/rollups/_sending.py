@@ -98,7 +98,7 @@ def max_send(
     (999968410338780, 31589661220)
     """
     if mapping("call", call).get("value") is not None:
-        raise InvalidInput("call.value", "not valid, because the value is the result", call["value"])
+        raise InvalidInput("call.value", "not valid, because `max_send` computes the value", call["value"])
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)

@@ -161,7 +161,7 @@ class Rule:
 
     @formula
     def fees_of_checked(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Fees:
-        """Return the fees; arguments and errors are those of `factors_of_checked`, and `Int64Overflow`."""
+        """Return the fees; arguments and errors are those of `factors_of_checked`. Also raises `Int64Overflow`."""
         return _evaluate(self.factors_of_checked(columns, base_fee, blob_base_fee))
 
 

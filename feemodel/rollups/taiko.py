@@ -110,7 +110,8 @@ def next_base_fee(
     InvalidInput : a gas limit below 2, gas used above the limit, or an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    The parent block came after 2 s and used three quarters of its gas limit:
+    The time between the parent block and the block before it was 2 s, and the parent block used three quarters of its
+    gas limit:
 
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
@@ -137,7 +138,7 @@ def shared_base_fee(
 ) -> SharedFee[Wholes]: ...
 @formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
-    """Divide gas_used · base_fee: the proposer gets `percent` %, rounded down, and the treasury gets the rest.
+    """Split gas_used · base_fee: `percent` % of it, rounded down, for the proposer, and the rest for the treasury.
 
     >>> shared_base_fee(21_000, 10_000_001)
     SharedFee(proposer=157500015750, treasury=52500005250)

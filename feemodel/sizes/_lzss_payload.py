@@ -124,10 +124,10 @@ def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
 def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
     """Enter the indices of a run into the tables, except the last `SHORTEST_NEAR - 1` indices.
 
-    Let n be the number of bytes from an index to the end of the run. The bytes at an earlier position can match the
-    bytes at the index beyond the end of the run only if an earlier run of the same byte ends n bytes after the
-    position. Therefore, the key of the index consists of the repeated byte, the byte after the run, and n. If n is at
-    least `LONGEST`, no match extends beyond the run, and the index gets no key.
+    Let n be the number of bytes from an index to the end of the run. A match of this index with an earlier position can
+    extend beyond the end of the run only if an earlier run of the same byte ends n bytes after the position. Therefore,
+    the key of the index consists of the repeated byte, the byte after the run, and n. If n is at least `LONGEST`, no
+    match extends beyond the run, and the index gets no key.
     """
     byte = payload.data[unsigned(i)]
     payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin

@@ -177,7 +177,7 @@ def test_arbitrum_covers_l1_at_the_lowest_fee():
     ({"call": TO | {"authorizationList": [{}]}}, r"call\.authorizationList\[0\]\.chainId: expected an integer"),
     ({"call": TO | {"maxFeePerBlobGas": "0x1"}}, "call: expected no blobs, because rollups .* type 3, got 3"),
     ({"balance_wei": 2**256}, "balance: expected at most"),
-    ({"call": TO | {"value": "0x1"}}, "call.value: not valid, because the value is the result"),
+    ({"call": TO | {"value": "0x1"}}, "call.value: not valid, because `max_send` computes the value"),
     ({"name": "optimism"}, "rule: expected CHAIN or CHAIN/UPGRADE"),
     ({"name": "ink"}, "ink: no source gives gas_limit of ink since 2025-03-19"),
     ({"name": "starknet"}, "chain: expected a chain with Ethereum transactions, got 'starknet'"),
