@@ -25,7 +25,7 @@ _TO_CALL: list[Callable[[], object]] = []
 
 @cache
 def _listen() -> None:
-    """Register a listener that calls the function passed to `say_when_compiling` when a kernel is first compiled."""
+    """Register a listener. At the first compilation, it calls the function that was passed to `say_when_compiling`."""
     from numba.core import event
 
     class FirstCompilation(event.Listener):
