@@ -216,7 +216,7 @@ def _deployment(
 
 def _sendable(kind: Kind, name: str, call: Call, gas: int, source: str, said: list[str]) -> Iterator[Use]:
     if gas < intrinsic_gas(fill(call, gas=max(gas, 1), chain_id=CHAIN_ID)):
-        said.append(f"left out: {name}: {gas:,} gas is less than any transaction takes; an internal call")
+        said.append(f"left out: {name}: {gas:,} gas is less than any transaction needs; probably an internal call")
         return
     yield Use(kind, name, call, gas, gas, CHAIN_ID, source)
 

@@ -32,8 +32,8 @@ Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "acc
 
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
-WORD = 32  # bytes of a 256-bit number
-WIDE = (16, 32)  # bytes of ClickHouse's wide integers
+WORD = 32  # size of a 256-bit number [byte]
+WIDE = (16, 32)  # sizes of ClickHouse's wide integers [byte]
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
 EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # largest exact integer of the shorter floating-point types
 LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
