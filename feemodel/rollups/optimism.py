@@ -46,7 +46,7 @@ SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signa
 DEFAULT_FOOTPRINT_SCALAR = 400  # scalar that applies if the chain's configuration has 0 [gas / byte]
 
 
-# L1 rule → number by which, in addition to 10⁶, the L1 data fee is divided.
+# L1 rule → divisor of the L1 data fee, which is also divided by 10⁶.
 UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 

@@ -30,18 +30,21 @@ _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
 
 
 class Workspace(NamedTuple):
-    """Arrays that are reused for each payload."""
+    """Arrays that are reused for each payload.
+
+    In the last four arrays, positions are counted over all payloads, from 1.
+    """
 
     data: Data  # the payload, followed by zeros
     runs: Positions  # length of the run of equal bytes that starts at each index, if at least `SHORTEST_NEAR`
-    previous: Positions  # latest earlier index with the same hashed key; negative: none
+    previous: Positions  # latest earlier index with the same hashed key; negative if none
     rank: Positions  # number of earlier indices with the same hashed key
-    previous_run: Positions  # for the first index of a run, start of the previous run of the same byte; negative: none
-    previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative: none
-    previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative: none
+    previous_run: Positions  # for the first index of a run, start of the byte's previous run; negative if none
+    previous_pair: Positions  # for a reserved byte, latest earlier index of the same two bytes; negative if none
+    previous_byte: Positions  # for a reserved byte, latest earlier index of the same byte; negative if none
     savings: Positions  # bits that the best reference at each index saves; filled only after many comparisons
-    heads: NDArray[np.int64]  # for each hashed key: latest position, counted from 1 for the first payload, and `rank`
-    last_runs: Positions  # [256]: start of the latest run of each byte, counted from 1 for the first payload
+    heads: NDArray[np.int64]  # for each hashed key: latest position, and `rank` at this position
+    last_runs: Positions  # [256]: start of the latest run of each byte
     last_pairs: Positions  # [2 · 256]: latest position of each pair of a reserved byte and the next byte
     last_bytes: Positions  # [2]: latest position of each reserved byte
 
