@@ -361,9 +361,9 @@ def check_plausible(
 
     The error contains `hint`, which names the expected unit.
 
-    >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", lowest=60.0)
+    >>> check_plausible("target_delay", 16.0, "in seconds; 16 h = 57,600", lowest=60.0)
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: target_delay: expected at least 60 (in seconds; 16 h are 57,600), got 16.0
+    feemodel.errors.InvalidInput: target_delay: expected at least 60 (in seconds; 16 h = 57,600), got 16.0
     """
     if value is None:
         return

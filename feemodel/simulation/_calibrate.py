@@ -56,7 +56,7 @@ class Calibration(NamedTuple):
     confidence: float  #: confidence level of the interval [1]
     paths: int  #: number of paths
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
-    evaluations: int  #: number of evaluations of one path at one margin
+    evaluations: int  #: number of evaluations; each evaluates one path at one margin
     reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
     break_even: tuple[float, ...] = ()  #: break-even margin of each path; infinite if there is none [1]
 
@@ -134,9 +134,9 @@ def calibrate(
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, `SeedSequence` or `Generator`.
-    vary : margin of the rule to search for, "margin" or "estimate_margin".
-    counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
-        size.
+    vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
+    counted : fees that are compared with the cost of posting: "revenue" (all fees) or "size_revenue" (the part that
+        depends on size).
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
     tolerance : maximum error of the margins, which are never too small [1].
@@ -269,9 +269,9 @@ def calibrate_histories(
     paths : number of paths drawn from the history, and from each resampled history.
     horizon : length of a path [s].
     block_seconds : block lengths to compare; the result has a confidence interval for each block length [s].
-    vary : margin of the rule to search for, "margin" or "estimate_margin".
-    counted : fees compared with the cost of posting: "revenue", all fees, or "size_revenue", the part that depends on
-        size.
+    vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
+    counted : fees that are compared with the cost of posting: "revenue" (all fees) or "size_revenue" (the part that
+        depends on size).
     confidence : confidence level of the intervals [1].
     highest : largest margin to try [1].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, 0.5 GiB
+LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
 LARGEST_BOOTSTRAP = 1 << 34  # maximum of resamples · rows; the bootstrap then takes some minutes
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)

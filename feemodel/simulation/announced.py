@@ -29,7 +29,7 @@ from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
-LARGEST_TICKS = 1 << 28  # maximum number of ticks of a path; 2 GiB per column
+LARGEST_TICKS = 1 << 28  # maximum number of ticks of a path; a column of this length takes 2 GiB
 YEAR = 31_557_600.0  # seconds
 MAX_USAGE_EXPONENT = 10.0  # maximum exponent; above 10, fee**exponent could exceed the range of a double
 MAX_MARGIN = 50.0  # maximum margin; a larger number is probably a percentage, not a factor
@@ -92,8 +92,8 @@ class PricingRule:
         maximum = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MAX_USAGE_EXPONENT}
         check_fields(self, above_zero=positive, minimum=minimum, maximum=maximum)
         for name in ("margin", "estimate_margin"):
-            check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", highest=MAX_MARGIN)
-        check_plausible("window", self.window, "in seconds; 1 h are 3,600", lowest=12.0)
+            check_plausible(name, getattr(self, name), "a factor; 20 % more = 1.2", highest=MAX_MARGIN)
+        check_plausible("window", self.window, "in seconds; 1 h = 3,600", lowest=12.0)
         check_plausible("fixed_cost", self.fixed_cost, IN_WEI, lowest=MIN_PRICE)
         for name in ("tip", "lower_bound", "upper_bound"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)

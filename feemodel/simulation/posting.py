@@ -53,9 +53,9 @@ class PriceCap:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("coefficient", "target_delay", "window"))
-        check_plausible("target_delay", self.target_delay, "in seconds; 16 h are 57,600", lowest=60.0)
-        check_plausible("window", self.window, "in seconds; 7 days are 604,800", lowest=600.0)
-        check_plausible("coefficient", self.coefficient, "a factor; 90 % are 0.9", highest=10.0)
+        check_plausible("target_delay", self.target_delay, "in seconds; 16 h = 57,600", lowest=60.0)
+        check_plausible("window", self.window, "in seconds; 7 days = 604,800", lowest=600.0)
+        check_plausible("coefficient", self.coefficient, "a factor; 90 % = 0.9", highest=10.0)
         check_plausible("tip_cap", self.tip_cap, IN_WEI, lowest=MIN_PRICE)
         choice("tip", self.tip, TIP_KINDS)
 
@@ -99,9 +99,9 @@ class Posting:
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
-        check_plausible("deadline", self.deadline, "in seconds; 16 h are 57,600", lowest=60.0)
-        check_plausible("delay_cost", self.delay_cost, "a factor an hour; 30 % are 0.3", highest=10.0)
-        check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", highest=10.0)
+        check_plausible("deadline", self.deadline, "in seconds; 16 h = 57,600", lowest=60.0)
+        check_plausible("delay_cost", self.delay_cost, "a factor an hour; 30 % = 0.3", highest=10.0)
+        check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % = 0.52", highest=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")

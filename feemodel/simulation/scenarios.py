@@ -52,9 +52,9 @@ LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_
 FEES_UNIT = "fees_unit"  # attribute with the caller's unit; if set, the range of fees is not checked
 LARGEST_SCENARIO = 1 << 27  # maximum total number of steps of all paths; a column of this length takes 1 GiB
 MIN_SECONDS = 600.0  # minimum length of blocks and horizons [s]; smaller numbers are probably hours or days
-IN_SECONDS = "in seconds; 24 h are 86,400"
+IN_SECONDS = "in seconds; 24 h = 86,400"
 MAX_PER_SECOND = 100_000.0  # maximum number of transactions per second; larger numbers are probably per day
-PER_SECOND = "a second; 125,280 a day are 1.45"
+PER_SECOND = "per second; 125,280 per day = 1.45"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
@@ -194,7 +194,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
     >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or 12, ...
+    feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h = 86,400), or 12, ...
     """
     shortest, seconds = real_scalar("step", step, unit="s"), real_scalar("block_seconds", block_seconds, unit="s")
     if seconds != shortest and seconds < MIN_SECONDS:

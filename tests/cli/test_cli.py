@@ -457,7 +457,7 @@ BAD = [
     (
         ["compare", RAW, "--l1-base-fee", "30"],
         2,
-        "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei are 100,000,000",
+        "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei = 100,000,000",
     ),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
     (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),

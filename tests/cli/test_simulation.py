@@ -154,7 +154,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
         (
             ["backtest", "--arrival-rate", "1e9"],
             2,
-            "rate: expected at most 100,000 (a second; 125,280 a day are 1.45), got 1000000000.0",
+            "rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000000.0",
         ),
         (
             ["backtest", "--scenario", "demand", "--paths", "1_000_000"],
@@ -162,7 +162,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
             "1,000,000 paths of 217,050 steps are",
         ),
         (["calibrate", "--paths", "0"], 2, "--paths: expected a whole number of at least 1, got 0"),
-        (["backtest", "--deadline", "1"], 2, "deadline: expected at least 60 (in seconds; 16 h are 57,600), got 1.0"),
+        (["backtest", "--deadline", "1"], 2, "deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0"),
         (["backtest", "--lower-bound", "5000", "--upper-bound", "4000"], 2, "upper_bound: expected at least the lower"),
         (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
         (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected a number between 0 and 1"),

@@ -147,7 +147,7 @@ def test_a_horizon_is_the_length_of_a_path(history):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"block_seconds": 100}, r"block_seconds: expected at least 600 \(in seconds; 24 h are 86,400\)"),
+        ({"block_seconds": 100}, r"block_seconds: expected at least 600 \(in seconds; 24 h = 86,400\)"),
         ({"block_seconds": 10**8}, "expected a number from"),
         ({"horizon": 60}, "horizon: expected at least 600 .*, got 60"),
         ({"method": "moving"}, "method: expected one of stationary, circular, got 'moving'"),

@@ -130,7 +130,7 @@ def published_saturation(
     """
     held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
     check_plausible("budget", held, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
-    check_plausible("growth", factor, "a factor; 15 % more are 1.15", highest=10.0)
+    check_plausible("growth", factor, "a factor; 15 % more = 1.15", highest=10.0)
     if factor <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
     gas = whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX) * GAS_PER_BLOB

@@ -41,7 +41,7 @@ from feemodel.simulation._metadata import described_dataset
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000  # seconds
 MIN_GAS_A_SECOND = 10_000  # minimum gas per second; a smaller number is probably in millions of gas
-GAS_A_SECOND = "in gas per second; 7 Mgas are 7,000,000"
+GAS_A_SECOND = "in gas per second; 7 Mgas = 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class Costs:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
-        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", lowest=60.0)
+        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h = 21,600", lowest=60.0)
         check_plausible("overhead_per_month", self.overhead_per_month, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
         for name in ("proving_per_gas", "proving_per_byte"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=1.0)

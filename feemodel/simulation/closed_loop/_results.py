@@ -29,7 +29,7 @@ DAILY = {
     "finalizations": ("1", "finalizations"),
     "last_price": ("wei / byte", "data price in the last step"),
     "min_balance": ("wei", "minimum balance of the operator at the end of a step"),
-    "lost_transactions": ("1", "demand at the reference fee minus demand, where positive"),
+    "lost_transactions": ("1", "demand at the reference fee minus demand, added up over steps where it is positive"),
 }
 
 #: Result variables over path: name → unit and long name.
@@ -39,7 +39,7 @@ PATH_VARIABLES = {
     "under_recovery_days": ("1", "complete days with data fees below the accrued cost of their bytes"),
     "under_recovery_probability": ("1", "under_recovery_days divided by whole_days"),
     "whole_days": ("1", "complete days of the path"),
-    "volatility": ("1", "standard deviation of the changes of the log of hourly mean data prices"),
+    "volatility": ("1", "standard deviation of the changes in the logarithm of the hourly mean data price"),
     "p99_over_median": ("1", "99th percentile of the data price divided by its median"),
     "overcharge": ("1", "total data fees in excess of the cost of their bytes, divided by the cost of posting"),
     "undercharge": ("1", "total cost of bytes in excess of their data fees, divided by the cost of posting"),

@@ -54,8 +54,8 @@ class Demand:
             maximum={"rate": MAX_RATE, "elasticity": MAX_ELASTICITY, "l1_correlation": MAX_ELASTICITY},
         )
         check_plausible("rate", self.rate, PER_SECOND, highest=MAX_PER_SECOND)
-        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", lowest=1_000.0)
-        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", lowest=MIN_PRICE)
+        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas = 165,000", lowest=1_000.0)
+        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei = 3e11", lowest=MIN_PRICE)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee, because elasticity is not 0", None)
         choice("responds_to", self.responds_to, RESPONSES)

@@ -55,9 +55,9 @@ def price_of_finality(
     >>> found.sizes["submission"], round(found.saving.item(), 4), found.mean_delay.item()
     (127, -0.002, 0.0)
     """
-    check_plausible("interval", above_zero("interval", interval, unit="s"), "in seconds; 1 h are 3,600", lowest=60.0)
+    check_plausible("interval", above_zero("interval", interval, unit="s"), "in seconds; 1 h = 3,600", lowest=60.0)
     check_plausible(
-        "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days are 604,800", lowest=600.0
+        "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days = 604,800", lowest=600.0
     )
     instance("posting", posting, Posting)
     for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
@@ -94,7 +94,7 @@ def price_of_finality(
             "delay": ("submission", delay, "s", "delay after it is full"),
             "cost": ("submission", cost, "wei", "cost"),
             "cost_when_due": ("submission", when_due, "wei", "cost if sent when it is full"),
-            "saving": ((), float(1.0 - cost.sum() / when_due.sum()), "1", "share of the cost when due"),
+            "saving": ((), float(1.0 - cost.sum() / when_due.sum()), "1", "saving as a share of the cost when due"),
             "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
         }
     )

@@ -116,7 +116,7 @@ def recommend(
     interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].
     submission : gas, capacity and tip of the submissions.
     bytes_per_transaction : mean posted bytes of a transaction, to compute the operator fee of the OP Stack [byte].
-    method, paths, rng : arguments with the same names of `feemodel.forecast`.
+    method, paths, rng : as in `feemodel.forecast`.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def recommend(
         raise InvalidInput("margin", "expected a margin or a loss probability, not both", margin)
     target = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
     if margin is not None:
-        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % are 0.2", highest=10.0)
+        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % = 0.2", highest=10.0)
     drawn = whole_scalar("paths", paths, minimum=1)
     if margin is None and drawn < 1.0 / target:
         reason = f"expected at least 1 / {drawn:,}, because {drawn:,} paths cannot show a smaller probability"

@@ -62,7 +62,7 @@ class Eip1559(ExecutionPrice):
         maximum = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}
         check_fields(self, above_zero=("elasticity", "denominator", "block_time"), maximum=maximum)
         whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
-        check_plausible("block_time", self.block_time, "in seconds; 250 ms are 0.25", highest=LONGEST_BLOCK)
+        check_plausible("block_time", self.block_time, "in seconds; 250 ms = 0.25", highest=LONGEST_BLOCK)
         check_plausible("gas_limit", self.gas_limit, IN_GAS, lowest=MIN_LIMIT)
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
 

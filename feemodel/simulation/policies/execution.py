@@ -18,7 +18,7 @@ from feemodel.simulation.closed_loop.observations import Setting, empty_record
 
 LONGEST_BLOCK = 60.0  # maximum block time in seconds; larger inputs are probably in milliseconds
 MIN_LIMIT = 21_000  # minimum gas limit, the gas of a transfer; smaller inputs are probably in Mgas
-IN_GAS = "in gas; 30 Mgas are 30,000,000"
+IN_GAS = "in gas; 30 Mgas = 30,000,000"
 MAX_PRICE = 2**53  # maximum price [wei / gas]; a double represents all integers up to 2**53 exactly
 
 # Kinds of rules for the L2 execution price. With `SET_BY_POLICY`, the `announce` function of the policy sets the price.
