@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from feemodel.checks import UINT256_MAX
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, minimal_bytes, to_hex, to_quantity
-from feemodel.ethereum._trie import BLOOM_BYTES, EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState
@@ -45,6 +45,8 @@ _ACTIVATIONS = (
     ("homesteadBlock", "homestead"),
 )  # fmt: skip
 INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
+EMPTY_TRIE, EMPTY_UNCLES, EMPTY_REQUESTS = keccak256(rlp.encode(b"")), keccak256(rlp.encode([])), sha256(b"").digest()
+BLOOM_BYTES = 256
 _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 

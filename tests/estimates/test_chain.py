@@ -1,8 +1,11 @@
 """A chain at its genesis: its rules and its hash, and errors that name the field or the file."""
 
+from hashlib import sha256
+
 import pytest
 from ethereum.crypto.hash import keccak256 as specified_hash
 from ethereum.forks.osaka.blocks import Header
+from ethereum.forks.osaka.trie import EMPTY_TRIE_ROOT
 from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
@@ -10,7 +13,6 @@ from ethereum_types.numeric import U64, U256, Uint
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.estimates._chain import development_genesis, genesis_chain, read_genesis_document
 from feemodel.ethereum._quantities import from_hex, to_hex
-from feemodel.ethereum._trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from tests.helpers.development import HOLDERS
 
 HOLDER, NOBODY = to_hex(HOLDERS[0]), "0x" + "77" * 20
@@ -98,13 +100,13 @@ def test_the_hash_of_the_genesis_is_that_of_the_specified_header():
     root, genesis = bytes(31) + b"1", development_genesis()
     block = genesis_chain(genesis, state_root=root).block()
     header = Header(
-        parent_hash=Bytes32(bytes(32)), ommers_hash=Bytes32(EMPTY_UNCLES), coinbase=Bytes20(bytes(20)),
-        state_root=Bytes32(root), transactions_root=Bytes32(EMPTY_TRIE), receipt_root=Bytes32(EMPTY_TRIE),
+        parent_hash=Bytes32(bytes(32)), ommers_hash=specified_hash(rlp.encode([])), coinbase=Bytes20(bytes(20)),
+        state_root=Bytes32(root), transactions_root=EMPTY_TRIE_ROOT, receipt_root=EMPTY_TRIE_ROOT,
         bloom=Bytes256(bytes(256)), difficulty=Uint(0), number=Uint(0), gas_limit=Uint(2_000_000_000), gas_used=Uint(0),
         timestamp=U256(int(genesis["timestamp"], 16)), extra_data=from_hex(genesis["extraData"]),
         prev_randao=Bytes32(bytes(32)), nonce=Bytes8(bytes(8)), base_fee_per_gas=Uint(7),
-        withdrawals_root=Bytes32(EMPTY_TRIE), blob_gas_used=U64(0), excess_blob_gas=U64(0),
-        parent_beacon_block_root=Bytes32(bytes(32)), requests_hash=Bytes32(EMPTY_REQUESTS),
+        withdrawals_root=EMPTY_TRIE_ROOT, blob_gas_used=U64(0), excess_blob_gas=U64(0),
+        parent_beacon_block_root=Bytes32(bytes(32)), requests_hash=Bytes32(sha256(b"").digest()),
     )  # fmt: skip
     names = ("timestamp", "gasLimit", "extraData", "mixHash", "baseFeePerGas")
     assert {name: block[name] for name in names} == {name: genesis[name] for name in names}
