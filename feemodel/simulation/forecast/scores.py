@@ -41,35 +41,6 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
     return np.asarray(np.maximum(level * error, (level - 1.0) * error))
 
 
-def crps_of_sample(targets: RealArray, sample: RealArray) -> RealArray:
-    """Return the continuous ranked probability score (CRPS) of a sample: E|X − y| − E|X − X′| / 2.
-
-    y is the target, and X and X′ are independent draws from the sample.
-
-    Parameters
-    ----------
-    targets : observed values, (n,).
-    sample : random draws from the forecast of each target, (n, draws), in the unit of the targets.
-
-    Returns
-    -------
-    Scores, (n,), in the unit of the targets.
-
-    Raises
-    ------
-    InvalidInput : an array has the wrong shape, or a number is not finite.
-
-    >>> crps_of_sample(np.array([0.0]), np.array([[1.0, 3.0]]))  # (1 + 3) / 2 − (0 + 2 + 2 + 0) / 8
-    array([1.5])
-    """
-    value = np.sort(_matrix("sample", sample), axis=1)
-    target = _column("targets", targets, len(value))
-    draws = value.shape[1]
-    # This is the mean of |xᵢ − xⱼ| over all pairs of draws, computed from the sorted draws.
-    spread = 2.0 * (value * (2.0 * np.arange(draws) + 1.0 - draws)).sum(axis=1) / draws**2
-    return np.asarray(np.abs(value - target[:, None]).mean(axis=1) - spread / 2.0)
-
-
 def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
     """Approximate the continuous ranked probability score (CRPS) from forecast quantiles.
 
