@@ -80,13 +80,3 @@ def fork_named(name: str) -> Fork:
     16777216
     """
     return FORKS[choice("fork", name, FORKS)]
-
-
-def since(name: str, fork: Fork) -> bool:
-    """Return whether `fork` is the upgrade with this name or a later upgrade.
-
-    >>> since("london", FORKS["osaka"]), since("osaka", FORKS["london"])
-    (True, False)
-    """
-    order = list(FORKS)
-    return order.index(fork.name) >= order.index(name)

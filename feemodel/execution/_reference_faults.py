@@ -16,7 +16,6 @@ from ethereum_types.numeric import U256
 from feemodel.execution._outcome import Status
 
 PRICED_MEMORY = 0x1FFFFFFFE0  # largest memory size for which geth's memory gas fits in 64 bits [byte]
-CODE_BYTE_GAS = 200
 BLOB_VERSION = b"\x01"
 BLS12_381_MODULUS = int(
     "1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab", 16

@@ -324,7 +324,6 @@ def _doubling_size(penalty_factor: Whole) -> Whole:
 
 MAX_L2_BASE_FEE = 10**10  # maximum base fee of a valid block [wei / gas]
 CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # scalar [10⁻¹⁸] and overhead [wei / gas] since Curie
-FIRST_L2_BASE_FEE = 10_000_000  # EIP-1559 base fee of the first Feynman block [wei / gas]
 L2_PRECISION = 10**18
 
 
