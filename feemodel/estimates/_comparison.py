@@ -28,7 +28,7 @@ from feemodel.io._replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.linea._node import Verdict, node_checks, verdicts
 from feemodel.linea._wallets import WALLETS, wallet_fees
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._codecs import Codec
 from feemodel.sizes._lzss import packed_size
@@ -101,7 +101,6 @@ def compare_transactions(
     engine: str | Engine = "auto",
     search: str = "besu",
     tolerance: float = TOLERANCE,
-    preset: LineaPreset | None = None,
     fork: str | None = None,
 ) -> Iterator[Comparison]:
     """Execute and estimate every transaction of captured blocks again, and compare the new and the recorded results.
@@ -116,7 +115,6 @@ def compare_transactions(
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
     search : the node whose search is used, "besu" or "geth".
     tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
-    preset : preset whose margins are used; `None` for the default preset.
     fork : name of the execution rules, for example "london"; `None` for the fork that the capture names, or Osaka if
         the capture names no fork.
 
@@ -128,7 +126,7 @@ def compare_transactions(
     ------
     InvalidInput : the codec, fork, engine, search or tolerance is not valid.
     """
-    runner, margins = engine_of(engine), preset or linea_preset()
+    runner, margins = engine_of(engine), linea_preset()
     node, checked = node_named(search), check_tolerance(tolerance)
     measuring = Measuring(codec, measured, packed)
     for step in steps(replay, fork=fork):

@@ -50,9 +50,9 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
             yield Step(block, index, block.transactions[index], call_state)
 
 
-def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
-    """Return the state after the last captured transaction; `fork` is by default the fork of the capture."""
-    *_, (_, _, call_state) = _call_states(replay, fork)
+def final_state(replay: Replay) -> CallState:
+    """Return the state after the last captured transaction."""
+    *_, (_, _, call_state) = _call_states(replay, fork=None)
     return call_state
 
 

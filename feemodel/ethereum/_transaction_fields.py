@@ -107,8 +107,8 @@ def _letters(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-def unknown_field(name: str, value: object, *, where: str = "call") -> InvalidInput:
-    """Return the error for an unknown field name, with the field that is probably meant.
+def unknown_field(name: str, value: object) -> InvalidInput:
+    """Return the error for an unknown field name of a call, with the field that is probably meant.
 
     >>> str(unknown_field("valeu", "0x1"))
     "call.valeu: unknown field, did you mean value?, got '0x1'"
@@ -117,4 +117,4 @@ def unknown_field(name: str, value: object, *, where: str = "call") -> InvalidIn
     known = {one.lower(): one for one in ("strict", *IGNORED_NAMES, *SIDECAR_NAMES, *FIELD_OF)}
     close = get_close_matches(name[:_SHOWN].lower(), known, 1, 0.7)
     hint = f"unknown field, did you mean {known[close[0]]}?" if close else "unknown field"
-    return InvalidInput(f"{where}.{shown}", hint, value)
+    return InvalidInput(f"call.{shown}", hint, value)
