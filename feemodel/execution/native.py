@@ -212,9 +212,9 @@ class _NativeMachine:
         fork = self._call_state.fork
         self._blob_cost = blob_cost(self._call_state, message) if message.blob_hashes else 0
         if message.authorizations and not fork.authorizations:
-            raise InvalidInput("fork", "expected Prague or later for a SetCodeTransaction", fork.name)
+            raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
         if message.access_list and not fork.access_lists:
-            raise InvalidInput("fork", "expected Berlin or later for a AccessListTransaction", fork.name)
+            raise InvalidInput("fork", "expected Berlin or later for the type AccessListTransaction", fork.name)
         try:
             self._given = native.Message(
                 sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,

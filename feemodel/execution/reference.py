@@ -319,7 +319,7 @@ def _transaction(rules: Any, message: Message, gas_limit: int) -> Any:
     else:
         kind, since = ("LegacyTransaction" if hasattr(kinds, "LegacyTransaction") else "Transaction"), "Frontier"
     if not hasattr(kinds, kind):
-        raise InvalidInput("fork", f"expected {since} or later for a {kind}", kinds.__name__.split(".")[2])
+        raise InvalidInput("fork", f"expected {since} or later for the type {kind}", kinds.__name__.split(".")[2])
     address = rules.fork_types.Address
     return _build(
         getattr(kinds, kind),

@@ -133,7 +133,7 @@ def test_a_balance_that_would_overflow_is_refused(code):
 def test_rules_without_a_field_refuse_it():
     listed = Message(sender=SENDER, to=TARGET, access_list=((TARGET, ()),))
     for engine in (Native(), Reference()):
-        with pytest.raises(InvalidInput, match="expected Berlin or later for a AccessListTransaction"):
+        with pytest.raises(InvalidInput, match="expected Berlin or later for the type AccessListTransaction"):
             run(call_state(fork=fork_named("istanbul")), listed, engine=engine)
 
 

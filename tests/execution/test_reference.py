@@ -173,7 +173,7 @@ def test_an_authorization_costs_what_an_empty_account_does():
     message = Message(sender=SENDER, to=OTHER, authorizations=(entry, entry))
 
     assert run_once(call_state(), message, 100_000).gas_used == 21_000 + 2 * 25_000
-    with pytest.raises(InvalidInput, match="fork: expected Prague or later for a SetCodeTransaction, got 'cancun'"):
+    with pytest.raises(InvalidInput, match="expected Prague or later for the type SetCodeTransaction, got 'cancun'"):
         run_once(call_state(fork="cancun"), message, 100_000)
 
 
