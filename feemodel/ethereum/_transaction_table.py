@@ -189,7 +189,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
     Raises
     ------
-    InvalidInput : some values are missing, unless `partly`; or a value is not a whole number.
+    InvalidInput : some values are missing although `partly` is false, or a value is not a whole number.
     """
     columns = _columns(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):

@@ -77,7 +77,7 @@ class StarknetGas(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     l2_gas: Uint64  #: [gas]
 
     def columns(self, path: str) -> dict[str, int]:
-        """Return the amounts by the column names of Starknet's rule; raises `InvalidInput` above 2**63 - 1."""
+        """Return column name of Starknet's rule → amount; raises `InvalidInput` for an amount above 2**63 - 1."""
         return {
             own: whole_scalar(f"{path}.{name}", getattr(self, own), maximum=INT64_MAX)
             for name, own in names_of(self).items()

@@ -58,7 +58,7 @@ from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
-SUBTREE_LEVELS = 5  # levels of a subtree; a subtree is stored in one piece, so a path reads one page of it
+SUBTREE_LEVELS = 5  # levels of a subtree; its rows are stored together, so a path reads only one page of them
 CHUNK = 32_768  # number of rows that are created and stored at a time
 KEYS_READ = 65_536  # number of keys that are read at a time to build the index
 Bytes = NDArray[np.uint8]

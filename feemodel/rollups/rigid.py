@@ -47,7 +47,7 @@ class Declaration:
         return str(id_)
 
     def chain_value(self, name: str) -> str:
-        """Return the id of a parameter that the operator can change; store its value at the date of the rule."""
+        """Return the id of a parameter that the operator can change; store the parameter's value at the rule's date."""
         id_ = self.column(name, "1", f"{name} of {self.rule.chain}")
         self.values[id_] = self.rule.parameters[name]
         return id_

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from feemodel.sizes._lzss_dictionary import DictionaryIndex
 
 FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
-_LARGEST_PACKED = 2**59  # maximum size [byte], whose number of bits still fits in an int64
+_LARGEST_PACKED = 2**59  # maximum size [byte]; the number of bits of a larger size would not fit in an int64
 CHUNK = 512  # number of payloads per call of the kernel, together at most 128 MiB
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
