@@ -46,7 +46,7 @@ class L1Window:
     chain_id : chain id that the node must report; if unknown, the first response sets the chain id.
     blocks : length of the window [blocks].
     tip_blocks : number of newest blocks over which the median of the tips is taken.
-    tip_percentile : percentile of the gas used in a block at which the priority fee of the block is taken [%].
+    tip_percentile : percentile of a block's gas used at which the tip of the block is taken [%].
     max_age : maximum age of the newest block [s].
     """
 

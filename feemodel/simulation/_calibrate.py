@@ -121,8 +121,8 @@ def calibrate(
 ) -> Calibration:
     """Find the smallest margin with which the share of L1 fee paths that have a loss is at most `loss_probability`.
 
-    A path has a loss if the sum of the fees named by `counted` is below the total posting cost of the path. All margins
-    are evaluated with the same transactions and L1 fees. The confidence interval covers the random error from drawing
+    A path has a loss if the sum of the counted fees is below the total posting cost of the path. All margins are
+    evaluated with the same transactions and L1 fees. The confidence interval covers the random error from drawing
     paths, but not the risk that future L1 fees differ from the history.
 
     Parameters

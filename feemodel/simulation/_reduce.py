@@ -79,7 +79,7 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Levels or thresholds of each statistic. They are a dimension of the result with the name of the statistic."""
+        """Statistic → levels or thresholds; the result has a coordinate of the same name with these values."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property

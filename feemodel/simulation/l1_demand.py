@@ -56,7 +56,7 @@ GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean deman
 TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices
 MAX_BLOBS = 1e6  # per block
 LONGEST_RELAXATION = 1e12  # seconds
-LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price, 5e21 wei
+LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price; e**50 wei are 5e21 wei
 FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
 
 

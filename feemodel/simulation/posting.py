@@ -46,7 +46,7 @@ class PriceCap:
     adjustment: float = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay` [1]
     tip_cap: float = price_cap.TIP  #: cap on the tip at a waiting time of 0; if 0, the caps include no tip [wei / gas]
     tip: str = "paid"  #: "paid": the tip is cap − L1 base fee and grows with the waiting time; "constant": constant tip
-    from_first_byte: bool = True  #: whether waiting starts at the first byte, or else when the submission is full
+    from_first_byte: bool = True  #: `True`: waiting starts with the first byte; `False`: when the submission is full
     time_of_day: bool = True  #: whether the caps are multiplied by a factor for each hour of the week
     coefficient: float = price_cap.COEFFICIENT  #: L1 fees must be at most this share of the caps [1]
     window: float = price_cap.WINDOW  #: time window of the fee percentiles [s]

@@ -4,9 +4,9 @@
 and the scripts `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results of
 `published_denial` and `published_finality_delay` agree with the published numbers in all printed digits. In the
 published models, the blob base fee starts at 1 wei and is multiplied by 1.15 in each block, the number of blobs per
-block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: if
-more blobs arrive than fit in a block, they wait for a later block. The fees start at given values and change by the
-rules of EIP-1559, EIP-4844 and EIP-7918.
+block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: blobs
+that do not fit in a block wait for a later block. The fees start at given values and change by the rules of EIP-1559,
+EIP-4844 and EIP-7918.
 """
 
 import math

@@ -142,7 +142,7 @@ class Caps(NamedTuple):
 
 
 class PolicyTerms(NamedTuple):
-    """Attributes of a policy that the loop itself takes into account, so that the functions of the policy must not."""
+    """Attributes of a policy that the loop applies itself; the functions of the policy must not apply them again."""
 
     level: float  #: factor by which the data price is multiplied [1]
     l1_lag: int  #: delay with which the policy observes L1 fees [steps]

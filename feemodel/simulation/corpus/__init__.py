@@ -20,7 +20,7 @@ from feemodel.simulation.corpus._fitted import LINEA, Fitted, Indices, ShapeFit,
 from feemodel.simulation.scenarios import Rng, generator_of
 
 CHUNK = 8_192  # number of transactions drawn from one random stream
-MAX_COUNT = 10_000_000  # maximum number of transactions, about 10 GB of memory
+MAX_COUNT = 10_000_000  # maximum number of transactions, which need about 10 GB of memory
 
 _KINDS = np.array([shape.kind for shape in SHAPES])
 _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])

@@ -64,7 +64,8 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     empty = rows == 0
     means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    last_known = np.maximum.accumulate(np.where(empty, 0, every))  # newest bin with rows up to each bin
+    # For each bin: this bin if it has rows, otherwise the last earlier bin with rows.
+    last_known = np.maximum.accumulate(np.where(empty, 0, every))
     last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])
     return FeeSeries(int(bins[0]), means[last_known], logs[last_row], interpolated, empty)
