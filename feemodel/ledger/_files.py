@@ -1,8 +1,8 @@
 """Read blocks from files: geth genesis files, and text files with one block per line.
 
 Each line of a text file contains either the state changes or the trie log of a block. State changes are a JSON object,
-whose schema is docs/how-to/block.schema.json. The object contains the net changes of the block, together with the
-values before the block, which must match the ledger:
+whose schema is docs/how-to/block.schema.json. The object contains the net changes of the block, and the values before
+the block. The values before the block must match the ledger:
 
     {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
         "0x<address>": {

@@ -307,7 +307,7 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
 def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
     """Store the branches of one depth.
 
-    Return the number of branches of the next depth, which start at row `following`.
+    Return the number of branches of the next depth; the first of these branches has the row number `following`.
     """
     deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
     # Entries of the last branch of a part. The branch may continue in the next part.
@@ -353,9 +353,9 @@ CODE_UNIT = 128  # bytes per unit of code; a unit of code adds 1 to the size of 
 RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each range has about 10,000 accounts
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
-#: Offsets in the record of an account, which starts with the hash of the address. VALUE is the offset of the nonce and
-#: the balance, and ADDRESS the offset of the address. REST is the offset of a row number; this row of a second `_Spool`
-#: contains the account's remaining fields. RECORD is the length of the record.
+#: Offsets in the record of an account; the record starts with the hash of the address. VALUE is the offset of the nonce
+#: and the balance, and ADDRESS the offset of the address. REST is the offset of a row number; this row of a second
+#: `_Spool` contains the account's remaining fields. RECORD is the length of the record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 

@@ -95,7 +95,7 @@ class Version(NamedTuple):
 def digit_at(hkey: bytes, depth: int) -> int:
     """Return the hexadecimal digit of a hashed key that selects an entry of the sorted index at this depth.
 
-    Raises `LedgerDamaged` for a depth beyond the last digit, which only a corrupt index reaches.
+    Raises `LedgerDamaged` for a depth beyond the last digit, because only a corrupt index has such a depth.
     """
     try:
         byte = hkey[depth >> 1]
@@ -301,7 +301,7 @@ class SqlRows:
         links, digest, _ = path_links(digest, height, index << bottom, nodes, siblings)
         messages, hashes = zip(*links, strict=True)
         if self._scheme.first_wrong(messages, hashes) is not None:
-            self._database.damaged(f"a node below node {top} does not have the hash in its parent")
+            self._database.damaged(f"a node below node {top} does not match the hash in its parent")
         return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:

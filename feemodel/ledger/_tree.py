@@ -272,17 +272,17 @@ def _check_stored(
         _check_tops(scheme, height, [(found[position], version) for position, version in tops])
         expected |= {position: found[position] for position, _ in tops}
         if any(digest != expected[position] for position, digest in found.items()):
-            raise LedgerDamaged("a node does not have the hash in its parent")
+            raise LedgerDamaged("a node does not match the hash in its parent")
         expected = {}
         for position, node in nodes[height].items():
             halves = node.children[:HASH_SIZE], node.children[HASH_SIZE:]
             for side, (number, digest) in enumerate(zip((node.left, node.right), halves, strict=True)):
                 if not number and digest != scheme.zeros[height - 1]:
-                    raise LedgerDamaged("a child of a node is missing, although it has a hash")
+                    raise LedgerDamaged("a node has the hash of a child that is missing")
                 expected[2 * position + side] = digest
     _, digests = _leaf_hashes(rows, scheme, leaves.values())
     if digests != [expected[position] for position in leaves]:
-        raise LedgerDamaged("a leaf does not have the hash in its parent")
+        raise LedgerDamaged("a leaf does not match the hash in its parent")
 
 
 def _hashes(scheme: Scheme, nodes: Collection[TreeNode]) -> list[bytes]:
@@ -506,7 +506,7 @@ class Tree:
         if self._value_message is not None:
             messages = [self._value_message(leaf.value) for leaf in leaves.values()]
             if self.scheme.first_wrong(messages, [leaf.hval for leaf in leaves.values()]) is not None:
-                raise LedgerDamaged("a value does not have the hash in its leaf")
+                raise LedgerDamaged("a value does not match the hash in its leaf")
         return leaves
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
@@ -537,7 +537,7 @@ class Tree:
                 parts.append(part)
                 values.append(message_of(path.leaf.value) if message_of is not None and has_value else b"")
         if parts and not self.scheme.paths_hold(parts, values):
-            raise LedgerDamaged("a leaf or a node does not have the hash in its parent")
+            raise LedgerDamaged("a leaf or a node does not match the hash in its parent")
         if message_of is not None:
             for path in paths:
                 path.unchecked.clear()
@@ -562,7 +562,7 @@ class Tree:
     def _neighbours(self, hkey: bytes) -> _Neighbours:
         _check_hash("hkey", hkey)
         if not NOTHING < hkey < self.scheme.tail_key:
-            raise InvalidInput("hkey", "expected a hash between those of head and tail", hkey.hex())
+            raise InvalidInput("hkey", "expected a hash between the hashes of head and tail", hkey.hex())
         return self._keys.neighbours(hkey)
 
     def _index(self, key: int) -> int:

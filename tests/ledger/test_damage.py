@@ -208,7 +208,7 @@ def test_values_are_checked_where_a_tree_was_read_without_them(ledger):
     with Store(ledger, read_only=True) as store:
         key = store.scheme.account_key(address(30))
         assert store.tree(store.block(0).root).get(key) is not None
-        with pytest.raises(LedgerDamaged, match="not have the hash"):
+        with pytest.raises(LedgerDamaged, match="not match the hash"):
             store.account(0, address(30))
 
 

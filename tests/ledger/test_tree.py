@@ -251,7 +251,7 @@ def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
 
 @pytest.mark.parametrize("hkey", [NOTHING, POSEIDON2.tail_key, b"\xff" * 32])
 def test_the_keys_of_head_and_tail_are_not_for_use(hkey):
-    with pytest.raises(InvalidInput, match="between those of head and tail"):
+    with pytest.raises(InvalidInput, match="between the hashes of head and tail"):
         Tree().put(hkey, NOTHING)
 
 
