@@ -192,10 +192,11 @@ class Explorer:
         Returns
         -------
         dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
-            [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost: `cost`
-            [wei], `recovery` (fee / cost) and `sizeRecovery` [1] of each hour; `deficit`, the cumulative cost minus the
-            cumulative fee if one transaction is sent per hour [wei]; `recoveryOfAll`, the recovery over the whole month
-            [1]; and `below`, the number of hours in which the fee was below the cost.
+            [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost. Lists with
+            one value per hour: `cost` [wei], `recovery` (fee / cost) [1], `sizeRecovery` [1], and `deficit`, the
+            cumulative cost minus the cumulative fee if one transaction is sent per hour [wei]. Single numbers:
+            `recoveryOfAll`, the recovery over the whole month [1], and `below`, the number of hours in which the fee
+            was below the cost.
 
         Raises
         ------

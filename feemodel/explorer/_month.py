@@ -43,7 +43,7 @@ def simulate_month(choices: Any) -> dict[str, Any]:
     -------
     dict : `series`, name → `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full blob
         (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day,
-        data fees / accrued data cost [1]. The other keys are names of statistics of the whole month.
+        data fees / accrued data cost [1]. All other keys of the dict are names of statistics of the whole month.
 
     Raises
     ------

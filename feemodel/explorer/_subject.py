@@ -126,8 +126,8 @@ class Subjects:
 
         Raises
         ------
-        InvalidInput : the subject or an option is not valid; or the gas of a call that executes code is not known; or
-            the subject is a hash, and there is no node or the node does not have the transaction.
+        InvalidInput : the subject or an option is not valid, the gas of a call that executes code is not known, or no
+            node is available to find a transaction by its hash, or the node does not have this transaction.
         LimitExceeded : the subject has more than 131,072 bytes.
         """
         options = {} if options is None else options
@@ -229,7 +229,7 @@ class Subjects:
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
-            raise InvalidInput("subject", "expected no hash: there is no node to ask for its transaction", subject)
+            raise InvalidInput("subject", "expected no hash, because there is no node", subject)
         sent = await self.ask_node("eth_getTransactionByHash", [subject])
         if sent is None:
             raise InvalidInput("subject", "expected the hash of a transaction that the node knows", subject)

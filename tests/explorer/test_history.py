@@ -149,7 +149,7 @@ def test_a_hash_that_stands_for_nothing_that_can_be_priced_is_said(answers, erro
 
 
 def test_a_hash_needs_a_node():
-    with pytest.raises(InvalidInput, match="subject: expected no hash: there is no node to ask"):
+    with pytest.raises(InvalidInput, match="subject: expected no hash, because there is no node"):
         asyncio.run(METHODS["feemodel_explain"](HASH))
 
 

@@ -107,7 +107,7 @@ def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
     assert (tab.errors, tab.elsewhere) == ([], [])
     alone = Tab(page_browser, page_server.address, f"#subject={sent['result']}")
     alone.settled()
-    assert alone.text("#explain-card .error").startswith("subject: expected no hash: there is no node to ask")
+    assert alone.text("#explain-card .error").startswith("subject: expected no hash, because there is no node")
     alone.close()
 
 
