@@ -55,7 +55,7 @@ def fitting(name: str, value: Whole) -> Whole:
     5
     """
     if isinstance(value, int) and value > INT64_MAX:
-        raise Int64Overflow(name, "expected numbers that fit 64 bits together with arrays", value)
+        raise Int64Overflow(name, "expected at most 2**63 - 1 in a computation with arrays", value)
     return value
 
 
