@@ -245,7 +245,7 @@ def scalars_for_margin(
     found = Scalars(_rounded(base), _rounded(blob))
     for name, value in found._asdict().items():
         if value > UINT32_MAX and not as_published:
-            raise InvalidInput(name, "expected a scalar of at most 32 bits, but the blobs are nearly empty", value)
+            raise InvalidInput(name, "expected a scalar of at most 32 bits; nearly empty blobs need more", value)
     return found
 
 

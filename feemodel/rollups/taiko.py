@@ -138,7 +138,7 @@ def shared_base_fee(
 ) -> SharedFee[Wholes]: ...
 @formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
-    """Split gas_used · base_fee: `percent` % of it, rounded down, for the proposer, and the rest for the treasury.
+    """Split gas_used · base_fee: the proposer gets `percent` %, rounded down, and the treasury gets the rest.
 
     >>> shared_base_fee(21_000, 10_000_001)
     SharedFee(proposer=157500015750, treasury=52500005250)

@@ -353,7 +353,7 @@ def _scaled(name: str, price: Whole, scale: Real) -> Whole:
 def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole:
     per_unit = multiply_divide("overhead", gas_price, overhead, units, addend=units - 1)
     if isinstance(per_unit, int) and per_unit > UINT64_MAX:
-        raise Int64Overflow("overhead", "expected an overhead per unit that an unsigned 64-bit integer holds", per_unit)
+        raise Int64Overflow("overhead", "expected an overhead per unit that fits an unsigned 64-bit integer", per_unit)
     return truncated("overhead", _double(per_unit) * part)
 
 
