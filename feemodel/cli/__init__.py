@@ -113,7 +113,7 @@ class _Once(argparse.Action):
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Wrap paragraphs, except those that already have several lines."""
+        """Wrap each paragraph of one line; a paragraph of several lines is unchanged."""
         paragraphs = text.split("\n\n")
         wrapped = (one if "\n" in one else super(_Help, self)._fill_text(one, width, indent) for one in paragraphs)
         return "\n\n".join(wrapped)

@@ -103,7 +103,7 @@ def _with_known_gas(table: "pandas.DataFrame") -> "Workload":
 
 
 def _generated(count: int, seed: int) -> tuple["Workload", "NDArray[np.int64]", dict[str, Any]]:
-    """Return generated transactions, their lengths before compression, and the measured sizes and speed in total."""
+    """Return generated transactions, their lengths before compression, and their total size and the measured speed."""
     from feemodel.simulation.corpus import corpus
     from feemodel.simulation.surfaces import Workload
     from feemodel.sizes._codecs import compressed_sizes

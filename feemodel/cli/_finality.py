@@ -13,7 +13,7 @@ def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
 
     The URL of the node is left out, because it may contain a password.
 
-    Raises `InvalidInput` for any other rule, and for a contract if the rule is not l1.
+    Raises `InvalidInput` for an unknown rule, and for a contract if the rule is not l1.
 
     >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
     ('depth 2', 'l1')
@@ -64,7 +64,7 @@ def parse_finality(
     connect : function that returns the node at a URL.
     contract : address of the rollup's contract on L1.
 
-    Raises `InvalidInput` for any other rule.
+    Raises `InvalidInput` for an unknown rule.
     """
     finality_rule(words)
     match words:

@@ -11,13 +11,13 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
 
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
-    """Add `--out` and `--overwrite`, which `checked_out` reads."""
+    """Add the options `--out` and `--overwrite` for `checked_out`."""
     parser.add_argument("--out", metavar=metavar, required=required, help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add `--figure` and `--overwrite`, which `checked_out` reads."""
+    """Add the options `--figure` and `--overwrite` for `checked_out`."""
     parser.add_argument("--figure", metavar="FILE.png", help=f"{text} to a .png, .svg or .pdf file")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
