@@ -25,7 +25,7 @@ _TO_CALL: list[Callable[[], object]] = []
 
 @cache
 def _listen() -> None:
-    """Register a listener. At the first compilation, it calls the function that was passed to `say_when_compiling`."""
+    """Register a listener that calls a function at the first compilation: the argument of `say_when_compiling`."""
     from numba.core import event
 
     class FirstCompilation(event.Listener):

@@ -15,10 +15,10 @@ geth and Besu differ in the definition of `used` and in three details, see the c
 
 The search traces the execution with the upper bound. With a gas limit other than the upper bound, the search executes
 the message only if no earlier trace proves the outcome (see `feemodel.execution._outcome.Traced`). Because each outcome
-is executed or proven, the search returns the same gas limit as the node. The first trace proves
-the outcome for a range of limits. When the search first needs a limit below this range, it traces a second execution,
-with the largest limit below the range. The second trace often proves the outcome for all smaller limits. For 768
-mainnet calls with tolerance 0, the traces reduce the mean number of executions per call from 4.5 to 2.6.
+is executed or proven, the search returns the same gas limit as the node. The first trace proves the outcome for a range
+of limits. If the search needs a limit below the range, a second execution is traced, with the largest limit below the
+range. The second trace often proves the outcome for all smaller limits. For 768 mainnet calls with tolerance 0, the
+traces reduce the mean number of executions per call from 4.5 to 2.6.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.

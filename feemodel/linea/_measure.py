@@ -199,7 +199,7 @@ def fee_size(
     base_fee: int = NODE.base_fee,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> int:
-    """Compressed size of a call or a transaction, from which the fee is computed.
+    """Compressed size of a call or a transaction; the fee depends on this size.
 
     Parameters
     ----------
