@@ -311,7 +311,7 @@ def get_stored_blocks(store: Store, first: int | None = None, last: int | None =
     minimum = store.oldest + 1 if store.oldest else 0
     first, last = minimum if first is None else first, head.number if last is None else last
     if not minimum <= first:
-        raise InvalidInput("first block", f"expected at least {minimum}, because earlier states were pruned", first)
+        raise InvalidInput("first block", f"expected at least {minimum}, the oldest block with known changes", first)
     if last > head.number:
         raise InvalidInput("last block", f"expected at most {head.number}, the head", last)
     for number in range(first, last + 1):

@@ -167,7 +167,7 @@ def test_exported_blocks_make_the_same_ledger(grown, ledger, tmp_path):
         assert [again.block(number).root for number in range(13)] == grown[1]
         prune(store, keep=4)
         assert [changes.number for changes in get_stored_blocks(store)] == [10, 11, 12]
-        with pytest.raises(InvalidInput, match="expected at least 10, because earlier states were pruned, got 4"):
+        with pytest.raises(InvalidInput, match="expected at least 10, the oldest block with known changes, got 4"):
             list(get_stored_blocks(store, 4))
 
 
