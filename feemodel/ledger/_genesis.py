@@ -310,7 +310,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
     Return the number of branches of the next depth; the first of these branches has the row number `following`.
     """
     deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
-    # Entries of the last branch of a part. The branch may continue in the next part.
+    # Entries of the last branch that has been read, which may continue in the next part of the keys.
     indices = children = np.zeros(0, dtype=np.int64)
     for start in range(0, len(keys), KEYS_READ):
         part = keys.rows(start, min(start + KEYS_READ + 1, len(keys)))
