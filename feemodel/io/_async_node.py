@@ -87,7 +87,7 @@ class _BatchRefused(Exception):
     """Raised if the node refused a whole batch, whose calls may succeed if they are sent one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
-        self.error = error  #: error that the caller raises unless it sends the calls one by one
+        self.error = error  #: error to raise, unless the caller sends the calls again one by one
 
 
 class _TryAgain(Exception):

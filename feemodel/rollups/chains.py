@@ -57,7 +57,7 @@ class Parameter:
     since: str  #: date of the row that set the value; or, for an unknown value, the date since which it is unknown
     source: str = ""
     confirmed: str = ""  #: last day for which sources confirm the value
-    cause: str = ""  #: reason why the value is unknown; or, if the status is "carried", the last upgrade
+    cause: str = ""  #: for "unknown", why the value is unknown; for "carried", the newest upgrade that keeps the value
     last: "Parameter | None" = None  #: the last known value of an unknown parameter
 
 

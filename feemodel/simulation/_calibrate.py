@@ -329,7 +329,7 @@ def calibrate_histories(
                 )
                 margins[index, number] = np.nan if found.margin is None else found.margin
                 advance(1)
-    # In the quantiles, a resampled history for which no margin is large enough counts as an infinite margin.
+    # If no margin is large enough for a resampled history, the quantiles treat its margin as infinite.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))

@@ -2,12 +2,11 @@
 
 Demand for gas is expressed as a demand price: the base fee at which demand would equal the gas target. The normal score
 z of the demand price is the sum of a daily cycle and of two Ornstein-Uhlenbeck processes, one fast and one slow. The
-observed distribution of demand prices maps z to a price. Above the observed range, the logarithm of the price has an
-exponential tail. The exponential tail and the fast process produce price spikes. The demand for blobs is random and
-does not depend on the price, because in the month used for calibration, demand did not fall when blobs became more
-expensive.
-The base fee, the excess blob gas and the blob base fee are computed block by block according to EIP-1559, EIP-4844 and
-EIP-7918.
+demand price is the price whose normal score in the observed distribution is z. Above the observed range, the logarithm
+of the price has an exponential tail. The exponential tail and the fast process produce price spikes. The demand for
+blobs is random and does not depend on the price, because in the month used for calibration, demand did not fall when
+blobs became more expensive. The base fee, the excess blob gas and the blob base fee are computed block by block
+according to EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
