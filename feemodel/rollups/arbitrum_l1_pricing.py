@@ -15,7 +15,7 @@ from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, ceiling_divide
+from feemodel.integers import Whole, add, multiply_divide
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 MINIMUM = -(2**256)  # lower limit of a surplus, which may be negative [wei]
@@ -172,7 +172,8 @@ def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward
 
 
 def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = PER_UNIT_REWARD) -> Whole:
-    return add("price_per_unit", ceiling_divide(wei_spent, units), per_unit_reward)
+    rounded_up = multiply_divide("price_per_unit", wei_spent, 1, units, units - 1)
+    return add("price_per_unit", rounded_up, per_unit_reward)
 
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:

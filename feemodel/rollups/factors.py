@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import ArrayLike, instance, whole
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -53,6 +55,8 @@ class Factors(NamedTuple):
     l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
     q  = (units · price + offset) // divisor
     l2 = gas · gas_price + extra
+
+    where l1 = step · q if `margin` is `None`.
     """
 
     units: Whole  #: one value per transaction
@@ -63,9 +67,12 @@ class Factors(NamedTuple):
     step: Whole = 1  #: one value per transaction, or a constant
     offset: FixedPoint = NOTHING  #: one value per sample of L1 fees, or a constant
     fixed: Whole = 0  #: one value per sample of L1 fees, or a constant
-    margin: float = 1.0
+    margin: float | None = None  #: factor by which a node multiplies in doubles, also if the factor is 1
     extra: Whole = 0  #: one value per transaction, or a constant [wei]
-    saturates: bool = False  #: whether a fee l1 above 2**64 − 1 becomes 2**64 − 1
+    saturates: bool = False  #: whether a quotient q above 2**64 − 1 becomes 2**64 − 1
+    #: function of (units, price, divisor, fixed), for a price without millionths, that raises `Int64Overflow` if an
+    #: integer would wrap in a node
+    check: Callable[[Whole, Whole, Whole, Whole], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,8 @@ class Rule:
             if self.no_set_code is not None:
                 reason = f"{self.name} has no fee rule for transactions of type 4 (EIP-7702): {self.no_set_code}"
                 require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
-        return self.taken_apart(columns, base_fee, blob_base_fee)
+        with np.errstate(over="ignore", invalid="ignore"):  # the results are checked, so NumPy need not warn
+            return self.taken_apart(columns, base_fee, blob_base_fee)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
         """Compute the exact fees of transactions at samples of L1 fees.
@@ -148,7 +156,8 @@ class Rule:
         ------
         InvalidInput : a missing column, a value out of range, a blob transaction, or a transaction of type 4 on a chain
             that does not support type 4.
-        Int64Overflow : a fee does not fit into an int64 array.
+        Int64Overflow : a fee does not fit into an int64 array, an integer would wrap in a node of the chain, or a price
+            is too large for a node's doubles.
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").fees({"fastlz_size": 150, "gas": 21_000},
@@ -196,23 +205,26 @@ def evaluate(factors: Factors) -> Fees:
 
 def _evaluate(factors: Factors) -> Fees:
     f = factors
+    if f.check is not None:
+        f.check(f.units, f.price.whole, f.divisor, f.fixed)
     quotient = multiply_divide_parts("l1_fee", f.price, f.units, f.divisor, f.offset)
+    if f.saturates:
+        quotient = saturated(quotient)
     total = _with_margin(add("l1_fee", quotient, f.fixed), f.margin)
     l1_fee = multiply("l1_fee", f.step, total - _with_margin(f.fixed, f.margin))
-    return Fees(
-        saturated(l1_fee) if f.saturates else l1_fee, add("l2_fee", multiply("l2_fee", f.gas, f.gas_price), f.extra)
-    )
+    return Fees(l1_fee, add("l2_fee", multiply("l2_fee", f.gas, f.gas_price), f.extra))
 
 
-def _with_margin(price: Whole, margin: float) -> Whole:
+def _with_margin(price: Whole, margin: float | None) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    The function does not check that the arguments are numbers of at least 0.
+    A margin of `None` returns the price, which may have any size. The function does not check that the arguments are
+    numbers of at least 0.
 
     >>> _with_margin(36_095_238, 1.2)
     43314285
     """
-    if margin == 1.0:
+    if margin is None:
         return price
     require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)
     double = margin * (float(price) if isinstance(price, int) else price.astype(float))

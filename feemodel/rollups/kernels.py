@@ -16,7 +16,7 @@ from feemodel._processors import cores
 from feemodel._records import compared_by_value
 from feemodel.checks import WholeArray
 from feemodel.errors import Int64Overflow
-from feemodel.integers import DIVISOR_LIMIT, MILLION
+from feemodel.integers import DIVISOR_LIMIT, MILLION, fitting
 from feemodel.rollups.factors import DOUBLE_EXACT, Factors, _with_margin
 
 CHUNK = 4_096  # transactions per task
@@ -56,9 +56,13 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     )
     fixed_price = _column(_with_margin(factors.fixed, factors.margin), samples)
     has_millionths = bool(millionths.any() or offset_millionths.any())
+    if factors.check is not None and price.size:
+        # The price and the fixed part are largest at the same sample.
+        factors.check(units, int(price.max()), divisor, int(fixed.max()))
     _check_range(units, divisor, step, price, offset, fixed, factors.margin)
+    margin = 1.0 if factors.margin is None else factors.margin
     by_transaction = np.empty(transactions)
-    prices = price, millionths, offset, offset_millionths, fixed, fixed_price, factors.margin
+    prices = price, millionths, offset, offset_millionths, fixed, fixed_price, margin
 
     def chunk(start: int) -> NDArray[np.float64]:
         part = slice(start, start + CHUNK)
@@ -108,17 +112,19 @@ def _sums(  # type: ignore[no-untyped-def]
 
 def _check_range(
     units: WholeArray, divisor: WholeArray, step: WholeArray, price: WholeArray, offset: WholeArray,
-    fixed: WholeArray, margin: float,
+    fixed: WholeArray, margin: float | None,
 ) -> None:  # fmt: skip
     if not (units.size and price.size):
         return
     ratio, added = units / divisor, float(offset.max()) / divisor
     largest = ratio * (float(price.max()) + 1) + added + 2
     # With a margin, the price and price · margin must be below 2**53, so that doubles represent them exactly.
-    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)
+    limit = QUOTIENT_LIMIT if margin is None else DOUBLE_EXACT / max(margin, 1.0)
+    with np.errstate(over="ignore"):  # an infinite fee is out of range
+        fee = largest * step * (1.0 if margin is None else margin)
     out_of_range = (
         (largest + float(fixed.max()) >= limit)
-        | (largest * step * margin >= QUOTIENT_LIMIT)
+        | (fee >= QUOTIENT_LIMIT)
         | (units >= UNITS_LIMIT)
         | (divisor > DIVISOR_LIMIT)
         | (ratio + added >= RATIO_LIMIT)
@@ -131,4 +137,4 @@ def _check_range(
 
 
 def _column(value: Any, length: int) -> WholeArray:
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.int64), (length,)))
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(fitting("l1_fee", value), dtype=np.int64), (length,)))

@@ -162,17 +162,22 @@ def _break_even_gas_price(
     # to avoid an overflow error.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
-    execution = multiply("total_price", gas, min_price)
-    total = add("total_price", execution, multiply("total_price", where(apart, 0, of_bytes), l1_price))
-    if isinstance(total, int) and total > UINT64_MAX:
-        raise Int64Overflow("total_price", "expected an unsigned 64-bit integer", total)
-    per_gas: Whole = total // maximum(gas, 1)
+    per_gas: Whole = _total_price(where(apart, 0, of_bytes), l1_price, gas, min_price) // maximum(gas, 1)
     price = _at_least_one("total_price", per_gas, pricing.net_profit)
     if pricing.transfer_gas_price:
         price = where(transfer, pricing.transfer_gas_price, price)
     elif pricing.transfer_l1_factor:
         price = where(transfer, _at_least_one("l1_gas_price", l1_price, pricing.transfer_l1_factor), price)
     return where(gas == 0, own_price, price)
+
+
+def _total_price(of_bytes: Whole, l1_price: Whole, gas: Whole, min_price: Whole) -> Whole:
+    """Return of_bytes · l1_price + gas · min_price; raises `Int64Overflow` if the sum would wrap in the node [wei]."""
+    execution = multiply("total_price", gas, min_price)
+    total = add("total_price", execution, multiply("total_price", of_bytes, l1_price))
+    if isinstance(total, int) and total > UINT64_MAX:
+        raise Int64Overflow("total_price", "expected an unsigned 64-bit integer", total)
+    return total
 
 
 @overload

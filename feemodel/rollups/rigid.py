@@ -119,7 +119,7 @@ def _arbitrum(made: Declaration) -> tuple[str, str]:
     gas_price = made.column("min_base_fee", "wei / gas", "L2 base fee")
     made.values[gas_price] = made.rule.parameters["min_base_fee"]
     units = f"{size} {made.number(16)} *"
-    return f"{units} {price} * {gas_price} / {gas_price} *", f"{GAS} {gas_price} *"
+    return f"{units} {price} * {gas_price} / {made.number(2**64 - 1)} min {gas_price} *", f"{GAS} {gas_price} *"
 
 
 def _taiko(made: Declaration) -> tuple[str, str]:

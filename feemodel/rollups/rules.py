@@ -28,8 +28,8 @@ from typing import Any, Literal, NamedTuple
 from feemodel.checks import EMPTY, choice, instance, mapping, real
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.ethereum import fee_market
-from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
-from feemodel.linea import coordinator
+from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, multiply_divide, require
+from feemodel.linea import coordinator, priority
 from feemodel.linea.extra_data import _recorded_cost
 from feemodel.rollups import _base_fee_bounds as bounds
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
@@ -87,9 +87,14 @@ def _linea_rule(parameters: Parameters) -> Rule:
         base = add("gas_price", _with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
         price: FixedPoint = FixedPoint(_linea_variable_cost(terms, base_fee, blob_base_fee), 0)
-        return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin)
+        return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin,
+                       check=_check_size_product)  # fmt: skip
 
     return Rule.of(parameters, ("gas", "linea_size"), terms, taken_apart)
+
+
+def _check_size_product(size: Whole, cost: Whole, gas: Whole, fixed: Whole) -> None:
+    priority._product(priority._SIZE_PRODUCT, cost, size)
 
 
 def _op_stack_rule(parameters: Parameters) -> Rule:
@@ -154,7 +159,8 @@ def _arbitrum_rule(parameters: Parameters) -> Rule:
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = _arbitrum_price_per_unit(terms, base_fee, blob_base_fee)
         units = arbitrum._poster_units(columns["brotli_size"])
-        return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
+        return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price,
+                       saturates=True)  # fmt: skip
 
     return Rule.of(parameters, ("gas", "brotli_size"), terms, taken_apart)
 
@@ -260,7 +266,7 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
         price: Whole = zksync._l1_pubdata_price(base_fee, blob_base_fee, mode)
         if mode == "blobs":
             price = zksync_os._blob_pubdata_price(price, native_price)
-        native: Whole = price // native_price
+        native = multiply_divide("native_price", price, 1, native_price)
         return Factors(columns["pubdata"], FixedPoint(native, 0), native_per_gas, columns["gas"], gas_price,
                        step=gas_price)  # fmt: skip
 
@@ -305,7 +311,8 @@ def _polygon_rule(parameters: Parameters) -> Rule:
         gas_price = _with_margin(minimum, margin)
         require("base_fee", "expected a base fee for which the gas price is at least 1 wei", base_fee, gas_price > 0)
         units = polygon_zkevm._byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing)
-        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin)
+        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin,
+                       check=polygon_zkevm._total_price)  # fmt: skip
 
     return Rule.of(parameters, ("gas", "zero_bytes", "nonzero_bytes"), terms, taken_apart)
 

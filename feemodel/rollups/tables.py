@@ -23,6 +23,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._transaction import Transaction, parse_transaction
 from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum._transaction_table import is_table, is_transaction_table, known_column, transactions_of
+from feemodel.integers import fitting
 from feemodel.rollups.chains import CHAINS, Chain, When, shown
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
@@ -541,8 +542,10 @@ def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums
 
     # The L2 fee is gas · gas_price + extra. The price does not depend on the transaction, and gas and extra do not
     # depend on the sample of L1 fees, so sums of L2 fees are computed from sums of the factors.
-    gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
-    price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
+    gas, extra, price = (
+        np.broadcast_to(fitting("l2_fee", value), (count,)).astype(float)
+        for value, count in ((factors.gas, transactions), (factors.extra, transactions), (factors.gas_price, moments))
+    )
     return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())
 
 

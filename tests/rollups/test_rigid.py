@@ -93,7 +93,7 @@ def test_the_example_of_fjord_by_hand():
 
 def test_arbitrum_declares_its_price_per_unit():
     declared = export_rigid(rule("arbitrum-one"))
-    values = {"0": 1, "1": 1, "4": 21_000, "100": 110, "101": 10**9, "200": 16} | declared["values"]
+    values = {"0": 1, "1": 1, "4": 21_000, "100": 110, "101": 10**9, "200": 16, "201": 2**64 - 1} | declared["values"]
     charge = arbitrum.poster_charge(110, price_per_unit=10**9, gas_price=20_000_000)
     assert evaluated(declared["fees"][0]["formula"], values) == charge.fee
 

@@ -293,11 +293,11 @@ def test_factors_multiply_out_by_hand() -> None:
 
 
 def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
-    for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, 1.0, 2**60)):
+    for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, None, 2**60)):
         assert _with_margin(price, margin) == expected
         assert _with_margin(np.array([price]), margin).tolist() == [expected]
-    for price, margin, what in ((2**53, 0.5, "below"), (2**53 + 1, 0.5, "below"), (2**52, 2.0, "whose"),
-                                (2**53 - 1, 2.0, "whose")):  # fmt: skip
+    for price, margin, what in ((2**53, 0.5, "below"), (2**53 + 1, 0.5, "below"), (2**53, 1.0, "below"),
+                                (2**52, 2.0, "whose"), (2**53 - 1, 2.0, "whose")):  # fmt: skip
         for value in (price, np.array([price])):
             with pytest.raises(Int64Overflow, match=f"expected a price {what}"):
                 _with_margin(value, margin)
