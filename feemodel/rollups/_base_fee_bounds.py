@@ -5,6 +5,10 @@ The result is the largest possible base fee after this number of blocks [wei / g
 functions raise `UnknownParameter` if they need a parameter without a known value.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from feemodel.checks import whole_scalar
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import arbitrum, starknet, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
@@ -42,12 +46,19 @@ def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """Return the largest base fee of Arbitrum, by the gas constraints of the chain."""
-    terms = parameters.known("version", "min_base_fee")
-    speed_limit = arbitrum.version(terms["version"]).speed_limit
+    lowest = arbitrum_min_base_fee(parameters.known("version", "min_base_fee"))
+    speed_limit = arbitrum.version(parameters["version"]).speed_limit
     legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
-    return balance.arbitrum_base_fee_bound(
-        base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=terms["min_base_fee"]
-    )
+    return balance.arbitrum_base_fee_bound(base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=lowest)
+
+
+def arbitrum_min_base_fee(terms: Mapping[str, Any]) -> int:
+    """Return the minimum base fee of an Arbitrum chain; raises `InvalidInput` for 0.
+
+    The owner of a chain can set the minimum to 0. At a base fee of 0, a node charges nothing for a transaction's bytes,
+    which the formulas of this package do not describe.
+    """
+    return whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -12,6 +12,7 @@ from feemodel.ethereum.fee_market import MAINNET, Schedule
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import optimism
 from feemodel.rollups._balance import Sendable
+from feemodel.rollups._base_fee_bounds import arbitrum_min_base_fee
 from feemodel.rollups._what_if import blobs_at
 from feemodel.rollups.chains import Chain, Parameters, When
 from feemodel.rollups.rules import FAMILIES, _arbitrum_price_per_unit, parameters_of
@@ -186,7 +187,7 @@ def _on_arbitrum(
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
-        lowest_base_fee=parameters.known("min_base_fee")["min_base_fee"],
+        lowest_base_fee=arbitrum_min_base_fee(parameters.known("min_base_fee")),
     )  # fmt: skip
 
 

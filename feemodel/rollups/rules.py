@@ -154,7 +154,7 @@ def _arbitrum_rule(parameters: Parameters) -> Rule:
         "version", "min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"
     )
     arbitrum.version(terms["version"])
-    gas_price = terms["min_base_fee"]
+    gas_price = bounds.arbitrum_min_base_fee(terms)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = _arbitrum_price_per_unit(terms, base_fee, blob_base_fee)

@@ -15,9 +15,11 @@ from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.linea import coordinator, extra_data, priority
 from feemodel.rollups import (
+    Now,
     arbitrum,
     arbitrum_l1_pricing,
     mantle,
+    max_send,
     optimism,
     polygon_zkevm,
     scroll,
@@ -277,6 +279,14 @@ def test_arbitrum_s_gas_for_the_bytes_ends_at_64_bits():
         {"gas": 1, "brotli_size": 10**6}, base_fee=10**12, blob_base_fee=1
     )
     assert fees == (2 * UINT64_MAX, 2)
+
+
+def test_arbitrum_s_gas_price_is_not_zero():
+    with pytest.raises(InvalidInput, match="min_base_fee: expected whole wei of at least 1, got 0"):
+        rule("arbitrum-one", parameters={"min_base_fee": 0})
+    now = Now(base_fee=1, price_per_unit=1)
+    with pytest.raises(InvalidInput, match="min_base_fee: expected whole wei of at least 1, got 0"):
+        max_send("arbitrum-one", 10**18, {}, gas_limit=21_000, now=now, parameters={"min_base_fee": 0})
 
 
 @pytest.mark.parametrize(("name", "parameters", "message"), [
