@@ -115,7 +115,7 @@ class MissingExtra(FeeModelError, ModuleNotFoundError):
         self.needed_by, self.package, self.command = needed_by, package, command
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.needed_by, self.package, self.command)
+        return type(self), (self.needed_by, self.package, self.command), vars(self)
 
 
 class LedgerDamaged(UnreadableFile):

@@ -1,7 +1,15 @@
 """Errors say what was wrong, and travel between processes."""
 
 import pickle
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from inspect import signature
+from pkgutil import walk_packages
 
+import pytest
+
+import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 
 
@@ -23,6 +31,36 @@ def test_an_error_survives_pickling():
 
     assert (type(copy), str(copy), copy.index) == (Int64Overflow, str(error), (1,))
     assert isinstance(copy, (FeeModelError, ValueError, OverflowError))
+
+
+def derived(kind: type[BaseException]) -> Iterator[type[BaseException]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from derived(one)
+
+
+def errors_of_the_package() -> list[type[BaseException]]:
+    for module in walk_packages(feemodel.__path__, "feemodel."):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):  # an extra is not installed
+                import_module(module.name)
+    found = {one for one in derived(BaseException) if one.__module__.startswith("feemodel.")}
+    return sorted((one for one in found if not one.__name__.startswith("_")), key=lambda one: one.__name__)
+
+
+@pytest.mark.parametrize("by_keyword", [False, True])
+def test_every_error_survives_pickling(by_keyword):
+    kinds = errors_of_the_package()
+    assert FeeModelError in kinds
+    for kind in kinds:
+        parameters = signature(kind.__init__).parameters.values()
+        names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD and one.name != "self"]
+        values = {name: ("parameter",) if name == "parameters" else f"a {name}" for name in names}
+        error = kind(**values) if by_keyword and names else kind(*values.values() or ["a reason"])
+        error.add_note("a note")
+        copy = pickle.loads(pickle.dumps(error))
+
+        assert (type(copy), str(copy), vars(copy)) == (kind, str(error), vars(error))
 
 
 def test_a_value_that_python_does_not_write_is_shown_all_the_same():

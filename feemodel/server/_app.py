@@ -48,6 +48,7 @@ class Refusal(Exception):
     """A request that is answered with an HTTP status other than 200."""
 
     def __init__(self, status: int, reason: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(status, reason, *headers)
         self.status, self.reason, self.headers = status, reason, headers
 
 

@@ -51,8 +51,11 @@ class CallError(FeeModelError):
     """Exception with the code, message and data of a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)  # all arguments, because pickle passes `args` to the constructor
         self.code, self.message, self.data = code, message, data
-        super().__init__(message)
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
