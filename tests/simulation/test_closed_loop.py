@@ -20,6 +20,7 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.policies.execution import FixedExecution
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.policies.vault import VaultPricing
@@ -60,6 +61,13 @@ def test_every_byte_is_posted_once_and_carries_its_cost(posting):
     assert of_path(found, "total_cost") == pytest.approx(data_cost + finalization, rel=1e-12)
     overcharge, undercharge = of_path(found, "overcharge"), of_path(found, "undercharge")
     assert overcharge - undercharge == pytest.approx(of_path(found, "recovery") - 1.0, abs=1e-9)
+
+
+def test_operator_fees_of_a_day_are_a_fee_for_each_transaction():
+    found = simulate(FLAT, Fixed(price=1e8, execution=FixedExecution(per_transaction=5.0)))
+
+    assert found["operator_fees"].values == pytest.approx(5.0 * found["transactions"].values, rel=1e-12)
+    assert found["operator_fees"].attrs == {"units": "wei", "long_name": "operator fees that users paid"}
 
 
 def test_clairvoyance_costs_least_and_waiting_for_a_price_less_than_not_waiting():

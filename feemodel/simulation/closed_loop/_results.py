@@ -18,7 +18,7 @@ SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transacti
 DAILY = {
     "data_fees": ("wei", "fees that users paid for data"),
     "execution_fees": ("wei", "fees that users paid for L2 execution"),
-    "operator_fees": ("wei", "fees that users paid per transaction"),
+    "operator_fees": ("wei", "operator fees that users paid"),
     **{line: ("wei", f"cash cost: {line.replace('_', ' ')}") for line in LINES},
     "accrued_data_cost": ("wei", "cost of posting the bytes that arrived on the day"),
     "accrued_finalization_cost": ("wei", "cost of finalizing the bytes that arrived on the day"),
