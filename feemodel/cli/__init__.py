@@ -16,8 +16,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import takewhile
 from typing import Any, NoReturn
 
 import feemodel
@@ -93,6 +95,16 @@ class VerbParser(argparse.ArgumentParser):
         super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
         for action in (None, "store"):
             self.register("action", action, _Once)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words of a command. A misspelt option is reported first, because it explains a missing one."""
+        known = self._option_string_actions
+        for word in takewhile("--".__ne__, args if self._subparsers is None else ()):
+            name = word.partition("=")[0]  # without the value, which may be a password
+            if name.startswith("--") and " " not in name and name not in known:
+                close = get_close_matches(name, known, 1, 0.7)
+                self.error(f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` instead of printing the usage and exiting."""

@@ -37,6 +37,10 @@ serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
   2 --node: expected only once (feemodel serve --help)
 fee --size 128
   2 the following arguments are required: --gas (feemodel fee --help)
+fee --sise 3
+  2 --sise: unknown option, did you mean --size? (feemodel fee --help)
+fee --size 128 --gas 21000 --colour red
+  2 --colour: unknown option (feemodel fee --help)
 explain {
   2 call: not JSON at line 1 column 2 (Expecting property name enclosed in double quotes), got ''
 explain 0x123
@@ -153,6 +157,8 @@ serve --config settings.toml
   shown)'
 serve --node ftp://x
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
+serve --nod=http://me:password@x
+  2 --nod: unknown option, did you mean --node? (feemodel serve --help)
 fetch --node http://x --blocks 7 --out x.parquet
   2 blocks: expected A:B, two block numbers (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
