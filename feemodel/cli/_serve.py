@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {name: _joined(getattr(options, name)) for name in names}
     file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
     if file == "":
-        raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
+        raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
     from feemodel.cli._serve_forecast import ForecastMethod
     from feemodel.explorer.extension import ExplorerMethods

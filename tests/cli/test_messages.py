@@ -96,6 +96,8 @@ compare raw.txt --out c.xyz
   2 --out: expected a file name that ends in .png or .svg or .pdf, got 'c.xyz'
 compare raw.txt --only taiko --reference linea
   2 reference: expected one of taiko, got 'linea'
+compare raw.txt --chains=
+  2 --chains: expected a value, got '' (feemodel compare --help)
 backtest --hours 0
   2 --hours: expected a number above 0, got 0 (feemodel backtest --help)
 backtest --hours -5
