@@ -15,17 +15,18 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 import feemodel
 from feemodel._extras import install_command
 from feemodel.cli._compiled import compiled_kernels
-from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
+from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnreadableFile, UpstreamError
 from feemodel.io._bounds import showing_progress
 
 VERBS = {
@@ -69,6 +70,11 @@ NO = {
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
+#: Arguments of the Python API whose options have another name: the attribute that argparse gives the option.
+OPTION_OF = {
+    "executor": "dask", "extra_data": "record", "folder": "resume", "horizons": "horizon", "parameter": "set",
+    "rate": "arrival_rate", "rule": "only", "storageKeys": "slot", "url": "node", "window_blocks": "window",
+}  # fmt: skip
 #: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
 FIRST_COMMANDS = """Compute the fees of rollup transactions and compare them with the cost of L1.
 
@@ -163,15 +169,22 @@ def _run(given: Sequence[str]) -> int:
     if not given:
         print(FIRST_COMMANDS, end="")
         return 0
+    typed: dict[str, tuple[str, Any]] = {}  # each option that has a value, and the value
     try:
         options, unknown = verb_parser(given).parse_known_args(given)
         if unknown:
             verb = next((one for one in given if one in VERBS), "")
             raise UsageError(f"unrecognized arguments: {' '.join(unknown)} ({f'feemodel {verb}'.rstrip()} --help)")
+        typed = {
+            action.dest: (action.option_strings[0], value)
+            for action in options.parser._actions
+            if action.option_strings and (value := getattr(options, action.dest, None)) is not None
+        }
         with compiled_kernels(), showing_progress(True):
             return int(options.run(options))
     except FeeModelError as error:
-        return _failed(next((code for kind, code in CODES.items() if isinstance(error, kind)), 2), error)
+        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
+        return _failed(code, _naming_the_option(error, str(error), typed))
     except MemoryError as error:
         return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
     except ModuleNotFoundError as error:
@@ -183,7 +196,22 @@ def _run(given: Sequence[str]) -> int:
         return 0
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        return _failed(3, f"{error.filename}: {reason}" if error.filename else reason)
+        said = f"{error.filename}: {reason}" if error.filename else reason
+        return _failed(3, _naming_the_option(error, said, typed))
+
+
+def _naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
+    """Return the message `said` of an error, with the option that gave the argument or the file, if there is one."""
+    if isinstance(error, InvalidInput):
+        name = error.name.partition("[")[0]
+        found = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
+        return said if found is None else str(InvalidInput(found[0], error.reason, error.value))
+    if isinstance(error, (UnreadableFile, OSError)):
+        for option, value in typed.values():
+            files = {value, str(Path(value))} if isinstance(value, str) else ()
+            if any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
+                return f"{option} {said}"
+    return said
 
 
 def verb_parser(words: Sequence[str]) -> VerbParser:
@@ -207,7 +235,7 @@ def verb_parser(words: Sequence[str]) -> VerbParser:
             module.add_arguments(subparser)
             subparser.add_argument("--json", action="store_true", help="print one JSON object")
             subparser.add_argument("--debug", action="store_true", help="show the traceback of an unexpected error")
-            subparser.set_defaults(run=module.run)
+            subparser.set_defaults(run=module.run, parser=subparser)
             subparser.epilog = _with_exit_codes(verb, subparser.epilog)
     return parser
 

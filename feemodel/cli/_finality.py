@@ -27,7 +27,7 @@ def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
             return f"depth {int(count)}"
         case ["l1", _]:
             return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
-    raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
+    raise InvalidInput("--finality", "expected immediate, depth N or l1 URL", " ".join(words))
 
 
 def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:

@@ -387,7 +387,8 @@ def test_an_import_that_is_refused_at_its_first_line_leaves_nothing(tmp_path, ca
 def test_a_ledger_that_is_not_there_is_not_made_to_be_final(tmp_path, capsys):
     missing = tmp_path / "missing.db"
 
-    assert complaint(capsys, "finalize", "--store", str(missing), "--block", "0") == (3, f"{missing}: no such ledger")
+    said = f"--store {missing}: no such ledger"
+    assert complaint(capsys, "finalize", "--store", str(missing), "--block", "0") == (3, said)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -418,8 +419,8 @@ BAD = [
     ),
     (["fee", "--size", "-1", "--gas", "1"], 2, "--size: expected a whole number of at least 0, got -1"),
     (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "--margin: expected a number, got 'nan'"),
-    (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "preset: expected one of linea-mainnet-2026-01"),
-    (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "extra_data: expected 32 bytes, counted 1"),
+    (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "--preset: expected one of linea-mainnet-2026-01"),
+    (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "--record: expected 32 bytes, counted 1"),
     (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
     (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
     (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
@@ -431,19 +432,19 @@ BAD = [
     (["explain", "{"], 2, "call: not JSON"),
     (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
     (["explain", RAW, "--codec", "lzss"], 2, "--codec: lzss needs --dictionary FILE"),
-    (["explain", RAW, "--codec", "gzip"], 2, "codec: expected one of zstd, brotli, deflate, fastlz"),
+    (["explain", RAW, "--codec", "gzip"], 2, "--codec: expected one of zstd, brotli, deflate, fastlz"),
     (["explain", RAW, "--dictionary", "x", "--codec", "brotli"], 2, "--dictionary: expected only with"),
-    (["explain", RAW, "--dictionary", "no-such-file"], 3, "no-such-file: no such file"),
+    (["explain", RAW, "--dictionary", "no-such-file"], 3, "--dictionary no-such-file: no such file"),
     (["sizes", "no-such-file.jsonl"], 3, "no-such-file.jsonl: no such file"),
     (["sizes", "."], 3, ".: a folder, not a file"),
     (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
-    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
+    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "--blocks: expected A:B"),
     (
         ["fetch", "--node", "http://x", "--blocks", "7:9", "--out", "x.parquet", "--tip-percentile", "101"],
         2,
-        "tip_percentile: expected a number from 0 to 100",
+        "--tip-percentile: expected a number from 0 to 100",
     ),
-    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
+    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "--node: "),
     (
         ["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"],
         2,
@@ -452,17 +453,18 @@ BAD = [
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
     (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
     (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected CHAIN or CHAIN/UPGRADE"),
-    (["compare", RAW, "--only", "linea,arbitrum"], 2, "rule: expected CHAIN or CHAIN/UPGRADE"),
-    (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
+    (["compare", RAW, "--only", "linea,arbitrum"], 2, "--only: expected CHAIN or CHAIN/UPGRADE"),
+    (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "--reference: expected one of taiko, got 'linea'"),
     (
         ["compare", RAW, "--l1-base-fee", "30"],
         2,
         "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei = 100,000,000",
     ),
+    (["compare", RAW, "--set", "mode.colour=1"], 2, "--set: expected one of upgrade"),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
-    (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
+    (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "--store no-such.db: no such ledger"),
     (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file"),
-    (["follow", "--store", "x.db", "--finality", "soon"], 2, "finality: expected immediate, depth N or l1 URL"),
+    (["follow", "--store", "x.db", "--finality", "soon"], 2, "--finality: expected immediate, depth N or l1 URL"),
     (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
     (["demo", "--transactions", "-1"], 2, "--transactions: expected a whole number of at least 1, got -1"),
 ]

@@ -21,12 +21,12 @@ fee --size 1.5 --gas 21000
 fee --size 128 --gas 21000 --margin nan
   2 --margin: expected a number, got 'nan' (feemodel fee --help)
 fee --size 128 --gas 21000 --margin -1
-  2 margin: expected a finite number, at least 0, got -1.0
+  2 --margin: expected a finite number, at least 0, got -1.0
 fee --size 128 --gas 21000 --preset moon
-  2 preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
+  2 --preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
   linea-sepolia-2025-12, got 'moon'
 fee --size 128 --gas 21000 --record 0x02
-  2 extra_data: expected 32 bytes, counted 1, got '0x02'
+  2 --record: expected 32 bytes, counted 1, got '0x02'
 fee --size 128 --gas 21000 --min-gas-price 5
   2 --min-gas-price: expected only with --pricing verification-cost, got 5
 fee --size 010 --gas 21000
@@ -91,11 +91,11 @@ sizes raw.txt --out there.csv
 sizes raw.txt --threads 0
   2 --threads: expected a whole number of at least 1, got 0 (feemodel sizes --help)
 compare raw.txt --at 2024-13-01
-  2 at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
+  2 --at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
   2 --out: expected a file name that ends in .png or .svg or .pdf, got 'c.xyz'
 compare raw.txt --only taiko --reference linea
-  2 reference: expected one of taiko, got 'linea'
+  2 --reference: expected one of taiko, got 'linea'
 compare raw.txt --chains=
   2 --chains: expected a value, got '' (feemodel compare --help)
 backtest --hours 0
@@ -111,13 +111,19 @@ backtest --seed -1
 backtest --paths 2
   2 --paths: expected 1 with --scenario history, got 2
 backtest --transactions sizes.csv
-  3 sizes.csv: row 1: zstd: expected a whole number, got '10.5'
+  3 --transactions sizes.csv: row 1: zstd: expected a whole number, got '10.5'
 backtest --transactions empty
-  3 empty: the file is empty
+  3 --transactions empty: the file is empty
 backtest --l1 text
-  3 text: has the columns hello, world; L1 fees also need timestamp or time or block_timestamp or block_time or
+  3 --l1 text: has the columns hello, world; L1 fees also need timestamp or time or block_timestamp or block_time or
   blockTimestamp or block_date_time or slot_start_date_time (--columns FIELD=NAME, or columns={FIELD: NAME}, if a
   column has another name)
+backtest --transactions raw.txt --l1 missing.csv
+  3 --l1 missing.csv: no such file
+backtest --arrival-rate 1e6
+  2 --arrival-rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000.0
+backtest --quantile 0.5 --quantile 2
+  2 --quantile: expected shares from 0 to 1, got 2.0
 backtest --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
@@ -130,22 +136,28 @@ sweep letters.toml
   2 over: expected a list of names, such as ["sample"], got 'gas'
 sweep typo.toml
   2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
+simulate elastic.toml
+  2 elasticity: expected at most 100.0, got 1000.0
+simulate --elasticity 1000
+  2 --elasticity: expected at most 100.0, got 1000.0
+simulate --window 999999999
+  2 --window: expected at most 134,217,728, got 999999999
 replay text
   3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 follow --store ledger.db
-  3 ledger.db: file is not a database
+  3 --store ledger.db: file is not a database
 follow --store new.db --finality soon
-  2 finality: expected immediate, depth N or l1 URL, got 'soon'
+  2 --finality: expected immediate, depth N or l1 URL, got 'soon'
 follow --store new.db --genesis genesis.json
-  3 genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
+  3 --genesis genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
 ledger info --store missing.db
-  3 missing.db: no such ledger
+  3 --store missing.db: no such ledger
 ledger verify --store ledger.db
-  3 ledger.db: file is not a database
+  3 --store ledger.db: file is not a database
 finalize --store missing.db --block 0
-  3 missing.db: no such ledger
+  3 --store missing.db: no such ledger
 prove --store missing.db --address 0x12
-  3 missing.db: no such ledger
+  3 --store missing.db: no such ledger
 check-proof text --root 0x12
   3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 serve --workers 0
@@ -162,9 +174,9 @@ serve --node ftp://x
 serve --nod=http://me:password@x
   2 --nod: unknown option, did you mean --node? (feemodel serve --help)
 fetch --node http://x --blocks 7 --out x.parquet
-  2 blocks: expected A:B, two block numbers (B is not included), got '7'
+  2 --blocks: expected A:B, two block numbers (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
-  2 url: expected an address such as https://host:port/path, got '(not shown)'
+  2 --node: expected an address such as https://host:port/path, got '(not shown)'
 train missing --out x.bin
   3 missing: no such file
 max-send linea [] --balance 1 --base-fee 1
@@ -185,6 +197,7 @@ FILES = {
     "sweep.toml": b'formula = "priority_fee"\nover = 5\n',
     "letters.toml": b'formula = "priority_fee"\nover = "gas"\n[grid]\ngas = [21000]\nmargin = [1.0]\n',
     "typo.toml": b'formula = "priority_feee"\n',
+    "elastic.toml": b"elasticity = 1000\n",
     "settings.toml": b"workerz = 2\n",
     "ledger.db": b"SQLite format 3\0" + bytes(500),
     "genesis.json": json.dumps({"alloc": {ADDRESS: {"balance": "010"}}}).encode(),

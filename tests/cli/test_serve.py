@@ -47,15 +47,15 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     ("flags", "code", "message"),
     [
         (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
-        (["--genesis", "g", "--replay", "r"], 2, "replay: expected either this or genesis, got 'r'"),
-        (["--genesis", "missing.json"], 3, "missing.json: no such file"),
-        (["--replay", "missing.json"], 3, "missing.json: no such file"),
-        (["--store", "missing.db"], 3, "missing.db: no such ledger"),
-        (["--config", "missing.toml"], 3, "missing.toml: no such file"),
-        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
-        (["--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
+        (["--genesis", "g", "--replay", "r"], 2, "--replay: expected either this or genesis, got 'r'"),
+        (["--genesis", "missing.json"], 3, "--genesis missing.json: no such file"),
+        (["--replay", "missing.json"], 3, "--replay missing.json: no such file"),
+        (["--store", "missing.db"], 3, "--store missing.db: no such ledger"),
+        (["--config", "missing.toml"], 3, "--config missing.toml: no such file"),
+        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
+        (["--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
         (["--pricing", "verification-cost", "--min-gas-price", "6"], 2,
-         "min_gas_price: expected at least the base fee, got 6"),
+         "--min-gas-price: expected at least the base fee, got 6"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, monkeypatch, flags, code, message):
@@ -114,3 +114,10 @@ def test_an_empty_name_of_the_file_is_refused(capsys, monkeypatch):
     assert checked(capsys, "--config", "") == (2, "", f"feemodel: {said}\n")
     monkeypatch.setenv("FEEMODEL_CONFIG", "")
     assert checked(capsys) == (2, "", "feemodel: FEEMODEL_CONFIG: expected a file, got ''\n")
+
+
+def test_a_setting_of_the_environment_is_not_named_as_an_option(capsys, monkeypatch):
+    monkeypatch.setenv("FEEMODEL_REPLAY", "missing.json")
+    assert checked(capsys) == (3, "", "feemodel: missing.json: no such file\n")
+    said = "replay: expected either this or genesis, got 'missing.json'"
+    assert checked(capsys, "--genesis", "g") == (2, "", f"feemodel: {said}\n")

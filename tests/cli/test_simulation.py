@@ -69,7 +69,7 @@ def test_statistics_over_paths_are_those_of_the_function(capsys):
     assert set(asked["sizeRecovery"]["below"]) == {"1", "1.1"}
     assert asked["totalCostWei"]["cvarLower"]["0.2"] <= found["totalCostWei"]["p5"]
     assert "below" not in asked["totalCostWei"]
-    assert complaint(capsys, "backtest", "--quantile", "2") == (2, "quantile[0]: expected shares from 0 to 1, got 2.0")
+    assert complaint(capsys, "backtest", "--quantile", "2") == (2, "--quantile: expected shares from 0 to 1, got 2.0")
 
 
 def test_calibrate_gives_the_loss_curve_and_the_historys_interval(capsys):
@@ -162,10 +162,14 @@ def test_calibrate_says_that_no_margin_does(capsys):
             "1,000,000 paths of 217,050 steps are",
         ),
         (["calibrate", "--paths", "0"], 2, "--paths: expected a whole number of at least 1, got 0"),
-        (["backtest", "--deadline", "1"], 2, "deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0"),
-        (["backtest", "--lower-bound", "5000", "--upper-bound", "4000"], 2, "upper_bound: expected at least the lower"),
+        (["backtest", "--deadline", "1"], 2, "--deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0"),
+        (
+            ["backtest", "--lower-bound", "5000", "--upper-bound", "4000"],
+            2,
+            "--upper-bound: expected at least the lower",
+        ),
         (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
-        (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected a number between 0 and 1"),
+        (["calibrate", "--loss-probability", "2"], 2, "--loss-probability: expected a number between 0 and 1"),
     ],
 )
 def test_bad_input_is_named(capsys, arguments, code, message):

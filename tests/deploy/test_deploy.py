@@ -119,7 +119,7 @@ def test_the_unit_that_follows_has_options_that_are_there(capsys):
     ledger = "/var/lib/feemodel/ledger.db"
     assert shlex.split(command) == ["follow", "--store", ledger, "--node", "${FOLLOWED_NODE}"]
     assert main(shlex.split(command)) == 3
-    assert capsys.readouterr().err == f"feemodel: {ledger}: no such ledger; --genesis FILE creates a ledger\n"
+    assert capsys.readouterr().err == (f"feemodel: --store {ledger}: no such ledger; --genesis FILE creates a ledger\n")
 
 
 def test_the_signal_to_stop_goes_to_the_parent_alone():

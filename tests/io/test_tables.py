@@ -248,10 +248,10 @@ def test_verbs_take_own_names(capsys, tmp_path):
 def test_a_file_of_something_else_is_one_line(capsys, tmp_path, verb, content):
     path = tmp_path / "file"
     path.write_bytes(content)
-    arguments = ["backtest", "--transactions", path] if verb == "backtest" else [verb, path]
-    code, _, error = run(capsys, *arguments)
+    option = ["--transactions"] if verb == "backtest" else []
+    code, _, error = run(capsys, verb, *option, path)
     assert code == 3
-    assert error.startswith(f"feemodel: {path}: ")
+    assert error.startswith(f"feemodel: {' '.join([*option, str(path)])}: ")
     assert error.count("\n") == 1
 
 
