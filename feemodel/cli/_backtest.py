@@ -344,7 +344,7 @@ def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.
 
 def read_history(options: argparse.Namespace) -> "xarray.Dataset":
     """Return the history of L1 fees that the options name, without drawing paths."""
-    history = l1_history(options.l1, read_columns(options.l1_columns))
+    history = l1_history(options.l1, read_columns(options.l1_columns, "--l1-columns"))
     # The option --tip takes precedence over tips in the file.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")
 

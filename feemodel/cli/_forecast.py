@@ -35,7 +35,7 @@ def add_forecast(parser: argparse.ArgumentParser, function: Callable[..., Any]) 
 
 def read_l1(options: argparse.Namespace) -> "xarray.Dataset":
     """Return the history of L1 fees that the options name."""
-    return l1_history(options.l1, read_columns(options.l1_columns))
+    return l1_history(options.l1, read_columns(options.l1_columns, "--l1-columns"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

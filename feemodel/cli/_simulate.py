@@ -230,7 +230,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
     if options.finalization_gas:
         costs = Costs(finalization_gas=options.finalization_gas, finalize_blobs=1)
     costs = with_fields("costs", costs, tables.get("costs", {}))
-    l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns)))
+    l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns, "--l1-columns")))
     even = break_even(l1_fees, Posting(submission=submission), demand, step=options.step)
     reference = even.price * demand.bytes_per_transaction
     answering = replace(demand, elasticity=options.elasticity or demand.elasticity,

@@ -240,8 +240,8 @@ def add_transaction_file(parser: Any) -> None:
                         " for which the file has none")  # fmt: skip
 
 
-def read_columns(texts: list[str]) -> dict[str, str] | None:
-    """Parse the options that name columns; return a mapping from names of this package to names in the file.
+def read_columns(texts: list[str], option: str = "--columns") -> dict[str, str] | None:
+    """Parse the values of an option for column names; return a mapping from names of this package to names in the file.
 
     >>> read_columns(["base_fee=fee:gwei,time=t"])
     {'base_fee': 'fee:gwei', 'time': 't'}
@@ -250,7 +250,7 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
     for text in (part for option in texts for part in option.split(",")):
         ours, equals, theirs = text.partition("=")
         if not (ours and equals and theirs) or ours in columns:
-            raise InvalidInput("--columns", "expected FIELD=NAME, each FIELD once", text)
+            raise InvalidInput(option, "expected FIELD=NAME, each FIELD once", text)
         columns[ours] = theirs
     return columns or None
 

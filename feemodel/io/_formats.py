@@ -54,6 +54,7 @@ class Format:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  #: columns that this format requires although they are optional in the table
     ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
+    option: str = "--columns"  #: option of the command line that names columns
 
     def source_names(self, column: str) -> tuple[str, ...]:
         """Return the names that a column of the table may have in the file."""
@@ -141,6 +142,7 @@ L1_FEE_FILES = Format(
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
     ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # "blocks" is the number of blocks that a mean covers
+    option="--l1-columns",
 )  # fmt: skip
 PRICED_FILES = Format(
     "transactions with their gas and price",
@@ -272,7 +274,7 @@ def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[
     for name in unread:
         if (meant := misspelt(name, absent)) is not None:
             ours = known[meant]
-            advice = f"unknown column, did you mean {meant}? (--columns {ours}=NAME, or columns={{{ours!r}: NAME}})"
+            advice = f"unknown column, did you mean {meant}? ({form.option} {ours}=NAME, or columns={{{ours!r}: NAME}})"
             raise InvalidInput("columns", advice, name)
     if unread:
         shown = ", ".join(unread[:SHOWN]) + (f" and {len(unread) - SHOWN:,} more" if len(unread) > SHOWN else "")
@@ -410,5 +412,5 @@ def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
         )
     return (
         "; ".join(f"{candidate.name} also need {', '.join(candidate.missing(found))}" for candidate in formats)
-        + " (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name)"
+        + f" ({formats[0].option} FIELD=NAME, or columns={{FIELD: NAME}}, if a column has another name)"
     )

@@ -116,10 +116,12 @@ backtest --transactions empty
   3 --transactions empty: the file is empty
 backtest --l1 text
   3 --l1 text: has the columns hello, world; L1 fees also need timestamp or time or block_timestamp or block_time or
-  blockTimestamp or block_date_time or slot_start_date_time (--columns FIELD=NAME, or columns={FIELD: NAME}, if a
+  blockTimestamp or block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a
   column has another name)
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
+backtest --l1-columns time
+  2 --l1-columns: expected FIELD=NAME, each FIELD once, got 'time'
 backtest --arrival-rate 1e6
   2 --arrival-rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000.0
 backtest --quantile 0.5 --quantile 2
