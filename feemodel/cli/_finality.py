@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import address_bytes, to_hex
+from feemodel.io._address import check_address, without_secrets
 from feemodel.ledger._follow import LINEA_MAINNET_ROLLUP, Caller, Finality, L1Finality, depth, immediate
 from feemodel.ledger._store import Store
 
@@ -25,9 +26,10 @@ def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
             return "immediate"
         case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
             return f"depth {int(count)}"
-        case ["l1", _]:
+        case ["l1", url]:
+            check_address("--finality", url)
             return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
-    raise InvalidInput("--finality", "expected immediate, depth N or l1 URL", " ".join(words))
+    raise InvalidInput("--finality", "expected immediate, depth N or l1 URL", " ".join(map(without_secrets, words)))
 
 
 def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:

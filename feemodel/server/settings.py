@@ -22,7 +22,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
 from feemodel.execution._limits import DEFAULT_LIMITS
 from feemodel.execution._search import TOLERANCE
-from feemodel.io._address import HIDDEN, check_address
+from feemodel.io._address import HIDDEN, check_address, shown_address
 from feemodel.io._documents import read_toml
 from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
@@ -184,7 +184,7 @@ def _check_together(settings: Settings) -> None:
 
     def shown(name: str) -> Any:
         value = getattr(settings, name)
-        return HIDDEN if name in SECRET and value is not None else value
+        return shown_address(value) if name in SECRET and value is not None else value
 
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
@@ -193,7 +193,7 @@ def _check_together(settings: Settings) -> None:
         expected = "expected the URL of an L1 node with costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))
     if settings.fallback_node is not None and settings.costs == "configured":
-        raise InvalidInput("fallback_node", "expected only with costs = record or l1", HIDDEN)
+        raise InvalidInput("fallback_node", "expected only with costs = record or l1", shown("fallback_node"))
     if settings.codec == "lzss" and settings.dictionary is None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names it)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):

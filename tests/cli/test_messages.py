@@ -150,6 +150,10 @@ follow --store ledger.db
   3 --store ledger.db: file is not a database
 follow --store new.db --finality soon
   2 --finality: expected immediate, depth N or l1 URL, got 'soon'
+follow --store new.db --finality l1 localhost:8545
+  2 --finality: expected an address such as https://host:port/path, got 'localhost:8545'
+follow --store new.db --finality l2 http://user:password@l1
+  2 --finality: expected immediate, depth N or l1 URL, got 'l2 (not shown)'
 follow --store new.db --genesis genesis.json
   3 --genesis genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
 ledger info --store missing.db
@@ -171,14 +175,22 @@ serve --port 70000
 serve --config settings.toml
   2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, limits, got '(not
   shown)'
-serve --node ftp://x
+serve --node ftp://x/v3/key
+  2 --node: expected an address such as https://host:port/path, got 'ftp://x'
+serve --node foo
+  2 --node: expected an address such as https://host:port/path, got 'foo'
+serve --node 0123456789abcdef0123456789abcdef
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
+serve --node http://me:password
+  2 --node: expected an address such as https://host:port/path, got '(not shown)'
+serve --genesis genesis.json --node http://x/key
+  2 --node: expected either this or genesis, got 'http://x'
 serve --nod=http://me:password@x
   2 --nod: unknown option, did you mean --node? (feemodel serve --help)
 fetch --node http://x --blocks 7 --out x.parquet
   2 --blocks: expected A:B, two block numbers (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
-  2 --node: expected an address such as https://host:port/path, got '(not shown)'
+  2 --node: expected an address such as https://host:port/path, got 'ftp://x'
 train missing --out x.bin
   3 missing: no such file
 max-send linea [] --balance 1 --base-fee 1
