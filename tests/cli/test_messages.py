@@ -132,6 +132,8 @@ calibrate --hours 0
   2 --hours: expected a number above 0, got 0 (feemodel calibrate --help)
 demo --transactions 0
   2 --transactions: expected a whole number of at least 1, got 0 (feemodel demo --help)
+demo --out there.csv
+  3 --out there.csv: file exists
 sweep sweep.toml
   2 the sweep file: expected [grid], [monte_carlo] or [sobol], got ['formula', 'over']
 sweep letters.toml
