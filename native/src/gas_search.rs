@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::machine::{self, Ending, Executed, Failure, Wanted};
+use crate::machine::{self, Ending, Executed, Failure};
 use crate::message::{Block, Message};
 use crate::state::State;
 
@@ -194,7 +194,7 @@ impl<'a> Probes<'a> {
             return Err(Unfound::Unproven);
         }
         let (state, block, message) = (self.state, self.block, self.message);
-        let mut outcome = machine::execute(state, block, message, given, search.until, Wanted::Outcome)?;
+        let mut outcome = machine::execute(state, block, message, given, search.until)?;
         if !search.proves {
             (outcome.least, outcome.most, outcome.single_frame) = (1, 0, false);
         }

@@ -6,7 +6,6 @@
 //! - `gas_search`: the search for a gas limit, in one call
 //! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
-//! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `fields`: bytes and names as Python hands them over
 //!
@@ -15,7 +14,6 @@
 mod fields;
 mod gas_search;
 mod hashing;
-mod inspection;
 mod least_gas;
 mod machine;
 mod message;
@@ -31,10 +29,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use revm::primitives::U256;
 
 use gas_search::{Search, Unfound};
-use machine::{Executed, Failure, Wanted};
+use machine::{Executed, Failure};
 use message::{Block, Message};
 use state::{Code, State};
 
@@ -55,12 +52,6 @@ create_exception!(feemodel_native, NativeError, PyException, "A fault of the eng
 /// Ending, gas used, refund, floor, output, detail (see `machine::Ending`), and what a precompile says of its input.
 type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, &'static str);
 
-/// A contract, and the gas that its code used.
-type Gas<'py> = (Bound<'py, PyBytes>, u64);
-
-/// An account, and slots of it.
-type Touched<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
-
 /// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the same way, where one is known,
 /// and whether there was no call and no creation.
 #[pyfunction]
@@ -73,7 +64,8 @@ fn trace<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
 ) -> PyResult<(Outcome<'py>, u64, u64, bool)> {
-    let executed = run(py, state, block, message, gas_limit, seconds, Wanted::Outcome)?;
+    let (gas_limit, until) = (fields::gas_limit(gas_limit)?, fields::deadline(seconds)?);
+    let executed = caught(py, || machine::execute(state, block, message, gas_limit, until))?.map_err(error)?;
     Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame))
 }
 
@@ -132,46 +124,10 @@ fn search<'py>(
     Ok((found.gas_limit, outcome, found.executed, found.proven, found.spent))
 }
 
-/// The outcome; gas by the contract whose code used it; accounts that code named, each with the slots it read or wrote.
-#[pyfunction]
-#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
-fn inspect<'py>(
-    py: Python<'py>,
-    state: &State,
-    block: &Block,
-    message: &Message,
-    gas_limit: u64,
-    seconds: Option<f64>,
-) -> PyResult<(Outcome<'py>, Vec<Gas<'py>>, Vec<Touched<'py>>)> {
-    let executed = run(py, state, block, message, gas_limit, seconds, Wanted::Inspection)?;
-    let found = executed.inspection.as_ref();
-    let gas = found.map_or(&[][..], |found| &found.gas).iter();
-    let touched = found.map_or(&[][..], |found| &found.touched).iter();
-    let slots = |slots: &Vec<U256>| slots.iter().map(|slot| PyBytes::new(py, &slot.to_be_bytes::<32>())).collect();
-    Ok((
-        outcome(py, &executed),
-        gas.map(|(contract, gas)| (PyBytes::new(py, contract.as_slice()), *gas)).collect(),
-        touched.map(|(account, keys)| (PyBytes::new(py, account.as_slice()), slots(keys))).collect(),
-    ))
-}
-
 /// The version of this package, and the forks that it executes.
 #[pyfunction]
 fn version() -> (&'static str, Vec<&'static str>) {
     (env!("CARGO_PKG_VERSION"), fields::FORKS.iter().map(|(name, _)| *name).collect())
-}
-
-fn run(
-    py: Python<'_>,
-    state: &State,
-    block: &Block,
-    message: &Message,
-    gas_limit: u64,
-    seconds: Option<f64>,
-    wanted: Wanted,
-) -> PyResult<Executed> {
-    let (gas_limit, until) = (fields::gas_limit(gas_limit)?, fields::deadline(seconds)?);
-    caught(py, || machine::execute(state, block, message, gas_limit, until, wanted))?.map_err(error)
 }
 
 /// What a function that executes returns; without Python's lock. A panic is a fault of the engine.
@@ -212,7 +168,6 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(search, module)?)?;
-    module.add_function(wrap_pyfunction!(inspect, module)?)?;
     module.add_class::<hashing::Hash>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();

@@ -1,4 +1,4 @@
-//! revm put together for executing one message after another; what it changed is answered only where it is asked for.
+//! revm put together for executing one message after another.
 //!
 //! What a node checks before it executes (price, balance, nonce, block) its caller has checked: here stand only the
 //! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
@@ -6,8 +6,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use revm::bytecode::opcode::OpCode;
-use revm::bytecode::{Bytecode, opcode};
+use revm::bytecode::opcode::{self, OpCode};
 use revm::context::result::{EVMError, ExecutionResult, HaltReason, OutOfGasError};
 use revm::context::{
     BlockEnv, Cfg, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, Journal, JournalTr, Transaction, TxEnv,
@@ -27,7 +26,6 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 
-use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
 use crate::metered;
@@ -96,17 +94,6 @@ pub struct Executed {
     pub most: u64,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
-    /// What was asked for beside the outcome.
-    pub inspection: Option<Inspection>,
-}
-
-/// What is asked for beside the outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Nothing.
-    Outcome,
-    /// Gas by contract and what code names.
-    Inspection,
 }
 
 /// Why there is no outcome.
@@ -146,7 +133,6 @@ pub struct Run {
     within: bool,
     held: Held,
     failure: Option<Failure>,
-    inspecting: Option<Box<Inspecting>>,
 }
 
 /// How the outermost frame halted, where that is more than revm says.
@@ -197,22 +183,6 @@ impl Held {
     }
 }
 
-/// What an inspecting machine has beside the others.
-#[derive(Clone, Debug)]
-struct Inspecting {
-    /// The opcodes of other machines.
-    ordinary: Table,
-    found: Inspection,
-}
-
-impl Inspecting {
-    /// An opcode of other machines, and what it costs at least.
-    fn of(&self, opcode: u8) -> (Instruction<EthInterpreter, Ctx>, u64) {
-        let place = opcode as usize;
-        (self.ordinary.instruction_table()[place], self.ordinary.gas_table()[place].into())
-    }
-}
-
 impl Run {
     /// Keep how the outermost frame halts within an instruction, if it is the one that runs.
     pub fn halts(&mut self, ending: Option<Ending>, detail: u64) {
@@ -247,13 +217,9 @@ pub fn execute(
     message: &Message,
     gas_limit: u64,
     until: Option<Instant>,
-    wanted: Wanted,
 ) -> Result<Executed, Failure> {
-    if wanted == Wanted::Inspection {
-        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until);
-    }
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
-    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec, false)));
+    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec)));
     let executed = machine.execute(state, block, message, gas_limit, until);
     if machine.memory() <= KEPT_MEMORY {
         MACHINE.set(Some(machine));
@@ -263,27 +229,11 @@ pub fn execute(
 
 type Table = EthInstructions<EthInterpreter, Ctx>;
 
-/// The opcodes that name accounts or slots.
-const NAMING: [u8; 11] = [
-    opcode::SLOAD,
-    opcode::SSTORE,
-    opcode::BALANCE,
-    opcode::EXTCODESIZE,
-    opcode::EXTCODECOPY,
-    opcode::EXTCODEHASH,
-    opcode::SELFDESTRUCT,
-    opcode::CALL,
-    opcode::CALLCODE,
-    opcode::DELEGATECALL,
-    opcode::STATICCALL,
-];
-
 /// revm with the hooks of the recorder.
 struct Machine(Evm<Ctx, (), Table, Remembering, Frame>);
 
 impl Machine {
-    /// The opcodes of an inspecting machine are wrapped once more; others pay nothing for that.
-    fn new(spec: SpecId, inspects: bool) -> Self {
+    fn new(spec: SpecId) -> Self {
         let mut context = Ctx::new(Reader::default(), spec);
         context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
         let mut instructions = Table::new_mainnet_with_spec(spec);
@@ -294,14 +244,6 @@ impl Machine {
         table[opcode::GASPRICE as usize] = Instruction::new(gasprice);
         table[opcode::BASEFEE as usize] = Instruction::new(basefee);
         table[opcode::BLOBBASEFEE as usize] = Instruction::new(blobbasefee);
-        if inspects {
-            let ordinary = instructions.clone();
-            for opcode in NAMING {
-                // What it names counts even where it cannot be paid for, so its gas is charged behind that.
-                instructions.insert_instruction(opcode, Instruction::new(naming), 0);
-            }
-            context.chain.inspecting = Some(Box::new(Inspecting { ordinary, found: Inspection::default() }));
-        }
         Self(Evm {
             ctx: context,
             inspector: (),
@@ -350,7 +292,6 @@ impl Machine {
             within: false,
             held: Held::default(),
             failure: None,
-            inspecting: context.chain.inspecting.take(),
         };
         let result = Rules.run(self);
         let context = &mut self.0.ctx;
@@ -369,7 +310,6 @@ impl Machine {
                     executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
                     executed.single_frame = run.recorder.single_frame;
                 }
-                executed.inspection = run.inspecting.map(|inspecting| inspecting.found);
                 Ok(executed)
             }
         }
@@ -396,7 +336,6 @@ impl Executed {
             least: 1,
             most: 0,
             single_frame: false,
-            inspection: None,
         }
     }
 
@@ -533,14 +472,14 @@ impl EvmTr for Machine {
         if run.held.is_too_much(ctx.local.shared_memory_buffer.borrow().len()) {
             return Err(run.give_up(Failure::Large));
         }
-        let (given, sender, stipend, called) = match &init.frame_input {
+        let (given, sender, stipend) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
                 let stipend = if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 };
-                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address))
+                (call.gas_limit, call.caller, stipend)
             }
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None),
-            FrameInput::Empty => (0, Address::ZERO, 0, None),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0),
+            FrameInput::Empty => (0, Address::ZERO, 0),
         };
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
         if frame_stack.index().is_some() {
@@ -558,16 +497,9 @@ impl EvmTr for Machine {
             ItemOrResult::Result(result) => Some(result),
         };
         let Some(result) = result else {
-            let Evm { ctx, frame_stack, .. } = &mut self.0;
-            ctx.chain.recorder.begins(given);
-            ctx.chain.held.begins();
-            if ctx.chain.inspecting.is_some() {
-                let contract = called.unwrap_or_else(|| frame_stack.get().interpreter.input.target_address());
-                let contract = delegate(ctx, contract);
-                if let Some(inspecting) = &mut ctx.chain.inspecting {
-                    inspecting.found.begins(contract, given);
-                }
-            }
+            let run = &mut self.0.ctx.chain;
+            run.recorder.begins(given);
+            run.held.begins();
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
         let run = &mut self.0.ctx.chain;
@@ -580,10 +512,6 @@ impl EvmTr for Machine {
             end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
             _ => End::Halted(0),
         };
-        if let (Some(inspecting), Some(precompile)) = (&mut run.inspecting, called) {
-            let left = if matches!(end, End::Halted(_)) { 0 } else { result.gas().remaining() };
-            inspecting.found.called_precompile(precompile, given - left);
-        }
         run.recorder.returns(end);
         run.held.returned(returned(&result).len());
         Ok(ItemOrResult::Result(result))
@@ -601,9 +529,6 @@ impl EvmTr for Machine {
             let (run, end) = (&mut ctx.chain, result.instruction_result());
             if run.recorder.depth() == 1 && end.is_halt() && run.note.is_none() {
                 run.note = noted(frame, &result, ctx.cfg.spec, run.within);
-            }
-            if let Some(inspecting) = &mut run.inspecting {
-                inspecting.found.ends(if end.is_ok_or_revert() { result.gas().remaining() } else { 0 });
             }
             let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
             run.recorder.returns(end);
@@ -656,38 +581,6 @@ fn noted(frame: &Frame, result: &FrameResult, spec: SpecId, within: bool) -> Opt
         _ => return None,
     };
     Some(Note { ending, detail: 0 })
-}
-
-/// Records what an opcode names, and then executes it: the address on top of the stack, or below the gas of a call, or a
-/// slot of the contract. Like geth's tracer it does so before it looks whether the opcode can be executed at all.
-fn naming(context: Opcode<'_>) -> InstructionExecResult {
-    let InstructionContext { interpreter, host } = context;
-    let code = &interpreter.bytecode;
-    let opcode = code.bytecode_slice()[code.pc() - 1];
-    let own = interpreter.input.target_address();
-    let stack = interpreter.stack.data();
-    let Some(inspecting) = &mut host.chain.inspecting else { return Err(InstructionResult::FatalExternalError) };
-    match (opcode, stack.len()) {
-        (_, 0) => (),
-        (opcode::SLOAD | opcode::SSTORE, depth) => inspecting.found.touches(own, stack[depth - 1]),
-        (opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL, depth) => {
-            if depth >= 5 {
-                inspecting.found.names(address(&stack[depth - 2]));
-            }
-        }
-        (_, depth) => inspecting.found.names(address(&stack[depth - 1])),
-    }
-    let (instruction, gas) = inspecting.of(opcode);
-    if interpreter.gas.record_cost_unsafe(gas) {
-        return Err(InstructionResult::OutOfGas);
-    }
-    instruction.execute(InstructionContext { interpreter, host })
-}
-
-/// The account whose code an account runs: its own, or that of its delegate, EIP-7702.
-fn delegate(context: &Ctx, account: Address) -> Address {
-    let loaded = context.journaled_state.state.get(&account).and_then(|account| account.info.code.as_ref());
-    loaded.and_then(Bytecode::eip7702_address).unwrap_or(account)
 }
 
 pub fn sstore(context: Opcode<'_>) -> InstructionExecResult {
