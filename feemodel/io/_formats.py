@@ -263,7 +263,7 @@ def sources(
 
 
 def say_unread(position: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
-    """Warn about columns of a file that will not be read.
+    """Warn about columns that are in a file but will not be read.
 
     Raises `InvalidInput` for a name that is probably a misspelling of a column that the file lacks.
     """
@@ -370,13 +370,13 @@ def table_of_objects(
 ) -> pd.DataFrame:
     """Convert JSON objects, each with its position, to a table.
 
-    A field of an object may have any of the names that `form` lists for a column.
+    A field of an object may have any of the names that `form` lists for its column.
 
     `decimal` : whether integers in text may be decimal; a node writes only hexadecimal integers.
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))
-    sources(found, form, given, {})  # raises an error for a given name that is in no row
+    sources(found, form, given, {})  # raises an error for a name in `columns` that is in no row
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:

@@ -66,7 +66,7 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
 
     Raises
     ------
-    UnreadableFile : the file is of another kind, or the folder contains no broadcast.
+    UnreadableFile : the file is neither a broadcast nor a gas report, or the folder contains no broadcast.
     InvalidInput : an unknown statistic.
     """
     choice("statistic", statistic, STATISTICS)

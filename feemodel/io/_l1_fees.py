@@ -19,7 +19,7 @@ from feemodel.io._tables import L1_FEES, in_order
 from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-#: Columns that may have no values before an upgrade of L1, but whose values must be complete after their first value.
+#: Columns that may be empty before an upgrade of L1; after the first value of such a column, no value may be missing.
 SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
@@ -33,7 +33,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
         `blob_base_fee`, or `excess_blob_gas` with `blob_count` or `blob_gas_used`. Other columns of the table are
         optional. Fees need not be whole numbers of wei.
     columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
-        without a unit are read as wei. Fees that are probably in another unit are refused (see
+        without a unit are read as wei. Fees that are probably not in wei are refused (see
         `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
 
     Returns
@@ -151,7 +151,7 @@ class FeeHistory:
     oldest_block: int
     base_fees: tuple[int, ...]  #: n + 1 values; the last value is for the next block [wei / gas]
     gas_used_ratios: tuple[float, ...]  #: n values of gas used / gas limit [1]
-    blob_base_fees: tuple[int, ...]  #: n + 1 values, 0 before Cancun; empty if the node has no blobs [wei / gas]
+    blob_base_fees: tuple[int, ...]  #: n + 1 values, 0 before Cancun; empty if the node returns none [wei / gas]
     blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
 

@@ -46,7 +46,8 @@ class L1Window:
     chain_id : chain id that the node must report; if unknown, the first response sets the chain id.
     blocks : length of the window [blocks].
     tip_blocks : number of newest blocks over which the median of the tips is taken.
-    tip_percentile : percentile of a block's gas used at which the tip of the block is taken [%].
+    tip_percentile : percentile of a block's gas used [%]. The transactions of a block are sorted by priority fee, and
+        the tip of the block is the priority fee at this percentile.
     max_age : maximum age of the newest block [s].
     """
 

@@ -75,13 +75,14 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
 
     Returns
     -------
-    Table of the same rows with tips [wei / gas]; the tip of a block without transactions is 0, as in `eth_feeHistory`.
+    The table `l1_fees` with a column `tip` [wei / gas]; the tip of a block without transactions is 0, as in
+    `eth_feeHistory`.
 
     Raises
     ------
     InvalidInput : a percentile out of range, a table that lacks a column or already has tips, a block whose gas used is
         not the sum over its transactions, or a price below the base fee.
-    UnreadableFile : a file that cannot be read or has another format.
+    UnreadableFile : a file that cannot be read, or is neither Parquet nor CSV.
 
     A transfer that pays 9 wei at a base fee of 7 wei has a tip of 2 wei:
 
