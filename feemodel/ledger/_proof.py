@@ -452,7 +452,8 @@ def _checked(
 
 def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> None:
     try:
-        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)  # HEAD and TAIL have 32 zero bytes
+        # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
+        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)
     except InvalidInput as error:
         raise InvalidProof(f"{leaf.where}.value: {error}") from None
     if expected != hval:

@@ -328,7 +328,7 @@ class SqlRows:
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
         """Follow the digits of a hashed key from an entry of the index to a key.
 
-        Return the key that is found, or `None` for an empty entry.
+        Return the key, or `None` if the digits lead to an empty entry.
         """
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
@@ -359,7 +359,7 @@ class SqlRows:
 
 
 def memory_rows(scheme: Scheme) -> SqlRows:
-    """Return rows in an in-memory database."""
+    """Return the tables of rows in a new in-memory database."""
     database = Database(Path("memory"), "memory")
     for statement in SCHEMA.split(";"):
         database.run(statement)

@@ -215,11 +215,11 @@ def path_links(
 
     Parameters
     ----------
-    digest : hash of the first node.
-    height : height of the first node.
+    digest : hash of the highest node.
+    height : height of the highest node.
     index : index of the leaf; if the path ends above the leaf, the lowest bits of the index are ignored.
-    nodes : hashes of the two children of each node.
-    siblings : hashes of the two children of each sibling, starting with the sibling of the second node.
+    nodes : hashes of the two children of each node, from the highest node down.
+    siblings : hashes of the two children of each sibling, from the height below the highest node down.
     """
     links, other = [], NOTHING
     for position, node in enumerate(nodes):

@@ -188,7 +188,7 @@ _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position of a node in its le
 
 
 class _Change(NamedTuple):
-    """Changes to a tree: old version, new next free leaf index, new top branch, and edits of leaves by leaf index."""
+    """Changes to a tree: old version, new value of `next_free`, new top branch, and edits of leaves by leaf index."""
 
     version: Version
     next_free: int
@@ -586,7 +586,7 @@ def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
 
 
 def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
-    """Return whether an entry is one leaf with the key, or two neighbouring leaves on both sides of the key."""
+    """Return whether these leaves are one leaf with the key, or two neighbouring leaves on both sides of the key."""
     left, right = entry[0], entry[-1]
     if left is right:
         return left.hkey == hkey
