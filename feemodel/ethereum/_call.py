@@ -93,7 +93,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
     given = fields.get
     authorizations = given("authorization_list")
-    return Call(  # positional, because keyword arguments would take twice as long
+    return Call(  # positional arguments, because keyword arguments would take twice as long
         given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
         given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
         given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,

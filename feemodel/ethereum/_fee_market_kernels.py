@@ -37,7 +37,7 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
 
 @cached_njit(nogil=True, error_model="numpy")
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
-    """Price of blob gas [wei / gas], as `feemodel.ethereum.fee_market.blob_base_fee`; `update_fraction` is below 2**41.
+    """Price of blob gas [wei / gas], see `feemodel.ethereum.fee_market.blob_base_fee`.
 
     Up to about 100 gwei, the terms of the integer series fit 64 bits, and the result is the series. At higher prices,
     the result is exp(excess / update_fraction) in doubles, at most 2**62. Below 2**62, the result differs from the
@@ -83,7 +83,7 @@ def reserve_binds(excess, base_fee, update_fraction):  # type: ignore[no-untyped
 
 @cached_njit(nogil=True, error_model="numpy")
 def next_excess_blob_gas(excess, used, base_fee, target, maximum, update_fraction, reserve):  # type: ignore[no-untyped-def]
-    """Excess blob gas of the next block [gas], as `feemodel.ethereum.fee_market.next_excess_blob_gas`.
+    """Excess blob gas of the next block [gas], see `feemodel.ethereum.fee_market.next_excess_blob_gas`.
 
     >>> int(next_excess_blob_gas(0, 4 * 131_072, 10**9, 3 * 131_072, 6 * 131_072, 3_338_477, False))
     131072

@@ -208,7 +208,7 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # positional, because keyword arguments would take twice as long
+    return Filled(  # positional arguments, because keyword arguments would take twice as long
         kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
         max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
     )  # fmt: skip

@@ -270,7 +270,7 @@ def moved_base_fee(
 
 
 def blob_update_fraction(maximum: int) -> int:
-    """Update fraction for a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
+    """Update fraction for a maximum number of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
     With the returned update fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is
     two thirds of the maximum. The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.

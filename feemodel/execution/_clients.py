@@ -28,7 +28,7 @@ from feemodel.execution._state import Account, CallState, blob_base_fee
 
 
 class NodeClient(ABC):
-    """Behaviour of a node: gas price and upper bound of a call, and the errors for calls that it refuses."""
+    """Behaviour of a node: gas price and largest gas limit of a call, and the errors for calls that it refuses."""
 
     rules: ClassVar[SearchRules]
     names_floor: ClassVar[bool]  #: whether the error for a gas limit below the calldata floor mentions the floor
@@ -312,7 +312,7 @@ def parse_message(
 
 def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     call = request.call
-    return Message(  # positional, because keyword arguments would take twice as long
+    return Message(  # positional arguments, because keyword arguments would take twice as long
         call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
         request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
     )  # fmt: skip

@@ -31,7 +31,7 @@ class Fork:
     keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
     access_lists: bool = True  #: EIP-2930
     authorizations: bool = False  #: EIP-7702
-    #: EIP-4844: increase of the excess blob gas by which the blob base fee is multiplied by e [gas]
+    #: EIP-4844: increase of the excess blob gas that multiplies the blob base fee by e [gas]
     blob_update_fraction: int | None = None
 
     def __repr__(self) -> str:  # a short text, because `help(CallState)` contains it
