@@ -22,7 +22,7 @@ class Check(NamedTuple):
     name: str
     gas: str  #: "estimated", "limit" or "used"
     margin: float
-    refused: str  #: result for a transaction that offers less than the required price
+    refused: str  #: what happens to a transaction that offers less than the required price
 
 
 @printed_as_table

@@ -40,8 +40,8 @@ WALLETS = (
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
     """Return the fees that a wallet sets.
 
-    Each estimated fee is multiplied by a factor of the wallet and truncated; the maximum fee is the sum of both
-    results.
+    The priority fee and the base fee are each multiplied by a factor of the wallet and truncated; the maximum fee is
+    the sum of the two products.
 
     Parameters
     ----------

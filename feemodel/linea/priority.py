@@ -583,7 +583,7 @@ def compatibility_priority_fee(
 
 
 def _many(value: Any) -> TypeGuard[WholeArray]:
-    # `whole` checks all other subclasses, such as masked arrays.
+    # `whole` checks the other subclasses of `ndarray`, such as masked arrays.
     plain = type(value) is np.ndarray or type(value) is np.memmap
     return plain and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
 
