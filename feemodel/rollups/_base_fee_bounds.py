@@ -55,8 +55,8 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 def arbitrum_min_base_fee(terms: Mapping[str, Any]) -> int:
     """Return the minimum base fee of an Arbitrum chain; raises `InvalidInput` for 0.
 
-    The owner of a chain can set the minimum to 0. At a base fee of 0, a node charges nothing for a transaction's bytes,
-    which the formulas of this package do not describe.
+    The owner of a chain can set the minimum to 0. At a base fee of 0, a node charges nothing for a transaction's bytes;
+    the formulas of this package do not describe this case.
     """
     return whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
 

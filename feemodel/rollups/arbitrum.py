@@ -55,7 +55,7 @@ VERSIONS = (
     ArbosVersion(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
     ArbosVersion(name="arbos-11", brotli_level=0),
     ArbosVersion(name="arbos-20"),
-    ArbosVersion(name="arbos-40"),  # fees of arbos-20; first version with transactions of type 4
+    ArbosVersion(name="arbos-40"),  # the same fees as arbos-20; the first version with transactions of type 4
     ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One skipped this version
     ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
     ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),

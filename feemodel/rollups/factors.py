@@ -56,7 +56,7 @@ class Factors(NamedTuple):
     q  = (units · price + offset) // divisor
     l2 = gas · gas_price + extra
 
-    where l1 = step · q if `margin` is `None`.
+    If `margin` is `None`, l1 is step · q.
     """
 
     units: Whole  #: one value per transaction
@@ -67,11 +67,11 @@ class Factors(NamedTuple):
     step: Whole = 1  #: one value per transaction, or a constant
     offset: FixedPoint = NOTHING  #: one value per sample of L1 fees, or a constant
     fixed: Whole = 0  #: one value per sample of L1 fees, or a constant
-    margin: float | None = None  #: factor by which a node multiplies in doubles, also if the factor is 1
+    margin: float | None = None  #: factor that a node applies in doubles, even a factor of 1; `None`: no factor
     extra: Whole = 0  #: one value per transaction, or a constant [wei]
     saturates: bool = False  #: whether a quotient q above 2**64 − 1 becomes 2**64 − 1
-    #: function of (units, price, divisor, fixed), for a price without millionths, that raises `Int64Overflow` if an
-    #: integer would wrap in a node
+    #: function of (units, price, divisor, fixed) that raises `Int64Overflow` if an integer would wrap in a node; only
+    #: for rules whose price is a whole number
     check: Callable[[Whole, Whole, Whole, Whole], object] | None = None
 
 
@@ -218,8 +218,8 @@ def _evaluate(factors: Factors) -> Fees:
 def _with_margin(price: Whole, margin: float | None) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    A margin of `None` returns the price, which may have any size. The function does not check that the arguments are
-    numbers of at least 0.
+    If the margin is `None`, the result is the price, which may have any size. The function does not check that the
+    arguments are numbers of at least 0.
 
     >>> _with_margin(36_095_238, 1.2)
     43314285

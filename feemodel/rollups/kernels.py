@@ -57,7 +57,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     fixed_price = _column(_with_margin(factors.fixed, factors.margin), samples)
     has_millionths = bool(millionths.any() or offset_millionths.any())
     if factors.check is not None and price.size:
-        # The price and the fixed part are largest at the same sample.
+        # The largest price and the largest fixed part belong to the same sample, so one check covers all samples.
         factors.check(units, int(price.max()), divisor, int(fixed.max()))
     _check_range(units, divisor, step, price, offset, fixed, factors.margin)
     margin = 1.0 if factors.margin is None else factors.margin
