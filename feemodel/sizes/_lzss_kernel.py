@@ -86,7 +86,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 
     If a reference at an index saves bits, the references at the next two indices are also tried, and a reference that
     saves more bits is used instead. `here` is the number of bits saved at the index. At the next two indices, the
-    number of saved bits is exact only if it is above `here + ahead`, so that the reference is used.
+    number of saved bits is exact only if it is above `here + ahead`, because only such a reference is used.
     """
     bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
@@ -207,9 +207,9 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                     break
                 shift = _rarest_key(payload, i, length)
                 comparisons += length >> 4
-                # The key may have changed. If the match contains the key, the key also occurs in the candidate, so
-                # continue with the previous occurrence. Otherwise, go back from `i` to the last occurrence before the
-                # candidate.
+                # `_rarest_key` may have chosen another key. If the match contains the chosen key, the key also occurs
+                # in the candidate, so continue with the previous occurrence. Otherwise, go back from `i` to the last
+                # occurrence before the candidate.
                 index = candidate if shift + SHORTEST_NEAR <= length else i
                 following = payload.previous[unsigned(index + shift)] - shift
                 while following >= candidate:
@@ -230,10 +230,10 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
 @njit(inline="always")
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
-    """Return the offset from `i` of the key with the fewest earlier indices, among keys in the next `length + 1` bytes.
+    """Return the offset from `i` of the rarest key in the next `length + 1` bytes.
 
-    Keys of runs are skipped, except the key at `i`, because the key of a run depends on the end of the run, which may
-    lie beyond the next `length + 1` bytes.
+    The rarest key has the fewest earlier indices. Keys of runs are skipped, except the key at `i`, because the key of a
+    run depends on the end of the run, which may lie beyond the next `length + 1` bytes.
     """
     shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR

@@ -14,7 +14,7 @@ from feemodel.sizes._lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_
 
 Data: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
-Positions: TypeAlias = NDArray[np.int32]  # element i: another index, a length, or a number of bits for index i
+Positions: TypeAlias = NDArray[np.int32]  # indices, lengths, or numbers of bits
 
 NO_MATCH = -8 * LONGEST  # savings if there is no reference: less than the savings of any reference
 PADDING = 16  # zeros after data that is read in words of eight bytes
