@@ -141,7 +141,7 @@ def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
-    """Return the arguments as plain arrays, a function that labels a result, and a function that describes an index."""
+    """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
     # While another thread is importing pandas or xarray, a class may still be undefined; no argument can then be an
     # instance of this class.
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")

@@ -68,7 +68,7 @@ class ForecastResult(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ServedHistory:
-    """L1 fees for the process: the path of a file, or columns with notes on assumptions."""
+    """L1 fees for the forecast process: the path of a file, or columns of fees with a note on assumptions."""
 
     source: str
     columns: dict[str, Any] | None = None

@@ -118,7 +118,7 @@ class Subjects:
             the gas used is taken from the transaction's receipt.
         options : the inputs of `feemodel_fee` without `compressedSize`, and the following fields. `gas`: an estimate
             that is used instead of executing the call [gas]. `gasUsed` [gas]. `poolMargin` and `selectionMargin` [1].
-            `nonce`: nonce of a call that has no nonce. `overrides`: changes to the state on which a call is executed.
+            `nonce`: nonce for a call without a nonce. `overrides`: changes to the state on which a call is executed.
 
         Returns
         -------

@@ -95,7 +95,7 @@ class _SlowCodes:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code → time at which it stops counting as slow
+        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of a code → time until which the code is slow
 
     def note(self, code: bytes, seconds: float) -> None:
         """Record how long a call to a contract with this code took."""

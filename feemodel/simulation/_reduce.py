@@ -58,7 +58,7 @@ class Over:
     cvar_lower: tuple[float, ...] = ()
     cvar_upper: tuple[float, ...] = ()
 
-    def __repr__(self) -> str:  # like the dataclass's own, but with a short text for a long list of edges
+    def __repr__(self) -> str:  # the `repr` of a dataclass, but with a short text for a long list of edges
         edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
         levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
         return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"

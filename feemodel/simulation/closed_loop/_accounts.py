@@ -113,7 +113,7 @@ class PostingTerms(NamedTuple):
     target_delay: float  #: [s]
     adjustment: float  #: [1]
     tip_paid: bool  #: `True`: submissions pay the tip that the price cap allows; `False`: the L1 tip
-    from_first_byte: bool  #: `True`: the cap rises from the first byte on; `False`: once the submission is full
+    from_first_byte: bool  #: `True`: the cap rises after the first byte arrives; `False`: after the submission is full
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
 

@@ -51,10 +51,10 @@ def profit_and_loss(result: xr.Dataset, *, eth_usd: Mapping[str, float] | None =
 
     Returns
     -------
-    Dataset over `path` and `day`: every line [ETH] and, with `eth_usd`, the same line with the suffix `_usd` [USD].
-    `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`. On the basis "cash", the
-    rent consists of the payments of the day. On the basis "accrual", the rent is the cost of the bytes that arrived on
-    the day. `data_fee` includes all calldata.
+    Dataset over `path` and `day`: every line of the profit and loss [ETH] and, with `eth_usd`, the same line with the
+    suffix `_usd` [USD]. `rent_paid_to_l1`, `onchain_profit` and `profit` have the additional dimension `basis`. On the
+    basis "cash", the rent consists of the payments of the day. On the basis "accrual", the rent is the cost of the
+    bytes that arrived on the day. `data_fee` includes all calldata.
 
     Raises
     ------

@@ -23,7 +23,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
 SKIPPED = 2 * DAY  # first part of a series, to which no method is fitted [bins]
-RECENT = 3 * DAY  # length of the history of the "recent persistence" forecaster in "auto" [bins]
+RECENT = 3 * DAY  # length of the history that "recent persistence", a model of "auto", uses [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
 LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
@@ -75,8 +75,8 @@ def rolling_quantiles(
 
     Returns
     -------
-    Quantiles, (origins, q), for each origin from the first to the newest bin [log(wei / gas)]. All forecast fees are
-    between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
+    Quantiles for each origin from the first to the newest bin, of shape (origins, q) [log(wei / gas)]. All forecast
+    fees are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
 
     Raises
     ------
