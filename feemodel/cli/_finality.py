@@ -38,7 +38,7 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
     Parameters
     ----------
     stored : rule of the ledger, or `None` if the ledger has no rule.
-    words : words of the option, or `None` if the option is not given.
+    words : words after `--finality`, or `None` if this option is not given.
     change : whether the user gave `--change-finality`, so that `words` may replace the stored rule.
     contract : address of the rollup's contract on L1, or `None` if it is not given.
     """
@@ -58,11 +58,11 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
 def parse_finality(
     words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
 ) -> Callable[[Store], Finality]:
-    """Return a function that creates the finality rule of a ledger from the words of the option.
+    """Return a function that creates the finality rule of a ledger from the words after `--finality`.
 
     Parameters
     ----------
-    words : words of the option: `immediate`, `depth N` or `l1 URL`.
+    words : words after `--finality`: `immediate`, `depth N` or `l1 URL`.
     connect : function that returns the node at a URL.
     contract : address of the rollup's contract on L1.
 

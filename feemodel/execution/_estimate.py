@@ -163,5 +163,5 @@ def check_tolerance(tolerance: float) -> float:
     """Return the tolerance of a search; raises `InvalidInput` outside of 0 ≤ tolerance < 1."""
     is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
     if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
-        raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
+        raise InvalidInput("tolerance", "expected a number of at least 0 and below 1", tolerance)
     return tolerance

@@ -41,7 +41,7 @@ class Database:
     """Connection to the file of a ledger.
 
     On a full or read-only disk, SQLite may be able to open the file only if the file is declared immutable.
-    `check_file` reopens an immutable file after the file has changed.
+    `check_file` reopens a file that was declared immutable after another process has changed the file.
 
     Parameters
     ----------

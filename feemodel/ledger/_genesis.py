@@ -355,7 +355,7 @@ NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
 #: Offsets in the record of an account; the record starts with the hash of the address. VALUE is the offset of the nonce
 #: and the balance, and ADDRESS the offset of the address. REST is the offset of a row number; this row of a second
-#: `_Spool` contains the account's remaining fields. RECORD is the length of the record.
+#: `_Spool` contains the account's remaining fields. RECORD is the length of the whole record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 

@@ -332,7 +332,7 @@ class SqlRows:
         """
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)
-            if kept:  # a deeper branch may be cached, because an import has read it
+            if kept:  # below KEPT_DEPTHS, a branch is cached only if an import has read the branch
                 index = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue

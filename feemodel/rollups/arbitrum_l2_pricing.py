@@ -445,8 +445,9 @@ def update_multi_gas_pricing(
 ) -> MultiGasUpdate:
     """Update backlogs and prices at the start of a block with multi-gas pricing.
 
-    The base fee in the header is the highest price of any kind of resource. `multi_gas_refund` computes the refund for
-    kinds with a lower price. The price of a kind that has no weight in any constraint is the minimum base fee.
+    The base fee in the header is the highest price of any kind of resource. A transaction gets a
+    refund for kinds of resource with a price below the base fee, see `multi_gas_refund`. The price of a kind that has
+    no weight in any constraint is the minimum base fee.
 
     Parameters
     ----------
@@ -483,8 +484,8 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
     Parameters
     ----------
     used : amount of each kind of resource [gas].
-    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block. If the price of a kind is 0 or
-        missing, the price is `next_base_fee` [wei / gas].
+    fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block [wei / gas]. A kind of resource
+        whose price is 0 or missing has the price `next_base_fee`.
     next_base_fee : `MultiGasUpdate.base_fee` of this block, which is also the price of the kind "single_dim" [wei /
         gas].
 

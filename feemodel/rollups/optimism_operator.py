@@ -212,7 +212,7 @@ def scalars_for_margin(
     ----------
     transactions_per_day : number of transactions per day, at least 1e-9.
     mix : sizes of the chain's transactions, such as an element of `MIXES`.
-    margin : share of revenue, from 0 to below 1 [1].
+    margin : share of revenue, at least 0 and below 1 [1].
     channel_hours : time after which a channel is posted even if it is not full, from 1e-6 to 24 [h].
     output_hours : time between two state outputs, at least 1e-6; 0 if the chain posts no outputs [h].
     fault_proofs : whether state outputs are posted with fault proofs, which increase the gas of an output.

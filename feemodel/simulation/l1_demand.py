@@ -89,7 +89,7 @@ class DemandModel:
                 len(self.log_prices),
             )
         if not 0.0 <= self.probabilities[0] <= self.probabilities[-1] < 1.0:
-            raise InvalidInput("probabilities", "expected numbers from 0 to below 1", self.probabilities[-1])
+            raise InvalidInput("probabilities", "expected numbers of at least 0 and below 1", self.probabilities[-1])
         if np.max(np.abs(self.log_prices)) > LARGEST_LOG_PRICE:
             raise InvalidInput(
                 "log_prices",

@@ -207,7 +207,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        # Time at which the first byte of the submission reaches the deadline.
+        # A submission is due when its first byte has waited for `deadline` seconds.
         due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf

@@ -199,7 +199,7 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
 def _suffixes_of_key(
     dictionary: DictionaryIndex, key: np.uint64, payload: Workspace, i: int, shared: int, limit: int, known: int
 ) -> tuple[int, int, int]:
-    """Return the range of suffixes with a given key in sorted order (start and end), and a length.
+    """Return the range (start and end) of the sorted suffixes with a given key, and the length of a known match.
 
     If exactly one suffix has the key, the range is empty, and the returned length is the maximum of `known` and the
     length of the match with this suffix. If no suffix or several suffixes have the key, the returned length is `known`.

@@ -523,7 +523,7 @@ def test_a_wrong_field_is_refused_with_its_path(fields, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tolerance": 1}, "tolerance: expected a number from 0 to below 1"),
+        ({"tolerance": 1}, "tolerance: expected a number of at least 0 and below 1"),
         ({"tolerance": -0.1}, "tolerance: expected a finite number, at least 0"),
         ({"search": "anvil"}, "search: expected one of geth, besu"),
         ({"engine": "evm"}, "engine: expected one of auto, native, reference"),

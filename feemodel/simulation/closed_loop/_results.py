@@ -79,8 +79,8 @@ def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts
     >>> summarized(days, np.ones(2), np.zeros(1), empty_record(ACCOUNTS), step=12.0, day_steps=7_200)["recovery"]
     1.5
     """
-    # Sum all fields at once, over one contiguous table. The sum over a single field would be rounded differently,
-    # because NumPy adds strided and contiguous values in a different order.
+    # Sum all fields at once, over one contiguous table. If each field were summed on its own, the sums would
+    # be rounded differently, because NumPy does not add strided values in the same order as contiguous values.
     total = days.view(np.float64).reshape(len(days), -1).sum(axis=0).view(DAY)[0]
     data_fees = total["data_fees"]
     data_cost = np.array([total[line] for line in DATA_LINES]).sum()

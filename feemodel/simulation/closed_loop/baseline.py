@@ -134,7 +134,7 @@ def fitted(
     Parameters
     ----------
     l1_fees : scenario of one path.
-    pricing : policy with a `level`.
+    pricing : pricing policy that has an attribute `level`.
     posting : rule for when data is posted.
     demand : demand for transactions; its elasticity is replaced by 0.
     costs : costs of finalization, proving and overhead; `None` means no such costs.

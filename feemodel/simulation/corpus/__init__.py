@@ -81,7 +81,7 @@ def corpus(
     `contract_call` and `deployment`. A `contract_call` calls any other function: its calldata is a selector and words
     drawn from the fitted mixture. The calldata of a `deployment` consists only of words drawn from the fitted mixture.
     Contracts and users are drawn by Zipf's law from two pools of addresses, so addresses and selectors repeat as often
-    as in real transactions. The pools are as large as in the real data, for any `count`.
+    as in real transactions. The sizes of both pools are those of the real data, for any `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])

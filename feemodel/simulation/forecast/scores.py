@@ -81,7 +81,7 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
     targets : targets.
     low : lower end of each interval, in the unit of the targets and in a shape that broadcasts.
     high : upper end of each interval, in the unit of the targets and in a shape that broadcasts.
-    coverage : nominal coverage, from 0 to below 1 [1].
+    coverage : nominal coverage, at least 0 and below 1 [1].
 
     Returns
     -------
@@ -97,7 +97,7 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
     target, below, above = _broadcast(targets=targets, low=low, high=high)
     share = real("coverage", coverage)
     if not isinstance(share, float | int) or share >= 1.0:
-        raise InvalidInput("coverage", "expected a number from 0 to below 1", coverage)
+        raise InvalidInput("coverage", "expected a number of at least 0 and below 1", coverage)
     outside = np.maximum(below - target, 0.0) + np.maximum(target - above, 0.0)
     return np.asarray(above - below + 2.0 / (1.0 - share) * outside)
 

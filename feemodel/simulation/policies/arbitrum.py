@@ -72,7 +72,7 @@ class ArbitrumPricing(BuiltIn):
     """
 
     price: float  #: initial price [wei / byte]
-    equilibration_units: float = 160_000_000.0  #: number of units over which a surplus is returned to users [unit]
+    equilibration_units: float = 160_000_000.0  #: number of posted units over which a surplus is returned [unit]
     inertia: float = 10.0  #: divisor of `equilibration_units` in the damping of price changes [1]
     reward: float = 0.0  #: reward that is paid for each posted unit [wei / unit]
     report_delay: int = 0  #: number of further batches posted before a batch is reported [batches]

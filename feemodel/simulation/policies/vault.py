@@ -77,7 +77,9 @@ class VaultPricing(BuiltIn):
     def __post_init__(self) -> None:
         self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
         if not self.derivative_memory < 1.0:
-            raise InvalidInput("derivative_memory", "expected a number from 0 to below 1", self.derivative_memory)
+            raise InvalidInput(
+                "derivative_memory", "expected a number of at least 0 and below 1", self.derivative_memory
+            )
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
         if not self.max_integral >= self.min_integral:
