@@ -176,7 +176,7 @@ class App:
             raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
         if not self._is_allowed(hosts[0]):
             shown = hosts[0][:100].decode("latin-1")
-            raise Refusal(403, f"the host {shown!r} is not one of those that are answered")
+            raise Refusal(403, f"the host {shown!r} is not allowed")
 
     async def _refuse(self, send: Send, refusal: Refusal) -> None:
         metrics.count_refusal(refusal.status)

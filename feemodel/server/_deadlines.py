@@ -16,7 +16,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from feemodel.server.settings import Settings
 
-HEAD_BYTES = 65_536  # maximum size of a request line with headers, and of these plus the framing of the body
+HEAD_BYTES = 65_536  # maximum size of request line and headers; a request may exceed `body_limit` by this much [byte]
 HEADERS = 100  # maximum number of headers of a request
 LOOK = 0.5  # maximum pause between two checks of the connections [s]
 HEAD_SLICE = 1_024  # bytes of a request's head that are read before other connections have their turn
@@ -53,7 +53,7 @@ class Connections:
         return idle is not None
 
     def limit_unsent(self) -> None:
-        """Close connections with the oldest unread answers while all unread answers take more than `UNSENT` bytes."""
+        """Close connections with the oldest unread answers until all unread answers take at most `UNSENT` bytes."""
         waiting = [(one.unread_since, one) for one in self.open.values() if one.unread_since is not None]
         waiting.sort(key=lambda pair: pair[0])
         size = sum(one.transport.get_write_buffer_size() for _, one in waiting)

@@ -125,7 +125,7 @@ def rounded(age: float | None) -> float | None:
 
 
 def configured_prices(settings: Settings, record: bytes | None = None) -> Prices:
-    """Return the prices in the settings; missing prices are taken from the block's pricing record or the preset.
+    """Return the prices in the settings; missing prices are taken from a pricing record or the preset.
 
     >>> configured_prices(Settings(variable_cost=5)).form
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
@@ -135,7 +135,7 @@ def configured_prices(settings: Settings, record: bytes | None = None) -> Prices
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
-    """Return the prices in the pricing record of a node's newest block; raises `UpstreamError` if it has no record."""
+    """Return the prices in the pricing record of a node's newest block; without a record, raises `UpstreamError`."""
     try:
         return configured_prices(settings, head.value.extra_data())
     except InvalidInput as error:  # the cause is the node's block, not the caller's request

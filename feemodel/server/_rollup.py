@@ -47,7 +47,7 @@ class Estimate(msgspec.Struct, rename="camel"):
 
 
 def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
-    """Return a method under two names: with the given prefix, and with the prefix of production.
+    """Return a method under two names: with the given prefix, and with the prefix of Linea's production nodes.
 
     >>> sorted(both_names("rollup", "getProof", Method(print, typed=False)))
     ['linea_getProof', 'rollup_getProof']

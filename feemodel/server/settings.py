@@ -152,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def _check_prefix(name: str, value: str) -> None:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", value):
-        raise InvalidInput(name, "expected up to 32 letters, digits and underscores, a letter first", value)
+        raise InvalidInput(name, "expected up to 32 letters, digits and underscores, beginning with a letter", value)
     if value.lower().split("_")[0] in RESERVED_PREFIXES:
         raise InvalidInput(name, f"expected another prefix than {', '.join(sorted(RESERVED_PREFIXES))}", value)
 
@@ -195,12 +195,12 @@ def _check_together(settings: Settings) -> None:
     if settings.fallback_node is not None and settings.costs == "configured":
         raise InvalidInput("fallback_node", "expected only with costs = record or l1", shown("fallback_node"))
     if settings.codec == "lzss" and settings.dictionary is None:
-        raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names it)", None)
+        raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names the file)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
     for name in _OTHER_FORM[settings.pricing]:
         if getattr(settings, name) is not None:
-            raise InvalidInput(name, "expected only with the other form of the fee", getattr(settings, name))
+            raise InvalidInput(name, "expected only with the other value of pricing", getattr(settings, name))
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -239,7 +239,7 @@ def load_settings(
     Raises
     ------
     UnreadableFile : the file does not exist or is not TOML.
-    InvalidInput : an invalid value or an unknown name; the message uses the spelling of the source.
+    InvalidInput : an invalid value or an unknown name; the message contains the name as written in the source.
 
     >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
     9001

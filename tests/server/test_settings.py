@@ -218,10 +218,10 @@ URL = "https://us3r:pa55@node.example/s3cret"
         ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
         ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
         ({"fallback_node": URL}, "fallback_node: expected only with costs = record or l1"),
-        ({"min_gas_price": 1}, "min_gas_price: expected only with the other form of the fee, got 1"),
-        ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other form of the fee"),
-        ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other form"),
-        ({"pricing": "verification-cost", "fixed_cost": 5}, "fixed_cost: expected only with the other form"),
+        ({"min_gas_price": 1}, "min_gas_price: expected only with the other value of pricing, got 1"),
+        ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other value of pricing"),
+        ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other value"),
+        ({"pricing": "verification-cost", "fixed_cost": 5}, "fixed_cost: expected only with the other value"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, message):
