@@ -71,7 +71,7 @@ POINTS: Mapping[str, type[Point]] = {CostPerByte.name: BytePoint, VerificationCo
 
 
 class StarknetGas(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Gas of the same action on Starknet, which cannot be computed from an Ethereum transaction."""
+    """Gas that the action of a transaction uses on Starknet; it cannot be computed from the transaction."""
 
     l1_data_gas: Uint64  #: [gas]
     l2_gas: Uint64  #: [gas]

@@ -121,7 +121,7 @@ class Explorer:
 
         Raises
         ------
-        InvalidInput : an input is unknown or not valid; the message has its path.
+        InvalidInput : an input is unknown or not valid; the error message contains its path.
 
         >>> answer = explorer_methods()["feemodel_fee"]({"compressedSize": 128, "gas": "0x5208"})
         >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
@@ -147,7 +147,7 @@ class Explorer:
         return answer
 
     def curve(self, curve: Any) -> dict[str, Any]:
-        """Compute the fee along one input, as columns of equal length.
+        """Compute the fee for a range of values of one input, as columns of equal length.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Explorer:
         Raises
         ------
         InvalidInput : an input is unknown or not valid, the pricing form does not use the axis, or the range is not
-            valid. The message has the path of the input.
+            valid. The error message contains the path of the input.
         LimitExceeded : more than 500 points.
 
         >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}

@@ -170,7 +170,7 @@ class Subjects:
             estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on which a call
             is executed. `at`: a day whose rules and median L1 fees are used. `parameters`: values, as numbers or text,
             that replace parameters of chains: chain → parameter name → value. `starknet`: an object with the amounts
-            `l1DataGas` and `l2Gas` that the same action uses on Starknet [gas].
+            `l1DataGas` and `l2Gas` that the action of the subject uses on Starknet [gas].
 
         Returns
         -------

@@ -25,7 +25,7 @@ function range(values, isLog) {
   return [low < 0 ? low - room : 0, Math.max(high + room, low < 0 ? room : 1e-9)];
 }
 
-/** Ticks of a log axis, so many pixels apart; those of uPlot need an axis that begins at a power of ten. */
+/** Ticks of a log axis, at least `space` pixels apart; the ticks of uPlot need an axis that begins at a power of ten. */
 function logTicks(low, high, pixels, space) {
   const decade = pixels / Math.log10(high / low);
   const factors = decade * Math.log10(7 / 5) > space ? [1, 2, 3, 5, 7] : decade * Math.log10(2) > space ? [1, 2, 5] : [1];

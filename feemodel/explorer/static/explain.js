@@ -168,7 +168,7 @@ function otherRollups({ rules, at, reference, pubdata, without = {} }) {
   const sources = rules.map(({ rule, error, source, date, remarks = [] }) => [rule, [error ? source : `${source} (${date})`, ...remarks].join("; ")]);
   return [
     scrolling("The other rollups", table(`${whose}, at the L1 fees above`, head, rows, "rules")),
-    details(`${Object.keys(reasons).length} rollups without a fee for it`, table("Why there is no fee", null, Object.entries(reasons), "texts")),
-    details("Parameters of each rule, and their sources", table(`zkSync publishes ${pubdata} bytes of state for it: an assumption.`, null, sources, "texts")),
+    details(`${Object.keys(reasons).length} rollups without a fee for this transaction`, table("Why there is no fee", null, Object.entries(reasons), "texts")),
+    details("Parameters of each rule, and their sources", table(`Assumed: zkSync publishes ${pubdata} bytes of state for this transaction.`, null, sources, "texts")),
   ];
 }

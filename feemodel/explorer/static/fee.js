@@ -1,4 +1,4 @@
-/** The fee of the chosen inputs, its parts, what it recovers of its L1 cost, and the fee along one input. */
+/** The fee of the chosen inputs, its parts, how much of its L1 cost it recovers, and the fee as a function of one input. */
 
 import { drawChart, isWide } from "./chart.js";
 import { fields, fromServer, isValid, point, toServer, withUnit } from "./controls.js";
@@ -98,11 +98,11 @@ function drawCurve({ axis, values, feeWei, feePerGas, recovery: [found] }, { inp
   });
 }
 
-/** Parts above each other, drawn from the top down; on a log scale, where a stack would mislead, each by itself. */
+/** Parts stacked on each other, drawn from the top down; on a log scale, each part separately, because a stack would mislead. */
 function partLines(parts, totals, isLog) {
   let below = totals.map(() => 0);
   const lines = parts.map(({ name, amounts }) => {
-    // What a margin below 1 takes away leaves the top of the stack empty.
+    // A margin below 1 reduces the fee: the top of the stack stays empty.
     below = below.map((value, index) => Math.min(value + Math.max(0, amounts[index]), Math.max(totals[index], value)));
     const least = Math.min(...totals) / 10; // smaller parts would press the fees together
     const drawing = isLog ? { values: amounts.map((one) => (one > least ? one : null)) } : { values: below, width: 0, fill: 80 };

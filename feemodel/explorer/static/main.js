@@ -1,4 +1,4 @@
-/** The fee explorer. Every number on it is an answer of the server that it came from. */
+/** The fee explorer. Every number on the page is an answer of the server that served the page. */
 
 import { buildControls, fields, withUnit } from "./controls.js";
 import { $, fillTable } from "./dom.js";

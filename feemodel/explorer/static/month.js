@@ -30,7 +30,7 @@ function drawMonth({ start, seconds, series: { price, l1Cost, backlog, balance }
     fact("Days below their cost", `${month.underRecoveryDays} of ${month.wholeDays}`, "on accrued cost"),
     fact("Mean wait of a byte", `${digits(month.meanWaitHours, 3)} h`, "until it is posted"),
     fact("Lost demand", share(month.lostDemand), "against the break-even price"));
-  $("month-source").textContent = `L1 fees: ${month.l1Fees}. Each day’s recovery: its data fees over what its bytes cost to post. `
+  $("month-source").textContent = `L1 fees: ${month.l1Fees}. Recovery of a day: the data fees of the day over the cost of posting its bytes. `
     + `Not counted: ${month.notCounted}.`;
   const x = price.values.map((_, index) => Date.parse(start) / 1000 + index * seconds);
   const dayOf = (time) => new Date(time * 1000).toISOString().slice(0, 10);
