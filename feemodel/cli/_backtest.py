@@ -113,8 +113,8 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     l1.add_argument(
         "--tip", type=whole_from_0, metavar="WEI", help="L1 tip (default: the tips of the file, or 100000000)"
     )
-    l1.add_argument("--usage-exponent", type=number, default=exponent, help="averages of L1 fees weight each"
-                    " block by its fee to this power, an assumption")  # fmt: skip
+    l1.add_argument("--usage-exponent", type=number, default=exponent, help="assumed exponent:"
+                    " averages of L1 fees weight each block by its fee to this power")  # fmt: skip
     traffic = parser.add_argument_group("transactions, drawn at random over the time of the L1 fees")
     traffic.add_argument(
         "--transactions",

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         " that pay for posting: their part for the size, or whole fees")  # fmt: skip
     parser.add_argument("--highest", type=number, default=own["highest"], help="maximum margin of the search")
     parser.add_argument("--histories", type=count, metavar="COUNT", help="also calibrate on COUNT bootstrapped"
-                        " histories, for an interval that includes the uncertainty of a short history; the blocks have"
-                        " --block-hours and three times --block-hours")  # fmt: skip
+                        " histories, for an interval that includes the uncertainty of a short history; once"
+                        " with blocks of --block-hours, and once with blocks three times as long")  # fmt: skip
     add_executor(parser, dask=False)
     add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
 

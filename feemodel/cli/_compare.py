@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only", metavar="NAME,…", help="names of rules, or `all` for every upgrade (default: the current rules)"
     )
     parser.add_argument(
-        "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
+        "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the transaction's action on Starknet"
     )
     add_chains(parser)
     parser.add_argument(
@@ -146,8 +146,8 @@ def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, 
         said = [f"{what_if.name}: {what_if.note}"] if what_if.note else []
         if "ethereum" in what_if.changed:
             blobs = what_if.schedule.rows[-1].name
-            said.append(f"{what_if.name}: the blobs of {blobs} change no fee at given L1 fees; `feemodel backtest "
-                        "--scenario demand` takes them too")  # fmt: skip
+            said.append(f"{what_if.name}: the blob schedule of {blobs} changes no fee at given L1 fees; `feemodel "
+                        "backtest --scenario demand` also uses the schedule")  # fmt: skip
     given = given_by_chain(options.set)
     if options.only is None:
         found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file of them in a format"
-                        " of `feemodel sizes`, or - for standard input")  # fmt: skip
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file of transactions or calls"
+                        " in a format of `feemodel sizes`, or - for standard input")  # fmt: skip
     add_columns(parser)
     parser.add_argument("--gas", type=count, help="gas estimate (default: the gas limit, or the gas of a transfer)")
     parser.add_argument("--gas-used", type=count, help="gas used by the execution, for the check after execution")

@@ -160,7 +160,7 @@ def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterato
 
 
 class _Progress:
-    """Print the newest block and the rate on standard error: one rewritten line, or one line per minute."""
+    """Print the newest block and the blocks per second on standard error: one rewritten line, or one line a minute."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()

@@ -14,7 +14,7 @@ from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed
-#: Options of each action, and whether the option is required. All actions also have the option `--store`.
+#: Options of each action, and whether each option is required. All actions also have the option `--store`.
 OPTIONS = {
     "info": {},
     "verify": {},
@@ -184,7 +184,7 @@ def _export(options: argparse.Namespace) -> int:
 
     to_output = options.out == "-"
     if to_output and options.json:
-        raise InvalidInput("--json", "expected a file for --out: the blocks go to standard output", options.out)
+        raise InvalidInput("--json", "expected only if --out names a file", options.out)
     written = 0
     with (
         ledger.Store(options.store, read_only=True) as store,

@@ -96,7 +96,7 @@ def _print(found: Sequence[Comparison]) -> None:
         columns = ("block", "index", "recorded gas", "gas", "outcome")
         print_table("Transactions that differ from the record", columns, [_unlike(row) for row in unlike], right_from=2)
     for stage, counts in _stages(found).items():
-        print(f"{stage}: {counts[True]:,} of {counts.total():,} pay enough")
+        print(f"{stage}: {counts[True]:,} of {counts.total():,} transactions pay enough")
 
 
 _COLUMNS: tuple[str, ...] = (

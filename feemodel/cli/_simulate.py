@@ -132,7 +132,7 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="cost of an hour of waiting / median"
                        " cost of a submission (default: 0.25 for forecast, 0 for clairvoyant)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
-                       help="tip of price-cap: as paid within the caps, or constant at 0.1 gwei"
+                       help="tip of price-cap: paid (what the cap leaves above the L1 base fee), or constant (0.1 gwei)"
                        f" (default: {own['tip']})")  # fmt: skip
     add_l1(group, "L1 fees (default: ten-minute means of the month in the package)")
     group.add_argument("--step", type=above_0, metavar="SECONDS", help=f"length of a step (default: {own['step']:g})")
