@@ -318,7 +318,7 @@ def _attributes(
     assumed = f"a block's weight is its fee to the power {exponent:g}" if exponent else "all blocks have equal weights"
     weights = "of the series" if len(has) == len(RATIOS) else f"assumed: {assumed}"
     if len(has) == 1:
-        weights = f"{has[0]} of the series; other ratio {weights}"
+        weights = f"{has[0]} of the series; for the other ratio, {weights}"
     announced, paid = rule.tip / WEI_PER_GWEI, posting.submission.tip / WEI_PER_GWEI
     tips = f"assumed: {announced:g} gwei / gas in the pricing, {paid:g} gwei / gas paid"
     return {

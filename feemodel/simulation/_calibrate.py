@@ -139,7 +139,7 @@ def calibrate(
         depends on size).
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum error of the margins, which are never too small [1].
+    tolerance : maximum amount by which a margin is too large; margins are never too small [1].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
     executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
     workers : number of threads or processes; the result does not depend on this number.
@@ -164,7 +164,7 @@ def calibrate(
     >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
     >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
     >>> found.high, found.reason
-    (None, 'the interval has no upper end, which requires at least 36 paths instead of 4')
+    (None, 'the interval has no upper end: 4 paths are too few, at least 36 are required')
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
     for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
@@ -371,7 +371,7 @@ def smallest_margin(
     loss_probability : maximum probability of a loss, between 0 and 1 [1].
     confidence : confidence level of the interval, between 0 and 1 [1].
     highest : largest margin to try [1].
-    tolerance : maximum error of the margins, which are never too small [1].
+    tolerance : maximum amount by which a margin is too large; margins are never too small [1].
     brackets : known bounds of each path's break-even margin; a path is evaluated only at margins between the two
         bounds.
 
@@ -404,7 +404,7 @@ def smallest_margin(
         reason = f"no margin up to {maximum:g} suffices: at {maximum:g}, {losses}"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
-        reason = f"the interval has no upper end, which requires at least {needed} paths instead of {count}"
+        reason = f"the interval has no upper end: {count} paths are too few, at least {needed} are required"
     elif high is None:
         reason = f"the interval has no upper end up to a margin of {maximum:g}"
     return Calibration(margin, low, high, bound, level, count, losing, search.evaluations, reason)

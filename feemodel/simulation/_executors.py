@@ -50,7 +50,7 @@ Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # number of tasks that are submitted for each worker at a time, so that no worker waits for a task
-RESTARTS = 3  # maximum number of restarts between two results
+RESTARTS = 3  # maximum number of restarts of the worker processes between two results
 CLUSTER_TIMEOUT = 5  # seconds
 MAX_WORKERS = 1_024  # more than 1,024 workers are probably a mistake
 

@@ -79,7 +79,7 @@ class PathBrackets:
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas
             upper = scaled
         else:
-            upper = scaled + gas  # the fixed part was rounded down before it was subtracted
+            upper = scaled + gas  # the subtracted fixed part is rounded down, by less than 1 wei per gas
         lower = scaled - (estimate_margin + 1.0) * gas
         return lower - ROUNDING * scaled, upper + ROUNDING * scaled
 

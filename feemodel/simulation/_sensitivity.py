@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum of resamples · rows; the bootstrap then takes some minutes
+LARGEST_BOOTSTRAP = 1 << 34  # maximum of resamples · rows, for which the bootstrap takes some minutes
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
 
 
@@ -378,7 +378,7 @@ def _units(levels: RealArray, within: Any, count: int) -> RealArray:
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count
     if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # the largest level must be below 1, to select the last integer
+        return levels * (1.0 - 0.5**52)  # lower a level of 1 slightly, so that it selects the last integer
     return levels
 
 

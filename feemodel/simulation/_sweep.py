@@ -428,7 +428,7 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
 
 
 def _ends(axis: Axis) -> list[Inputs]:
-    """Return the first and the last values of a generated axis, to detect another seed or other distributions."""
+    """Return the first and the last values of a generated axis, to detect a changed seed or distribution."""
     count = len(axis)
     return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
 

@@ -100,7 +100,7 @@ class Posting:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
         check_plausible("deadline", self.deadline, "in seconds; 16 h = 57,600", lowest=60.0)
-        check_plausible("delay_cost", self.delay_cost, "a factor an hour; 30 % = 0.3", highest=10.0)
+        check_plausible("delay_cost", self.delay_cost, "a factor per hour; 30 % = 0.3", highest=10.0)
         check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % = 0.52", highest=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:

@@ -72,7 +72,7 @@ def test_too_few_paths_for_a_bound_are_said():
     found = smallest_margin(known([1.0] * 50), 50, loss_probability=0.01)
 
     assert (round(found.margin, 3), found.high) == (1.0, None)
-    assert found.reason == "the interval has no upper end, which requires at least 368 paths instead of 50"
+    assert found.reason == "the interval has no upper end: 50 paths are too few, at least 368 are required"
 
 
 def test_an_upper_end_beyond_the_highest_is_said():

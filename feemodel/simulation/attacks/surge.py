@@ -213,8 +213,8 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
-    # Each second has one block. The gas used in block i first affects the base fee of block i + 2, which is returned as
-    # `base_fee` of second i. The fees paid in second i are computed with the base fee of block i + 1.
+    # Each second has one block. The gas used in block i first affects the base fee of block i + 2, so `base_fee` of
+    # second i is the base fee of block i + 2. The fees paid in second i are computed with the base fee of block i + 1.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)

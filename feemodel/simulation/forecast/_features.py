@@ -66,7 +66,7 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     >>> features(binned(600.0 * np.arange(300), np.exp(np.arange(300.0))), 1).shape
     (300, 14)
     """
-    means = series.means - series.means[0]  # relative to the first value, to keep rounding errors of sums small
+    means = series.means - series.means[0]  # subtracting the first value keeps rounding errors of sums small
     a_day, a_week = (before_target(means, horizon, lag) for lag in (days_before(horizon), max(WEEK, horizon)))
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon
