@@ -128,7 +128,8 @@ def rollup_estimate(
     ------
     ExecutionFailed : the call reverts, halts, or needs more gas than allowed, or the sender cannot pay for the call.
     LimitExceeded : the executions together took more gas or time than `limits` allows.
-    InvalidInput : the call, an override or an option is not valid, or the call has both a gas price and a blob price.
+    InvalidInput : the call, an override or an option is not valid, or the call has both `gasPrice` and
+        `maxFeePerBlobGas`.
 
     >>> from feemodel.linea.pricing_forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
@@ -169,7 +170,7 @@ def priced(
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:
-    """Raise `InvalidInput` if `gas` exceeds the limit, or if a call has both a gas price and a blob price."""
+    """Raise `InvalidInput` if `gas` exceeds the limit, or if a call has both `gasPrice` and `maxFeePerBlobGas`."""
     if call.gas is not None and call.gas > limits.max_call_gas:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:

@@ -244,10 +244,10 @@ def explained(name: str, value: Any, kind: Any, error: msgspec.ValidationError) 
 
 
 def _failing(value: Any, kind: Any, steps: list[Any], message: str) -> tuple[Any, Any]:
-    """Return the entry of a mapping for which msgspec raised an error with this message, which does not name the key.
+    """Return the entry of a mapping at which msgspec raised an error; the error's message does not name the key.
 
-    `steps` leads to the mapping. msgspec reads the entries in order, so this entry is the last one of the smallest
-    number of entries for which msgspec raises the same error.
+    `steps` leads to the mapping. msgspec reads the entries in order. If the first n entries are the shortest beginning
+    of the mapping for which msgspec raises the same error, the n-th entry is the wrong one.
     """
     entries: list[tuple[Any, Any]] = list(_value_at(value, steps).items())
 

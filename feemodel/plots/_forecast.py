@@ -27,7 +27,7 @@ def plot_forecast(
 
     Parameters
     ----------
-    found : result of `feemodel.forecast` with at least two paths; fees (path, time) [wei / gas].
+    found : result of `feemodel.forecast` with at least two paths: fees of each path over time [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     fee : fee to plot, "base_fee" or "blob_base_fee".
     history : observed fees, as a scenario with times. If the forecast extends from time `a` to `b`, the fees from
@@ -72,7 +72,8 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 
     Parameters
     ----------
-    outlook : result of `feemodel.recommend`, with `cost_per_byte` and `price_per_byte` (quantile, time) [wei / byte].
+    outlook : `outlook` of a result of `feemodel.recommend`, with quantiles of `cost_per_byte` and `price_per_byte` over
+        time [wei / byte].
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -116,11 +117,11 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
 def plot_loss_probability(
     outlook: "xarray.Dataset", ax: Axes | None = None, *, hold: float, valid_for: float, target: float | None = None
 ) -> Axes:
-    """Plot the probability, at each time, that all fees received so far are less than the posting costs so far.
+    """Plot the probability, at each time, that the fees so far add up to less than the posting costs so far.
 
     Parameters
     ----------
-    outlook : result of `feemodel.recommend`, with `loss_probability` (time) [1] and `elapsed` (time) [s].
+    outlook : `outlook` of a result of `feemodel.recommend`, with `loss_probability` [1] and `elapsed` [s] over time.
     ax : axes to draw on; `None` makes a new figure.
     hold : time for which the parameters are planned to be used [s].
     valid_for : time after which the parameters must be set again [s].

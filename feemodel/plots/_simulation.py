@@ -43,7 +43,7 @@ ATTACK_NAMES = {
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Plot revenue / posting cost for each hour and for the last 24 hours (log axis).
+    """Plot revenue / posting cost for each hour, and for the 24 hours up to the end of each hour (log axis).
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
 
 
 def _trailing(values: RealArray) -> RealArray:
-    """Return the sum over the last 24 hours for each hour; the first 23 sums have fewer hours."""
+    """Return, for each hour, the sum over the 24 hours up to its end; the first 23 sums have fewer hours."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
