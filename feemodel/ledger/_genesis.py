@@ -496,7 +496,7 @@ class _Waiting:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
-        # for each sorted run of accounts, the index of the first account of each range, then the end of the last range
+        # one array for each sorted run of accounts: the index at which each range starts, and the end of the last range
         self._starts: list[NDArray[np.int64]] = []
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)

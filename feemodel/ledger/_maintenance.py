@@ -463,7 +463,7 @@ class _Verification:
     def _digests(self, table: str, before: int, messages: bytes, size: int) -> Words:
         try:
             return _first_words(self._scheme.digests(messages, size))
-        except InvalidInput:  # a row with an element outside the field has no digest
+        except InvalidInput:  # a row has no digest if one of its elements is outside the hash's field
             listed = [messages[start : start + size] for start in range(0, len(messages), size)]
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
             for index, digest in enumerate(digests, before + 1):

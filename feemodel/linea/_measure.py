@@ -35,7 +35,7 @@ def fee_payloads(
     transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with
         the same column names.
     form : encoding: "sender_unsigned", "unsigned" or "signed". If the table has no signatures, "signed" uses
-        placeholder signatures of the same length.
+        placeholder signatures, which are as long as real signatures.
     chain_id : chain id for transactions that have no chain id in the table.
 
     Returns

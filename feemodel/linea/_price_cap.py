@@ -23,7 +23,7 @@ WINDOW = 7 * 86_400.0  # length of the window of past fees [s]
 TIP = 100_000_000.0  # tip cap before the multiplier, a constant [wei / gas]
 MIN_BLOB_FEE = 100_000_000.0  # minimum of the p10 of the blob base fee [wei / gas]
 COEFFICIENT = 0.9  # current fees may be at most this share of the caps
-MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # maxima of the caps of a blob transaction [wei / gas]
+MAX_FEE, MAX_TIP, MAX_BLOB_FEE = 100e9, 20e9, 100e9  # maximum of each cap of a blob transaction [wei / gas]
 MAX_FINALIZATION_FEE, MAX_FINALIZATION_TIP = 200e9, 40e9  # [wei / gas]
 
 #: Factor of each hour of the week, from Monday 00:00 UTC [1].

@@ -54,7 +54,7 @@ def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
 
     Raises
     ------
-    InvalidInput : an amount that is not a whole number above 0, for which the contract reverts.
+    InvalidInput : an amount that is not a whole number above 0; the contract also rejects such an amount.
 
     >>> submit_invoice(RevenueVault(balance=100), 130)
     InvoicePaid(vault=RevenueVault(balance=0, invoice_arrears=30), paid=100)

@@ -164,8 +164,8 @@ def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
         found = held(value)
     if found.max_value is None:
         return found
-    # A lower value may have a shorter encoding and lower fees. Try the largest value whose encoding is as short as the
-    # encoding of `value`.
+    # A transaction with a lower value may have a shorter encoding and lower fees. Try the largest value whose encoding
+    # is as short as the encoding of `value`.
     higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
     again = held(higher) if higher > value else found
     if higher > value and again.max_value is not None and again.max_value >= higher:

@@ -11,8 +11,8 @@ on Arbitrum. alto and Voltaire call an oracle contract on the chain. `feemodel.r
 encodings.
 
 No bundler includes an operator fee, and alto still uses the rule that Mantle had before its upgrade Arsia. A bundler's
-result can differ from the result of this module for three reasons. First, rundler uses a random beneficiary, and for an
-estimate alto uses random gas limits and a random signature. Second, alto and Voltaire divide the data fee by the gas
+result can differ from the result of this module for three reasons. First, rundler uses a random beneficiary, and alto
+uses random gas limits and a random signature for an estimate. Second, alto and Voltaire divide the data fee by the gas
 price that they suggest, but this module divides by the gas price of the operation. Third, Voltaire adds 1,000 gas to an
 estimate.
 

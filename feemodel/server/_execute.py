@@ -1,8 +1,8 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
 While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
-there with a small amount of gas, whatever the gas limit of the call. For most calls, the small amount is enough, and
-the trace shows that a larger limit gives the same result. All other calls are executed again in a thread, where the
+there with a small amount of gas, whatever the gas limit of the call. For most calls, a small amount of gas is enough,
+and the trace shows that a larger limit gives the same result. All other calls are executed again in a thread, where the
 native engine releases the global interpreter lock. The reference engine does not release the lock, so it runs in child
 processes.
 """
@@ -115,7 +115,7 @@ class Executor:
     chain : chain on whose state calls are executed.
     settings : settings that select the engine, the limits, and the numbers of concurrent and of waiting calls.
 
-    Must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
+    An executor must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
