@@ -144,7 +144,11 @@ class Dispatcher:
     async def answer(self, body: bytes) -> bytes | None:
         """Return the response to a request or to a batch; `None` if there were only notifications."""
         try:
-            request = _read(body)
+            request = _decode(body)
+            # With a name twice in an object, a proxy in front of the server might read the first value, and this server
+            # the second. Decoding drops the first of the two members, so encoding again gives fewer quotation marks.
+            if b"\\" in body or body.count(b'"') != _encode(request).count(b'"'):
+                parse_json(body, "the request")  # raises an error for an object with a name twice
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
         if isinstance(request, list):
@@ -238,19 +242,6 @@ class Dispatcher:
         if gas > limits.batch_gas:
             return f"the calls of a batch: at most {limits.batch_gas:,} gas"
         return f"the calls of a batch: at most {limits.batch_seconds:g} s" if seconds > limits.batch_seconds else None
-
-
-def _read(body: bytes) -> Any:
-    """Parse a JSON value; raises an error if the text is not valid, or if an object has a name twice.
-
-    With duplicate names, a proxy in front of the server might read the first value, and this server the second.
-    To detect duplicates, the decoded value is encoded again. Decoding drops the first of two members with one name, so
-    the new text has fewer quotation marks.
-    """
-    value = _decode(body)
-    if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):
-        parse_json(body, "the request")
-    return value
 
 
 def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
